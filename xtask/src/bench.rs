@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds for release and measures. What is measured is in `crates/rapport/benches/`.
+//! `cargo xtask bench`: builds for release and runs the benchmarks in `crates/rapport/benches/`.
 
 use crate::claude_code;
 use crate::shell::{self, Outcome, cargo};

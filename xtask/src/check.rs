@@ -1,4 +1,4 @@
-//! `cargo xtask check`: what holds for the code without running it. The cheapest comes first, so that failures show early.
+//! `cargo xtask check`: static checks of the code. The cheapest comes first, so that failures show early.
 
 use crate::shell::{self, Outcome, cargo, exists, step};
 
@@ -22,7 +22,7 @@ fn dependencies() -> Outcome {
             shell::run(&mut cargo(&["install", "--locked", "--quiet", tool, "--version", version]))?;
         }
     }
-    // Told a package's name, machete takes itself to be run by `cargo run`, and its own name for a directory.
+    // With a package's name in the environment, machete assumes `cargo run`, and takes its own name for a directory.
     shell::run(cargo(&["machete"]).env_remove("CARGO_PKG_NAME"))?;
     shell::run(&mut cargo(&["deny", "--log-level", "error", "check", "licenses", "bans", "sources"]))
 }

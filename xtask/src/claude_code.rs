@@ -1,6 +1,6 @@
-//! The Claude Code CLIs that the contract tests run. The pinned one is named by `crates/rapport/tests/claude-code/package.json`,
-//! older ones by the manifests below `older/` there, and the lock file beside each says what exactly. Each is installed once
-//! into the target directory and found there afterwards.
+//! The Claude Code CLIs for the contract tests. The pinned version is in
+//! `crates/rapport/tests/claude-code/package.json`, older ones are in the manifests below `older/` there, each with a
+//! lock file. Each is installed once into the target directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use crate::shell::{self, Outcome, exists, root, target};
 
-/// The variable by which the tests find the pinned one. Those of older ones end in the version: `_2_1_90`.
+/// The variable with the path of the pinned one. Those of older ones end in the version: `_2_1_90`.
 pub(crate) const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
 
 /// Installs the pinned one.
@@ -38,8 +38,8 @@ pub(crate) fn variables() -> Result<Vec<(OsString, PathBuf)>, String> {
     Ok(variables)
 }
 
-/// Installs what a manifest names where it is not there yet, which takes the npm registry. No script of any package is run:
-/// the packages hold the programs themselves.
+/// Installs a manifest's version if necessary, from the npm registry. No script of any package is run: the packages
+/// contain the programs themselves.
 fn install_from(manifest: &Path) -> Outcome {
     let version = version(manifest)?;
     let place = place(&version);
@@ -97,8 +97,8 @@ fn installed(manifest: &Path) -> Result<(String, PathBuf), String> {
     Ok((version, program))
 }
 
-/// The program below a place: in the package of this platform (npm installs no other, and which of its C libraries a machine
-/// has, the program itself shows), or, in older versions, a script in the package itself.
+/// The program in an installation: in the package of this platform (npm installs no other; running it shows which C
+/// library fits), or, in older versions, a script in the package itself.
 fn program(place: &Path) -> Option<PathBuf> {
     let packages = fs::read_dir(place.join("node_modules/@anthropic-ai")).ok()?;
     let mut programs: Vec<_> = packages.flatten().map(|package| package.path().join("claude")).collect();

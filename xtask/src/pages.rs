@@ -1,4 +1,4 @@
-//! `cargo xtask man` and `cargo xtask picture`: what is made from the program itself, for people to read and look at.
+//! `cargo xtask man` and `cargo xtask picture`: generates documentation from the program itself.
 
 use crate::shell::{self, Outcome, cargo, target};
 

@@ -1,5 +1,5 @@
-//! `cargo xtask record`: plays the recorded exchanges on the pinned Claude Code and shows what has changed since they were
-//! recorded. For when the pinned version moves on.
+//! `cargo xtask record`: plays the recorded exchanges on the pinned Claude Code and shows the differences. For updating
+//! the pinned version.
 
 use std::process::Command;
 

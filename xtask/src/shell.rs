@@ -1,4 +1,4 @@
-//! Running other programs, and saying so.
+//! Runs other programs, and prints them.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ pub(crate) fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// `cargo` with these arguments, in the root of the workspace. `cargo run` describes the xtask package in variables, on which
-/// build scripts may depend (ring's does): with them, every change between `cargo xtask` and plain `cargo` would rebuild
-/// what is built from ring.
+/// `cargo` with these arguments, in the root of the workspace. `cargo run` describes the xtask package in environment
+/// variables, on which build scripts may depend (ring's does): with them, every switch between `cargo xtask` and plain
+/// `cargo` would rebuild everything that depends on ring.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
 }
 
-/// The same, with the last line on stderr that contains this text remembered, to be said again at the end.
+/// The same, returning the last line on stderr that contains this text, to be repeated at the end.
 pub(crate) fn run_remembering(command: &mut Command, text: &str) -> Result<Option<String>, String> {
     let mut child =
         command.stderr(Stdio::piped()).spawn().map_err(|error| format!("cannot run {command:?}: {error}"))?;
@@ -51,7 +51,7 @@ pub(crate) fn run_remembering(command: &mut Command, text: &str) -> Result<Optio
     if status.success() { Ok(remembered) } else { Err(format!("{command:?}: {status}")) }
 }
 
-/// Whether a program is there and answers.
+/// Whether a program is installed and runs.
 pub(crate) fn exists(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -64,7 +64,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

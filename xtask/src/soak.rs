@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: stories with random kills, for as long as one likes. The loop is a test of its own
-//! (`crates/rapport/tests/it/crash/soak.rs`), which is left out otherwise.
+//! `cargo xtask soak`: stories with random kills, for as long as one likes. The loop is an ignored test
+//! (`crates/rapport/tests/it/crash/soak.rs`).
 
 use crate::shell::{self, Outcome, cargo};
 

@@ -29,7 +29,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     Ok(())
 }
 
-/// Programs the tests use. On Debian they are installed; elsewhere it is said what is missing.
+/// Installs the programs that the tests use, on Debian; elsewhere reports what is missing.
 fn install() -> Outcome {
     let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm"), ("bwrap", "bubblewrap")];
     let missing: Vec<_> =
@@ -41,14 +41,14 @@ fn install() -> Outcome {
         }
         shell::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
         let mut install = Command::new("apt-get");
-        // Packages that want to know something, such as the time zone, would wait for somebody.
+        // Packages that ask something, such as the time zone, would wait for an answer.
         install.args(["install", "--yes", package]).env("DEBIAN_FRONTEND", "noninteractive");
         shell::run(install.stdin(Stdio::null()).stdout(Stdio::null()))?;
     }
     Ok(())
 }
 
-/// Runs them all; gives the line in which nextest, where it is there, says how many there were.
+/// Runs all tests; returns nextest's summary line, if nextest is installed.
 fn tests(extent: Extent) -> Result<Option<String>, String> {
     let nextest = exists("cargo", &["nextest", "--version"]);
     let mut tests = if nextest {
@@ -64,12 +64,12 @@ fn tests(extent: Extent) -> Result<Option<String>, String> {
         return shell::run(&mut tests).map(|()| None);
     }
     let summary = shell::run_remembering(&mut tests, "Summary [")?;
-    // nextest leaves examples in the documentation to cargo.
+    // nextest does not run examples in the documentation.
     shell::run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     Ok(summary)
 }
 
-/// What a newcomer runs first: nobody at the terminal, no settings, no account.
+/// What a newcomer runs first: without a terminal, settings or an account.
 fn demo() -> Outcome {
     let home = target().join("tmp").join("empty-home");
     let _ = std::fs::remove_dir_all(&home);

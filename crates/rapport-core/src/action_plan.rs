@@ -69,11 +69,11 @@ pub enum Sign {
 pub struct Action {
     /// What it does.
     pub kind: ActionKind,
-    /// What it is for, in the agent's words.
+    /// Its purpose, in the agent's words.
     pub description: Option<String>,
     /// The line of its heading in the plan, from 1.
     pub line: usize,
-    /// What checking it against the project found worth knowing.
+    /// A note from checking it against the project.
     pub remark: Option<String>,
 }
 
@@ -98,7 +98,7 @@ pub struct Replacement {
 }
 
 impl ActionPlan {
-    /// The plan with what was remarked about its actions.
+    /// The plan with the notes that the check made about its actions.
     pub fn remarked(mut self, remarks: &[Remark]) -> Self {
         for remark in remarks {
             if let Some(action) = self.actions.get_mut(remark.action) {
@@ -110,14 +110,14 @@ impl ActionPlan {
         self
     }
 
-    /// A plan that could not be parsed: nothing but its title.
+    /// A placeholder for a plan that could not be parsed: only its title.
     pub fn unread(text: &str) -> Self {
         let title = first_heading(text).unwrap_or("A plan that cannot be read").to_owned();
         Self { title, ..Self::default() }
     }
 }
 
-/// The first heading of a text, even of one that is no plan.
+/// The first heading of a text, even if the text is not a plan.
 pub fn first_heading(text: &str) -> Option<&str> {
     text.lines().find_map(|line| line.strip_prefix("# ")).map(str::trim)
 }

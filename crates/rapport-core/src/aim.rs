@@ -1,4 +1,4 @@
-//! The aim of a session: to have a task done, to have it planned in a file, to converse, or to go from turn to turn.
+//! The aim of a session: a finished task, a plan in a file, a conversation, or a series of turns.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub enum Aim {
     /// Clarify, plan, confirm, work, report.
     #[default]
     Work,
-    /// Clarify, and write a progress file; nothing else is done.
+    /// Clarify, and write a progress file; change nothing else.
     Progress(ProgressAim),
     /// A conversation: each message is a turn, and between turns the session rests.
     Chat,
@@ -28,10 +28,10 @@ pub struct ProgressAim {
     /// How it is to plan.
     #[serde(default)]
     pub mode: PlanMode,
-    /// What to do about a file that is there already.
+    /// What to do if the file already exists.
     #[serde(default)]
     pub existing: Existing,
-    /// What the project is made of, as far as its files tell.
+    /// The project's technologies, as far as its files show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<String>,
 }
@@ -58,16 +58,16 @@ pub enum PlanMode {
     Gsd,
 }
 
-/// What to do about a file that is there already.
+/// What to do if the file already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Existing {
-    /// Refuse: it stays, and nothing is written.
+    /// Refuse: the file stays, and nothing is written.
     #[default]
     Refuse,
     /// It is replaced.
     Replace,
-    /// It is replaced, but sections that only its owner knows are kept.
+    /// It is replaced, except for the sections that only its owner maintains.
     KeepSections,
 }
 

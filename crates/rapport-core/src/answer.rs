@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::question::{ALLOW, ALWAYS, FOR_PROJECT, FOR_SESSION};
 
-/// The longest text that is taken as an answer, in bytes.
+/// The maximum length of a text answer, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
 
-/// What was answered: the values of chosen options, own words, or both.
+/// What was answered: the values of chosen options, free text, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// Values of the chosen options, in the order they were chosen.
@@ -26,7 +26,7 @@ impl Answer {
         self.text.is_none() && self.values.len() == 1 && self.values[0] == value
     }
 
-    /// Whether it allows what was asked for, this time at least.
+    /// Whether it allows the call, at least this once.
     pub(crate) fn allows(&self) -> bool {
         [ALLOW, FOR_SESSION, FOR_PROJECT, ALWAYS].into_iter().any(|value| self.is(value))
     }
@@ -43,12 +43,12 @@ pub enum By {
         /// Their id in that channel.
         id: String,
     },
-    /// The lead agent.
+    /// The lead agent, which answers for a person.
     Lead {
         /// Its name.
         name: String,
     },
-    /// A model asked for this one answer.
+    /// A model that was asked for this one answer.
     Model {
         /// Its name.
         name: String,
@@ -61,7 +61,7 @@ pub enum By {
 }
 
 impl By {
-    /// A person at a terminal: whom an agent takes an answer to be from when it is told nothing else.
+    /// Whether this is a person at a terminal. Agents assume that of an answer that names nobody.
     pub fn is_at_terminal(&self) -> bool {
         matches!(self, By::Person { channel, .. } if channel == "terminal")
     }

@@ -17,9 +17,9 @@ pub struct Branch {
     pub conversation: ConversationId,
     /// The call that asked it. The branch shares the conversation up to here.
     pub call: CallId,
-    /// What the project has to look like.
+    /// The state that the project's files must have.
     pub state: StateWanted,
-    /// Whether the original still waits for the answer to this question.
+    /// Whether the original session still waits for the answer to this question.
     pub is_waited_for: bool,
     question: QuestionId,
     turn: TurnId,
@@ -29,9 +29,9 @@ pub struct Branch {
 /// A state of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateWanted {
-    /// The one that was noted under this name.
+    /// The state that was recorded under this name.
     Noted(String),
-    /// The one it is in now: nothing was done since.
+    /// The current state: nothing has changed since the question.
     AsItIs,
 }
 
@@ -47,7 +47,7 @@ pub struct Destination {
 }
 
 impl Branch {
-    /// Finds the place where a question was asked, or says why nothing can branch there.
+    /// Finds where a question was asked, or says why the session cannot branch there.
     pub fn at(entries: &[Entry], question: &QuestionId) -> Result<Self, Refusal> {
         let refused = |why: &str| Refusal::NoBranch { question: question.clone(), why: why.into() };
         let unknown = || Refusal::UnknownQuestion { question: question.clone() };
@@ -66,9 +66,9 @@ impl Branch {
         let state = if flow.is_begun() {
             noted_at(entries, round)
                 .or_else(|| is_waited_for.then_some(StateWanted::AsItIs))
-                .ok_or_else(|| refused("the state of the files at that question was not noted"))?
+                .ok_or_else(|| refused("the state of the files at that question was not recorded"))?
         } else {
-            // Before the work begins nothing is changed, so its baseline is the state at every question before.
+            // Nothing changes before the work begins, so its baseline is the state at every earlier question.
             whole
                 .shared
                 .first_baseline()
@@ -95,7 +95,7 @@ impl Branch {
                     created.project.clone_from(&to.project);
                     created.conversation.clone_from(&to.conversation);
                     created.branched_from = Some(to.origin.clone());
-                    // The branch works in a worktree that is made for it.
+                    // The branch works in a worktree that is made for it, so `local` is the right worker.
                     created.worker = local();
                 }
                 Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),

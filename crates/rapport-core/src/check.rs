@@ -1,5 +1,5 @@
-//! Checks whether a plan can be carried out: paths are inside the project, files exist or do not as the plan needs, every FIND
-//! occurs once, each time with what the plan itself has changed by then.
+//! Checks whether a plan can be carried out: paths are inside the project, files exist or not as the plan needs, and
+//! every FIND occurs once. Each action is checked against the project as the earlier actions leave it.
 //!
 //! A command may create any file, so after a command a missing file is not an error.
 
@@ -18,32 +18,32 @@ use elision::{elided, is_prose};
 pub use paths::{PathFault, project_path, steers_agents};
 use serde::{Deserialize, Serialize};
 
-/// What a plan is checked against. Paths are plain ones from the project's root, without `.` and `..`.
+/// The project that a plan is checked against. Paths are relative to its root, without `.` and `..`.
 pub trait Project {
-    /// What is at a path.
+    /// The kind of file at a path.
     fn exists(&self, path: &str) -> Kind;
     /// The content of a file.
     fn read(&self, path: &str) -> Contents;
-    /// Where a path leads when every link on the way is followed, whether or not anything is there. This one path is as
-    /// the plan has it.
+    /// Where a path leads once every symbolic link on the way is resolved, even if nothing exists there. Unlike the
+    /// others, this path is as the plan has it.
     fn follow(&self, path: &str) -> Lead;
 }
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// To this plain path, which no link is on.
+    /// To this path, which contains no link.
     Inside(String),
     /// Out of the project.
     Outside,
-    /// To a link that leads to nothing.
+    /// To a dangling link.
     Nowhere,
 }
 
-/// The remark about a file that the plan itself changed before a FIND.
-const BY_THEN: &str = " as the plan has made it by then";
+/// Added to a message about a FIND in a file that the plan itself changed earlier.
+const BY_THEN: &str = " as the plan leaves it by then";
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing is there.
@@ -67,16 +67,16 @@ pub enum Contents {
     TooLarge,
 }
 
-/// Something that keeps a plan from being carried out.
+/// A reason why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which action it is about, from 0; `None` where it is about the rest of the plan.
+    /// The index of the action, from 0; `None` for other parts of the plan.
     pub action: Option<usize>,
     /// The line of the plan it is about, from 1.
     pub line: usize,
     /// What is wrong, as a fragment.
     pub what: String,
-    /// The closest place, as a diff from FIND to what is there.
+    /// The closest match, as a diff from FIND to the file.
     pub detail: Option<String>,
     /// What to do, as a sentence.
     pub hint: String,
@@ -89,21 +89,21 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Something about an action that whoever approves it should know, and that only the project tells.
+/// A note about an action that its reviewer should know and that only the project reveals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Which action it is about, from 0.
+    /// The index of the action, from 0.
     pub action: usize,
-    /// What to know, as a fragment.
+    /// The note, as a fragment.
     pub text: String,
 }
 
-/// What checking a plan found.
+/// The result of checking a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Everything that keeps the plan from being carried out, in its order; empty where it can be.
+    /// Why the plan cannot be carried out, in its order; empty if it can be.
     pub problems: Vec<Problem>,
-    /// What to know about single actions.
+    /// Notes about single actions.
     pub remarks: Vec<Remark>,
 }
 
@@ -131,9 +131,9 @@ pub fn validate(plan: &ActionPlan, project: &dyn Project) -> Findings {
 
 struct Check<'p> {
     project: &'p dyn Project,
-    /// What the plan has made of files so far; `Missing` where it has taken them away.
+    /// The files as the plan has changed them so far; `Missing` if it has deleted them.
     made: BTreeMap<String, Contents>,
-    /// Whether a command was run, which may have made anything.
+    /// Whether a command was run, which may have created any file.
     has_run: bool,
     problems: Vec<Problem>,
     remarks: Vec<Remark>,
@@ -181,13 +181,14 @@ impl Checked<'_, '_> {
         self.check.remarks.push(Remark { action: self.index, text });
     }
 
-    /// Code that is left out would be gone. `line` is the line of the plan that the text begins after.
+    /// Refuses text that leaves out code, because writing it would delete that code. `line` is the line of the plan
+    /// before the text.
     fn check_elided(&mut self, path: &str, line: usize, after: &str, before: &str) {
         if is_prose(path) {
             return;
         }
         if let Some((_, said)) = elided(after, before) {
-            let what = format!("{path} would get the line {said:?} in place of code");
+            let what = format!("{path} would contain the line {said:?} in place of code");
             self.check.add(
                 Some(self.index),
                 line,
@@ -203,7 +204,7 @@ impl Checked<'_, '_> {
         }
     }
 
-    /// The path with all links resolved, if the plan may touch it. Two names of one file become one.
+    /// The path with all links resolved, if the plan may touch it. Two names of one file become the same path.
     fn path(&mut self, path: &str) -> Option<String> {
         const HINT: &str = "Name a file that is in the project itself.";
         if let Err(fault) = project_path(path) {
@@ -221,7 +222,7 @@ impl Checked<'_, '_> {
         None
     }
 
-    /// The same for a file, which is neither the project itself nor named like a directory.
+    /// The same for a file, which is neither the project's root nor named like a directory.
     fn file(&mut self, path: &str) -> Option<String> {
         let plain = self.path(path)?;
         if plain.is_empty() || path.ends_with('/') {
@@ -238,7 +239,7 @@ impl Checked<'_, '_> {
         }
         match self.check.kind(&plain) {
             Kind::File if !overwrite => self.wrong(
-                format!("{path} is there already"),
+                format!("{path} already exists"),
                 "Change it with EDIT, or say `- **Overwrite:** true` to replace all of it.",
             ),
             Kind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
@@ -258,7 +259,7 @@ impl Checked<'_, '_> {
         self.check.made.insert(plain, Contents::Text(content.to_owned()));
     }
 
-    /// Whether a file is where a directory would have to be.
+    /// Whether a file is in the way of a directory.
     fn is_blocked(&mut self, path: &str, plain: &str) -> bool {
         let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
         let blocked =
@@ -292,8 +293,8 @@ impl Checked<'_, '_> {
         match self.check.kind(&target) {
             Kind::Missing => {}
             Kind::File => self.wrong(
-                format!("{to} is there already"),
-                "Choose another New Path, or DELETE what is there first.",
+                format!("{to} already exists"),
+                "Choose another New Path, or DELETE the existing file first.",
             ),
             Kind::Directory => {
                 self.wrong(format!("{to} is a directory"), "Write the whole path, with the file's name.");
@@ -303,7 +304,8 @@ impl Checked<'_, '_> {
         self.check.made.insert(target, content);
     }
 
-    /// A file that is to be gone from its path, and what is in it. What is behind a link is not what the plan names.
+    /// A file to remove from its path, and its content. A path through a link is refused: the plan has to name the file
+    /// itself.
     fn itself(&mut self, path: &str) -> Option<(String, Contents)> {
         let plain = self.file(path)?;
         if project_path(path).is_ok_and(|named| named != plain) {
@@ -313,7 +315,7 @@ impl Checked<'_, '_> {
         match self.check.kind(&plain) {
             Kind::Missing if self.check.has_run => return Some((plain, Contents::Binary)),
             Kind::Missing => self.wrong(
-                format!("{path} is not there"),
+                format!("{path} does not exist"),
                 "Check the path against the project's structure, or leave this out.",
             ),
             Kind::Directory => {
@@ -323,7 +325,7 @@ impl Checked<'_, '_> {
                 Contents::TooLarge => {
                     self.wrong(format!("{path} is too large to be kept for undoing"), "Use EXECUTE.");
                 }
-                Contents::Missing => self.wrong(format!("{path} cannot be read"), "See whether it is there."),
+                Contents::Missing => self.wrong(format!("{path} cannot be read"), "Check that it exists."),
                 content @ (Contents::Text(_) | Contents::Binary) => return Some((plain, content)),
             },
         }
@@ -336,13 +338,13 @@ impl Checked<'_, '_> {
         }
     }
 
-    /// What a file says, if it is one that can be read as text.
+    /// The content of a file, if it can be read as text.
     fn text(&mut self, path: &str, plain: &str) -> Option<String> {
         const ELSE: &str = "Use EXECUTE with a program that can handle it.";
         match self.check.kind(plain) {
             Kind::Missing if self.check.has_run => return None,
             Kind::Missing => self.wrong(
-                format!("{path} is not there"),
+                format!("{path} does not exist"),
                 "Check the path against the project's structure, or make the file with CREATE first.",
             ),
             Kind::Directory => self.wrong(format!("{path} is a directory, not a file"), "Name a file in it."),
@@ -350,7 +352,7 @@ impl Checked<'_, '_> {
                 Contents::Text(text) => return Some(text),
                 Contents::Binary => self.wrong(format!("{path} is not text"), ELSE),
                 Contents::TooLarge => self.wrong(format!("{path} is too large to be read"), ELSE),
-                Contents::Missing => self.wrong(format!("{path} cannot be read"), "See whether it is there."),
+                Contents::Missing => self.wrong(format!("{path} cannot be read"), "Check that it exists."),
             },
         }
         None
@@ -378,7 +380,7 @@ impl Checked<'_, '_> {
             match apply_edit(&text, edit) {
                 Ok(edited) => {
                     if let Some(line) = edited.differs_at {
-                        self.remark(format!("white space of FIND differs from line {line}, which is taken"));
+                        self.remark(format!("FIND matches line {line} except for white space"));
                     }
                     self.check_elided(path, edit.line, &edit.replace, &text);
                     text = edited.text;
@@ -402,19 +404,19 @@ impl Checked<'_, '_> {
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
             Mismatch::Several { .. } => {
-                let what = why.to_string().replacen("FIND is there", &format!("FIND is in {place}"), 1);
-                self.misplaced(edit, what, "Quote more lines around it, until it is there once.");
+                let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {place}"), 1);
+                self.misplaced(edit, what, "Quote more lines around it, until it occurs once.");
             }
             Mismatch::Missing => {
                 let found = closest(text, &edit.find, path, &mut self.check.budget);
-                // A character or two are in every file.
+                // One or two characters occur in every file.
                 let telling = edit.replace.trim().len() > 2
                     && found.as_ref().is_none_or(|found| found.spacing.is_none());
                 let applied = telling && contains(text, &edit.replace);
                 let (what, mut hint) = missing(place, found.as_ref());
                 if applied {
                     hint = format!(
-                        "REPLACE is there already: if the edit was made before, leave it out. {hint}"
+                        "REPLACE is already in the file: if the edit was made before, leave it out. {hint}"
                     );
                 }
                 let detail = found.map(|found| found.diff);
@@ -437,8 +439,8 @@ impl Checked<'_, '_> {
                 Kind::Missing if self.check.has_run => {}
                 Kind::Missing | Kind::File => {
                     self.wrong(
-                        format!("cwd {cwd} is no directory of the project"),
-                        "Name one that is there.",
+                        format!("cwd {cwd} is not a directory of the project"),
+                        "Name an existing directory.",
                     );
                 }
             }
@@ -447,12 +449,12 @@ impl Checked<'_, '_> {
     }
 }
 
-/// How much a file has: `12 lines that are there`.
+/// The length of a file in words: `the 12 existing lines`.
 fn lines(text: &str) -> String {
     match text.lines().count() {
         0 => "an empty file".into(),
-        1 => "the 1 line that is there".into(),
-        count => format!("the {count} lines that are there"),
+        1 => "the 1 existing line".into(),
+        count => format!("the {count} existing lines"),
     }
 }
 

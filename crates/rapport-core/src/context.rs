@@ -41,13 +41,13 @@ pub struct Selection {
     pub rules: Vec<Rule>,
 }
 
-/// The rules of a `.context` file: one path on a line; `#` begins a comment, at the start of a line or between spaces;
-/// `-path` takes away what was named before, here or above.
+/// Parses a `.context` file: one path per line; `#` begins a comment, at the start of a line or between spaces; `-path`
+/// removes what was named before, here or on a higher level.
 pub fn rules(text: &str, level: Level) -> Vec<Rule> {
     lines(text).map(|(sign, path)| Rule { sign, pattern: path.to_owned(), level }).collect()
 }
 
-/// The three levels as one selection: everything that is named, once, less what a lower level takes away.
+/// Merges the three levels: everything that is named, once, except what a lower level removes.
 pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
     let levels = [(global, Level::Global), (session, Level::Session), (turn, Level::Turn)];
     let all = levels.into_iter().flat_map(|(text, level)| lines(text).map(move |line| (line, level)));
@@ -62,9 +62,9 @@ pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
 }
 
 impl Selection {
-    /// The files that are selected, of those the project has (in the order of the alphabet): in the order they are named,
-    /// those of one rule in theirs, none twice. Where there is nothing of what a rule names, the rule itself is selected,
-    /// so that the absence shows.
+    /// The selected files out of `files`, which are in alphabetical order: ordered by rule, alphabetically within a
+    /// rule, without duplicates. If nothing matches a rule, the rule itself is selected, so that the absence is
+    /// visible.
     pub fn select<'a>(&'a self, files: &[&'a str]) -> Vec<&'a str> {
         let mut selected = Vec::new();
         let (mut is_known, mut absent) = (vec![false; files.len()], BTreeSet::new());
@@ -98,12 +98,12 @@ impl Selection {
 
 /// Whether something is an address and not a path.
 pub fn is_address(what: &str) -> bool {
-    // Few paths have a colon, so this check is a cheap way out.
+    // A cheap test first: few paths contain a colon.
     what.contains(':') && what.contains("://")
 }
 
-/// The next turn's `turn.context`: the previous one's with the approved changes made (FILE-15), or as it is where there are
-/// none (FILE-16). What is taken away without having been named there was inherited, and is taken away by a `-path` line.
+/// The next turn's `turn.context`: the previous one with the approved changes applied (FILE-15), or unchanged if there
+/// are none (FILE-16). Removing something that the file does not name removes an inherited file, by a `-path` line.
 pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
     if approved.is_empty() {
         return previous.to_owned();
@@ -129,12 +129,12 @@ pub fn next_turn_context(previous: &str, approved: &[Change]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The paths and patterns that are named, line by line.
+/// The named paths and patterns, line by line.
 fn lines(text: &str) -> impl Iterator<Item = (Sign, &str)> {
     text.strip_prefix('\u{feff}').unwrap_or(text).lines().filter_map(named)
 }
 
-/// What a line names.
+/// The sign and pattern of one line.
 fn named(line: &str) -> Option<(Sign, &str)> {
     let line = line.trim();
     if line.starts_with('#') {
@@ -148,7 +148,7 @@ fn named(line: &str) -> Option<(Sign, &str)> {
     (!path.is_empty()).then_some((sign, path))
 }
 
-/// A path that would be taken for something else gets `./` before it.
+/// Prefixes `./` to a path that would be parsed as something else.
 fn escaped(path: &str) -> String {
     if path.starts_with(['-', '#']) { format!("./{path}") } else { or_all(path).to_owned() }
 }
@@ -157,7 +157,7 @@ fn or_all(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
-/// A pattern as it is compared: without what leads to the project's root, which is the empty one.
+/// A pattern normalised for comparison, relative to the project's root; the root is empty.
 fn plain(mut pattern: &str) -> &str {
     while let Some(rest) = pattern.strip_prefix("./") {
         pattern = rest;
@@ -169,7 +169,7 @@ fn plain(mut pattern: &str) -> &str {
     }
 }
 
-/// Which files a pattern names: all, that very file, those below that directory, or those that match.
+/// The files that a pattern selects: all, that very file, those below that directory, or those that match.
 fn found(files: &[&str], pattern: &str) -> impl Iterator<Item = usize> {
     let exact = files.binary_search(&pattern);
     let among = match exact {
@@ -180,7 +180,7 @@ fn found(files: &[&str], pattern: &str) -> impl Iterator<Item = usize> {
     among.filter(move |at| exact.is_ok() || covers(pattern, files[*at]))
 }
 
-/// The files below a directory, which are next to each other.
+/// The range of files below a directory; they are adjacent because the list is sorted.
 fn below(files: &[&str], directory: &str) -> Range<usize> {
     let prefix = format!("{directory}/");
     let from = files.partition_point(|path| *path < prefix.as_str());

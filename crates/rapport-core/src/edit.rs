@@ -1,8 +1,8 @@
 //! Applies replacements to a text. Each FIND is plain text, never a pattern, and must occur exactly once.
 //!
-//! The file's line endings win: in a file with CRLF, both halves of an edit are read as if they had CRLF. All other bytes stay
-//! as they are, including a byte order mark and a missing final newline. A FIND that differs from its only place in white space
-//! alone is taken (`spacing`), and whoever reviews the plan is told so.
+//! The file's line endings win: in a file with CRLF, both halves of an edit are converted to CRLF. All other bytes are
+//! kept, including a byte order mark and a missing final newline. A FIND that differs from its only match in white
+//! space alone is accepted (`spacing`), and the reviewer is told so.
 
 mod spacing;
 
@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::action_plan::Replacement;
 
-/// More places than this are not counted.
+/// The maximum number of matches to count.
 const MAX_PLACES: usize = 10;
 
 /// Why an edit cannot be made.
@@ -28,24 +28,24 @@ pub struct EditError {
     pub why: Mismatch,
 }
 
-/// Why a FIND has no place.
+/// Why a FIND cannot be matched.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Mismatch {
     /// It is empty.
     #[error("FIND is empty")]
     Empty,
     /// It does not occur.
-    #[error("FIND is not there")]
+    #[error("FIND does not occur")]
     Missing,
     /// It occurs more than once. The first ten occurrences begin on these lines, from 1.
-    #[error("FIND is there {}", times(lines))]
+    #[error("FIND occurs {}", times(lines))]
     Several {
         /// The lines of the file.
         lines: Vec<usize>,
     },
 }
 
-/// The text after all edits, one after another.
+/// Applies all edits in order and returns the resulting text.
 pub fn apply_edits(text: &str, edits: &[Replacement]) -> Result<String, EditError> {
     let mut edited = text.to_owned();
     for (index, edit) in edits.iter().enumerate() {
@@ -58,7 +58,7 @@ pub fn apply_edits(text: &str, edits: &[Replacement]) -> Result<String, EditErro
 /// A text after an edit.
 pub(crate) struct Edited {
     pub(crate) text: String,
-    /// The line of the place, from 1, where its white space differs from FIND.
+    /// The line of the match, from 1, if its white space differs from FIND.
     pub(crate) differs_at: Option<usize>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn apply_edit(text: &str, edit: &Replacement) -> Result<Edited, Misma
     with(at..at + find.len(), &replace, None)
 }
 
-/// Whether something that would be put into a text is there already.
+/// Whether a text already contains a replacement.
 pub(crate) fn contains(text: &str, part: &str) -> bool {
     text.contains(part) || text.contains(crlf(part).as_ref())
 }
@@ -96,7 +96,7 @@ fn times(lines: &[usize]) -> String {
     format!("{}{more}, on lines {shown}", lines.len())
 }
 
-/// Every place, also those that overlap: of two that overlap, too, only one can be meant.
+/// Every match, including overlapping ones: those are ambiguous too.
 fn places(text: &str, find: &str) -> impl Iterator<Item = usize> {
     let step = find.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
@@ -107,7 +107,7 @@ fn places(text: &str, find: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Both halves of an edit with the line ends of the text they are for.
+/// Both halves of an edit with the line ends of the text.
 fn in_the_files_words<'e>(text: &str, edit: &'e Replacement) -> (Cow<'e, str>, Cow<'e, str>) {
     let carried = text.contains("\r\n");
     if carried && text.matches("\r\n").count() == text.matches('\n').count() {

@@ -1,4 +1,4 @@
-//! What an MCP server asks a person: the fields of a form, or a page to visit. Each field is a question; their answers
+//! MCP elicitation: a server asks a person to fill in a form or to visit a page. Each field is a question; the answers
 //! become one reply to the server. Declining and cancelling are different replies.
 
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use serde_json::{Map, Number, Value};
 use crate::answer::Answer;
 use crate::question::{Choice, Question};
 
-/// The value of the option that agrees, where there is nothing to fill in.
+/// The value of the option that agrees, if there is nothing to fill in.
 pub const ACCEPT: &str = "mcp:accept";
 /// The value that leaves an optional field empty.
 pub(crate) const LEAVE_OUT: &str = "mcp:leave_out";
 /// The person declines.
 pub(crate) const DECLINE: &str = "mcp:decline";
-/// The person dismisses the request, and says neither yes nor no.
+/// The person dismisses the request without deciding.
 pub(crate) const CANCEL: &str = "mcp:cancel";
 
 /// One field that a server wants filled in.
@@ -21,14 +21,14 @@ pub(crate) const CANCEL: &str = "mcp:cancel";
 pub struct Field {
     /// The server that asks.
     pub server: String,
-    /// What the field is called in the reply; nothing where there is nothing to fill in.
+    /// The key of the field in the reply; `None` if there is nothing to fill in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What is taken.
+    /// The kind of value that it accepts.
     pub kind: FieldKind,
 }
 
-/// What a field takes.
+/// The kind of value that a field accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldKind {
@@ -36,24 +36,24 @@ pub enum FieldKind {
     Consent,
     /// A text.
     Text {
-        /// At least so many characters.
+        /// The minimum number of characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shortest: Option<u64>,
-        /// At most so many characters.
+        /// The maximum number of characters.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         longest: Option<u64>,
-        /// `email`, `uri`, `date`, `date-time`.
+        /// The required format: `email`, `uri`, `date` or `date-time`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
     },
     /// A number.
     Number {
-        /// Whether it is a whole one.
+        /// Whether it must be an integer.
         whole: bool,
-        /// At least this.
+        /// The minimum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         least: Option<Number>,
-        /// At most this.
+        /// The maximum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<Number>,
     },
@@ -63,16 +63,16 @@ pub enum FieldKind {
     One,
     /// Several of the options.
     Several {
-        /// At least so many options.
+        /// The minimum number of options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fewest: Option<u64>,
-        /// At most so many options.
+        /// The maximum number of options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         most: Option<u64>,
     },
 }
 
-/// What a server is told.
+/// The person's decision, as the server is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consent {
     /// The person agreed; the fields are filled in.
@@ -84,7 +84,7 @@ pub enum Consent {
 }
 
 impl Consent {
-    /// The word of the protocol.
+    /// The protocol's word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Consent::Accept => "accept",
@@ -93,7 +93,7 @@ impl Consent {
         }
     }
 
-    /// What an answer to any of the fields says about the request as a whole.
+    /// What an answer to any of the fields means for the whole request.
     pub(crate) fn of(answer: &Answer) -> Self {
         let chosen = |value: &str| answer.values.iter().any(|chosen| chosen == value);
         if chosen(CANCEL) {
@@ -107,21 +107,21 @@ impl Consent {
 }
 
 impl Field {
-    /// What can be chosen beside the field's own options.
+    /// The options that are offered in addition to the field's own.
     pub fn ways_out(is_required: bool) -> Vec<Choice> {
         let leave_out =
-            (!is_required).then(|| Choice::described("Leave it out", LEAVE_OUT, "It is not needed"));
-        let decline = Choice::described("Decline", DECLINE, "The server is told no");
-        let cancel = Choice::described("Cancel", CANCEL, "The server is told that nobody decided");
+            (!is_required).then(|| Choice::described("Leave it out", LEAVE_OUT, "This field is optional"));
+        let decline = Choice::described("Decline", DECLINE, "Tells the server no");
+        let cancel = Choice::described("Cancel", CANCEL, "Tells the server that nobody decided");
         leave_out.into_iter().chain([decline, cancel]).collect()
     }
 
-    /// Whether a mere number is an answer and not the place of an option.
+    /// Whether a bare number is a value and not the position of an option.
     pub(crate) fn takes_words(&self) -> bool {
         matches!(self.kind, FieldKind::Text { .. } | FieldKind::Number { .. })
     }
 
-    /// Why this is no answer to the field, if it is none.
+    /// Why the field does not accept this answer, if it does not.
     pub(crate) fn refuses(&self, answer: &Answer) -> Option<String> {
         if Consent::of(answer) != Consent::Accept || answer.is(LEAVE_OUT) {
             return None;
@@ -157,7 +157,7 @@ impl Field {
     }
 }
 
-/// What fields and their answers come to.
+/// Combines the answers to all fields into one reply.
 pub(crate) fn reply<'a>(
     answered: impl Iterator<Item = (&'a Question, &'a Answer)> + Clone,
 ) -> (Consent, Map<String, Value>) {
@@ -180,7 +180,7 @@ fn refused_length(count: u64, shortest: Option<u64>, longest: Option<u64>) -> Op
     let short =
         shortest.filter(|least| count < *least).map(|least| format!("it needs at least {least} characters"));
     short.or_else(|| {
-        longest.filter(|most| count > *most).map(|most| format!("it takes at most {most} characters"))
+        longest.filter(|most| count > *most).map(|most| format!("it may have at most {most} characters"))
     })
 }
 
@@ -190,7 +190,7 @@ fn refused_format(text: &str, format: &str) -> Option<String> {
         "uri" => text.split_once(':').is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()),
         "date" => text.parse::<jiff::civil::Date>().is_ok(),
         "date-time" => text.parse::<jiff::Timestamp>().is_ok(),
-        // What is not known here, the server checks.
+        // The server checks formats that are unknown here.
         _ => true,
     };
     (!is_fine).then(|| format!("it has to be of the form {format}"))

@@ -20,7 +20,7 @@ use crate::turn::{
     ActionEnd, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
 };
 
-/// The format this program writes. What is newer is refused, not mangled.
+/// The log format that this program writes. Newer formats are refused, so that an old program does not damage them.
 pub const FORMAT: u32 = 1;
 
 /// One step of a log: the facts that one input led to, stored together or not at all.
@@ -71,7 +71,8 @@ pub enum Event {
         kind: TurnKind,
         /// What the agent is told.
         prompt: String,
-        /// Whether it mends what the turn before it got wrong: it is the last try, until somebody restarts the session.
+        /// Whether this turn repairs a mistake of the previous one. It is the last attempt until somebody restarts the
+        /// session.
         #[serde(default, skip_serializing_if = "Not::not")]
         mends: bool,
     },
@@ -90,15 +91,15 @@ pub enum Event {
         /// Where the turn comes from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         origin: Option<TurnOrigin>,
-        /// The digest (SHA-256) of the file that says what the agent is shown. Older entries do not have it.
+        /// SHA-256 digest of the file that lists what the agent is shown. Older entries lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shown: Option<String>,
     },
-    /// Somebody gave up the plan that was being made.
+    /// Somebody abandoned the plan that was being made.
     DraftLeft {
         /// The turn's directory. The turn has no plan again.
         folder: String,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// The plan of actions is in its turn's directory.
@@ -118,10 +119,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<By>,
     },
-    /// A turn's directory was found that no fact tells of: an older version or a person made it. Its content was accepted by
-    /// nobody.
+    /// The engine found a turn's directory that no fact mentions: an older version or a person made it. Nobody has
+    /// accepted its content.
     TurnFound(FoundTurn),
-    /// A turn's directory is gone before the turn was complete.
+    /// A turn's directory disappeared before the turn was complete.
     TurnGone {
         /// The turn's directory, from the session's.
         folder: String,
@@ -130,14 +131,14 @@ pub enum Event {
     ReviewStarted {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// The plan of a turn was checked against the project.
     PlanChecked {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
         /// Why it cannot be carried out; empty where it can.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -146,25 +147,25 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remarks: Vec<Remark>,
     },
-    /// Somebody changed the plan's file. The change counts once a person accepts it.
+    /// Somebody changed the plan's file. The change takes effect once a person accepts it.
     PlanDiffers {
         /// The turn's directory, from the session's.
         folder: String,
         /// The content of the file.
         text: String,
     },
-    /// Somebody accepted the plan as its file has it.
+    /// Somebody accepted the plan as it is in its file.
     PlanAccepted {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
-    /// Somebody discarded what was changed in the plan's file.
+    /// Somebody discarded the changes made in the plan's file.
     PlanRestored {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// Somebody approved a plan, wholly or in part.
@@ -173,21 +174,21 @@ pub enum Event {
         folder: String,
         /// The batch that carries it out.
         batch: String,
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
         /// Which items of the plan are taken.
         chosen: Chosen,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// Somebody skipped a plan: nothing of it is done.
     Skipped {
         /// The turn's directory, from the session's.
         folder: String,
-        /// What to tell the agent instead.
+        /// What the agent is told instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// An action of a batch asks a person something. The question is asked in the same entry.
@@ -199,7 +200,7 @@ pub enum Event {
         /// The id of the question.
         question: QuestionId,
     },
-    /// An action of a batch came to its end.
+    /// An action of a batch ended.
     ActionEnded {
         /// The name of the batch.
         batch: String,
@@ -207,7 +208,7 @@ pub enum Event {
         #[serde(flatten)]
         end: ActionEnd,
     },
-    /// A batch stopped before its end. A person decides how it goes on.
+    /// A batch stopped early. A person decides how it continues.
     BatchPaused {
         /// The name of the batch.
         batch: String,
@@ -224,7 +225,7 @@ pub enum Event {
         /// What to do about a command that was interrupted and may have run.
         #[serde(default)]
         interrupted: Interrupted,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// A batch is over.
@@ -246,7 +247,7 @@ pub enum Event {
         /// What to do about files that were changed after the batch.
         #[serde(default)]
         later: LaterChanges,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// A batch was not undone.
@@ -265,30 +266,31 @@ pub enum Event {
     },
     /// Somebody said something to the agent.
     Heard {
-        /// The turn it was said in the middle of, where the agent is told before that is over. Without one it is told with its
-        /// next turn.
+        /// The turn that was running when it was said, if the agent is told during that turn; otherwise the agent is
+        /// told with its next turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
         /// The message.
         text: String,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
         /// The id of the message in its channel, for de-duplication.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// The agent has read what was said to it in the middle of a turn.
+    /// The agent has read a message that was sent during a turn.
     Read {
         /// The turn of the agent in which it happened.
         turn: TurnId,
         /// Which message of that turn, from 1.
         message: u32,
     },
-    /// Somebody stopped a turn. The conversation is kept, and nothing goes on before somebody says something or restarts it.
+    /// Somebody stopped a turn. The conversation is kept; nothing continues until somebody sends a message or restarts
+    /// the turn.
     Stopped {
         /// The turn of the agent.
         turn: TurnId,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// A planner has named what the plan is about.
@@ -298,12 +300,12 @@ pub enum Event {
         /// The name of the plan's file.
         description: String,
     },
-    /// A planner failed to make another round. The plan is made of the answers so far.
+    /// A planner failed to make another round. The plan is made from the answers so far.
     Unchecked {
         /// Why, in words for a person.
         reason: String,
     },
-    /// The state of the project's files before a turn was noted.
+    /// The worker recorded the state of the project's files before a turn.
     Baselined {
         /// The turn that comes next.
         turn: TurnId,
@@ -333,7 +335,7 @@ pub enum Event {
         turn: TurnId,
         /// The name of the tool.
         tool: String,
-        /// On what: a path, a command.
+        /// What it was used on, such as a path or a command.
         what: String,
     },
     /// The agent printed a line that is not part of its protocol. It is kept for inspection.
@@ -347,7 +349,7 @@ pub enum Event {
     Noted {
         /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// The beginning of it.
+        /// The beginning of that line.
         line: String,
     },
     /// A round of questions is open.
@@ -359,14 +361,15 @@ pub enum Event {
         /// The questions, in order.
         questions: Vec<Question>,
     },
-    /// The state of the project's files at a round in the middle of the work was noted. Nothing waits for it.
+    /// The worker recorded the state of the project's files at a round in the middle of the work. Nothing waits for
+    /// this.
     Snapshotted {
         /// The round.
         round: RoundId,
         /// A name by which the worker finds that state again, if it can.
         state: Option<String>,
     },
-    /// The agent asked the same again, after it was parked or cut off. No person is asked twice.
+    /// The agent asked the same questions again after it was parked or cut off. No person is asked twice.
     AskedAgain {
         /// The round it is about.
         round: RoundId,
@@ -383,7 +386,7 @@ pub enum Event {
         call: CallId,
         /// What it was told.
         reason: String,
-        /// The questions it wanted to ask, if it was that.
+        /// The questions it wanted to ask, if the call was a question.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asked: Vec<String>,
     },
@@ -393,12 +396,12 @@ pub enum Event {
         question: QuestionId,
         /// The answer.
         answer: Answer,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
-    /// What was allowed for the whole project is kept in Rapport's home.
+    /// A permission for the whole project was saved in Rapport's home.
     Granted {
-        /// The question it was the answer to.
+        /// The question whose answer granted it.
         question: QuestionId,
     },
     /// Somebody revoked a rule of this session.
@@ -408,7 +411,7 @@ pub enum Event {
         /// Who took it back.
         by: By,
     },
-    /// The agent tried to reach a host that its workplace keeps it from.
+    /// The agent tried to reach a host that its workplace does not allow.
     HostRefused {
         /// The turn of the agent in which it happened.
         turn: TurnId,
@@ -417,7 +420,7 @@ pub enum Event {
     },
     /// Somebody lets the agent reach a host in this session.
     HostAllowed {
-        /// The host; with its port where it is not one of the web's.
+        /// The host, with its port unless that is 80 or 443.
         host: String,
         /// Who allowed it.
         by: By,
@@ -426,14 +429,14 @@ pub enum Event {
     Reopened {
         /// The id of the question.
         question: QuestionId,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// Somebody left a reopened question with the answer it had.
     Kept {
         /// The id of the question.
         question: QuestionId,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// The agent has the answer to this call: its transcript holds it.
@@ -448,12 +451,12 @@ pub enum Event {
         /// How it ended.
         how: Ending,
     },
-    /// Something was in the agent's way, and it went on: the model's API did not answer as it should and was tried again, or the
-    /// agent's own program refused a call without asking anybody.
+    /// Something delayed the agent, and it continues: the model's API failed and the call is retried, or the agent's
+    /// own program refused a call without asking anybody.
     Delayed {
         /// The turn of the agent in which it happened.
         turn: TurnId,
-        /// What happened, and when it is tried again, if it is.
+        /// What happened, and when it is retried, if it is.
         why: String,
     },
     /// The hot time is over: the process is to be parked; the question stays open.
@@ -463,7 +466,8 @@ pub enum Event {
         /// The call that waits.
         call: CallId,
     },
-    /// The process could not be parked, because something else is in flight beside the call. It is parked once the call waits alone.
+    /// The process cannot be parked, because something else is in flight beside the call. It is parked once the call
+    /// waits alone.
     StayedHot {
         /// The turn of the agent in which it happened.
         turn: TurnId,
@@ -472,7 +476,7 @@ pub enum Event {
         /// What else is in flight.
         beside: Beside,
     },
-    /// The agent's process ended cleanly, with this call to be asked again.
+    /// The agent's process ended cleanly; this call will be asked again.
     Parked {
         /// The turn of the agent in which it happened.
         turn: TurnId,
@@ -485,7 +489,7 @@ pub enum Event {
         turn: TurnId,
         /// Why, in words for a person.
         reason: String,
-        /// Whether there was no process at all, because the agent's program could not be started.
+        /// Whether no process ever ran, because the agent's program could not be started.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_not_started: bool,
     },
@@ -507,12 +511,12 @@ pub enum Event {
     },
     /// The plan is in its file.
     PlanSaved {
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
-        /// Where, from the project's root.
+        /// Its path, from the project's root.
         path: String,
     },
-    /// A turn came to its end.
+    /// A turn ended.
     TurnEnded {
         /// The turn of the agent.
         turn: TurnId,
@@ -524,27 +528,27 @@ pub enum Event {
         /// Why, in words for a person.
         reason: String,
     },
-    /// Somebody restarted it.
+    /// Somebody restarted the session.
     Restarted {
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
-    /// The work is done, and this is what it changed. The session is complete, until somebody says what else to do.
+    /// The work is done, and these are its changes. The session is complete until somebody asks for more.
     Reported {
-        /// What changed, if that can be told.
+        /// The changes, if they are known.
         changes: Option<Changes>,
     },
     /// Somebody wants work that was done in a workplace of its own applied to the project.
     Applying {
-        /// Whoever did it.
+        /// Who did this.
         by: By,
         /// Whether to apply it with conflict markers where it conflicts with the project.
         #[serde(default)]
         with_conflicts: bool,
     },
-    /// The work and the project are merged. Nothing is changed yet.
+    /// The work and the project are merged in the store of the worker. No file has changed yet.
     Merged(Merged),
-    /// The work was not applied. Nothing is changed but what it names as half done.
+    /// The work was not applied. No file has changed except those listed as half done.
     NotApplied(NotMerged),
     /// The work was applied: files of the project were changed.
     Applied {
@@ -555,7 +559,7 @@ pub enum Event {
     },
     /// Somebody discarded the work, or wants what is left of its workplace cleared.
     Discarded {
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
     /// The workplace was cleared.
@@ -566,15 +570,15 @@ pub enum Event {
     },
     /// Somebody wants the work's changes to the project's files undone.
     WorkUndoStarted {
-        /// As the work left the files, and as they were before.
+        /// The state the work left, and the state before it.
         states: Merged,
-        /// The same for stretches of work before that, the latest first: somebody else changed files in between.
+        /// The same for earlier stretches of work, the latest first: somebody else changed files between them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         earlier: Vec<Merged>,
-        /// Whoever did it.
+        /// Who did this.
         by: By,
     },
-    /// The work was not undone. Nothing is changed, unless the problem says that a part is.
+    /// The work was not undone. No file has changed, unless the problem says that some have.
     WorkUndoRefused {
         /// What was in the way.
         problem: UndoProblem,
@@ -586,16 +590,16 @@ pub enum Event {
     },
     /// Somebody ended the session.
     Cancelled {
-        /// Whoever did it.
+        /// Who did this.
         by: By,
         /// Why, if they said so.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Whether the agent may have changed files of the project since their state was last noted: `WorkLeft` comes next.
+        /// Whether the agent may have changed files since their state was last recorded. If so, `WorkLeft` follows.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_unnoted: bool,
     },
-    /// What the project looked like once the agent of a cancelled session was gone. Undoing begins there.
+    /// The state of the project's files once the agent of a cancelled session was gone. An undo starts from it.
     WorkLeft {
         /// A name by which the worker finds that state again, if it can.
         state: Option<String>,
@@ -630,7 +634,7 @@ impl Event {
     }
 }
 
-/// Takes the names of an enum's variants from what serde derived for it, and reads nothing.
+/// Extracts the names of an enum's variants from its serde implementation, without reading any input.
 struct KindsOf<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for KindsOf<'_> {
@@ -656,7 +660,7 @@ impl<'de> Deserializer<'de> for KindsOf<'_> {
     }
 }
 
-// `remote = "Self"` puts what is derived beside the traits, as functions of the same names.
+// `remote = "Self"` makes serde derive inherent functions of the same names; these impls call them.
 impl Serialize for Event {
     /// An unknown fact is written as it was read.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -690,28 +694,28 @@ pub struct Created {
     /// What was agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
-    /// The kind of place it is worked on in.
+    /// The kind of place that the agent works in.
     #[serde(default = "local", skip_serializing_if = "is_local")]
     pub worker: String,
-    /// The agent that does the work. Sessions of older programs do not say; the settings of the day decide for them.
+    /// The agent that does the work. Sessions of older programs lack it and use the current settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
     /// The session and question it branched off at, if it did. What comes before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
-    /// Where it was begun, if a channel has to find that place again.
+    /// Where the session was begun, for a channel that has to find that place again.
     #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The turn of a conversation that this session grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
-    /// The id of the request in its channel: the same request does not begin two sessions.
+    /// The id of the request in its channel: repeating a request does not begin a second session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
 }
 
 impl Created {
-    /// A task that began at a terminal, to be worked on as usual.
+    /// A new work session, begun at a terminal with default terms.
     pub fn new(task: String, project: String, conversation: ConversationId, by: By) -> Self {
         Self {
             task,
@@ -731,13 +735,13 @@ impl Created {
 }
 
 impl Created {
-    /// Whether it is worked on apart from the project, so that somebody has to take the work over.
+    /// Whether the agent works outside the project's directory, so that its work has to be applied or discarded.
     pub fn works_apart(&self) -> bool {
         !is_local(&self.worker)
     }
 }
 
-/// The project's directory itself.
+/// The name of the worker that runs in the project's directory itself.
 pub(crate) fn local() -> String {
     "local".to_owned()
 }
@@ -746,12 +750,12 @@ fn is_local(worker: &str) -> bool {
     worker == "local"
 }
 
-/// An agent by name, and the command it is run with. Whoever resumes the session later needs to name neither.
+/// An agent's name and the command that starts it. Resuming the session needs neither again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AgentCommand {
-    /// Which kind of agent: the driver that knows how to talk to it.
+    /// The kind of agent, which selects its driver.
     pub name: String,
-    /// The program, and what goes before its other arguments.
+    /// The program and its leading arguments.
     pub command: Vec<String>,
 }
 
@@ -760,12 +764,12 @@ pub struct AgentCommand {
 pub struct Origin {
     /// The name of the channel.
     pub channel: String,
-    /// The place in it. Only that channel can read it.
+    /// The place in that channel. Only the channel can interpret it.
     pub key: String,
 }
 
 impl<'de> Deserialize<'de> for Origin {
-    /// Older logs have the number of a Telegram chat, and of a topic in it.
+    /// Also reads older logs, which have the number of a Telegram chat and of a topic in it.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -788,7 +792,7 @@ impl<'de> Deserialize<'de> for Origin {
 pub struct Seed {
     /// The conversation's session.
     pub session: SessionId,
-    /// Which turn of it.
+    /// The turn, within that session.
     pub turn: TurnId,
 }
 
@@ -815,7 +819,7 @@ pub struct Terms {
     pub max_rounds: u32,
     /// How long a waiting agent's process is kept.
     pub hot: SignedDuration,
-    /// How long a question stays open; forever where nothing is said.
+    /// How long a question stays open; `None` means forever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expire: Option<SignedDuration>,
     /// Who makes the rounds of questions before the plan.
@@ -873,7 +877,7 @@ pub enum TurnKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asker {
-    /// Rapport itself (the confirmation of the plan, a message of a plan's to a person).
+    /// Rapport itself: it asks to confirm a plan, or an action asks a person.
     Rapport,
     /// A planner, before the plan.
     Planner,
@@ -888,8 +892,8 @@ pub enum Asker {
     },
 }
 
-/// What else an agent's process has in flight while a call waits. If the process were parked now, it would go on with that
-/// and never see the answer.
+/// What else an agent's process has in flight while a call waits. If the process were parked now, it would continue
+/// with that and never see the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Beside {
@@ -901,7 +905,7 @@ pub enum Beside {
     Command,
     /// A message that the agent has not read.
     Message,
-    /// The server that asks: its question cannot be asked again.
+    /// An MCP server's question, which cannot be asked again.
     Server,
 }
 
@@ -921,7 +925,7 @@ impl std::fmt::Display for Beside {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The agent withdrew it, or whatever asked it is over.
+    /// The agent withdrew it, or what asked it has ended.
     Withdrawn(String),
     /// Another round asks instead.
     Superseded(RoundId),
@@ -968,12 +972,12 @@ impl std::ops::AddAssign for Usage {
 /// What a turn changed in the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// File by file.
+    /// The changed files.
     pub files: Vec<FileChange>,
-    /// The state after, by a name the worker finds again.
+    /// The state after the turn, by the worker's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Why the files cannot be told, where finding out failed.
+    /// Why the changed files are unknown, if listing them failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
@@ -981,14 +985,14 @@ pub struct Changes {
 /// What happened to one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// From the project's root.
+    /// The path, from the project's root.
     pub path: String,
     /// `added`, `modified`, `deleted` or `renamed`.
     pub status: String,
-    /// Lines that are new; none for a binary file.
+    /// The number of added lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
-    /// Lines that are gone; none for a binary file.
+    /// The number of removed lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
 }

@@ -1,11 +1,11 @@
-//! A session as one document: what was wanted, asked and answered, planned, done and reported, and the log of it all.
+//! Exports a session as one document: task, questions and answers, plan, work, reports, and the log.
 
 use std::fmt::Write as _;
 
 use crate::id::SessionId;
 use crate::session::Session;
 
-/// The document, in Markdown. `reports` are those of its turns, by directory.
+/// The document, in Markdown. `reports` are the reports of the session's turns, by directory.
 pub fn document(id: &SessionId, session: &Session, reports: &[(String, String)], log: &str) -> String {
     let view = session.view(id);
     let mut text = format!("# {id}\n\n");
@@ -62,7 +62,7 @@ fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n    ")
 }
 
-/// A block that nothing in it can end.
+/// A fenced block whose fence is longer than any inside.
 fn fenced(content: &str) -> String {
     let longest = content.split(|c| c != '~').map(str::len).max().unwrap_or_default();
     let fence = "~".repeat(longest.max(2) + 1);

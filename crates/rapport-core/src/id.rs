@@ -12,7 +12,7 @@ macro_rules! text_id {
         pub struct $name(String);
 
         impl $name {
-            /// Takes the name as it is.
+            /// Wraps the name without checking it.
             pub fn new(name: impl Into<String>) -> Self {
                 Self(name.into())
             }

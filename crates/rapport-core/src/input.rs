@@ -1,4 +1,5 @@
-//! The inputs: everything that can happen to a session. The session decides each against its facts; nothing else changes it.
+//! The inputs: everything that can happen to a session. The session decides on each from its facts; nothing else
+//! changes it.
 
 use std::collections::BTreeMap;
 
@@ -21,9 +22,9 @@ use crate::turn::{
 /// Something that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Somebody did something. The door it came through has checked who.
+    /// Somebody did something. The door that received it has checked who.
     Person {
-        /// Whoever did it.
+        /// Who did this.
         by: By,
         /// What they did.
         act: Act,
@@ -35,15 +36,15 @@ pub enum Input {
         /// What it did.
         did: AgentDid,
     },
-    /// Something Rapport itself brought about, or found out.
+    /// Something that Rapport itself did or found out.
     World(World),
 }
 
-/// What people, or those who answer for them, can do.
+/// What people, or whoever answers for them, can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
-    /// Answer a question; without a name, the only one that is open.
+    /// Answer a question. Without an id: the only open one.
     Answer {
         /// The question.
         #[serde(default)]
@@ -63,14 +64,14 @@ pub enum Act {
         /// The question.
         question: QuestionId,
     },
-    /// No longer allow what was allowed for this session.
+    /// Revoke something that was allowed for this session.
     Revoke {
         /// The rule.
         rule: Rule,
     },
-    /// Let the agent reach a host in this session, where its workplace keeps it from the network.
+    /// Let the agent reach a host in this session, where its workplace restricts the network.
     AllowHost {
-        /// The host; with its port where it is not one of the web's.
+        /// The host, with its port unless that is 80 or 443.
         host: String,
     },
     /// Start the work with the plan as it stands.
@@ -87,13 +88,13 @@ pub enum Act {
         #[serde(default)]
         with_conflicts: bool,
     },
-    /// Discard work that was done in a workplace of its own. Ends the session, too.
+    /// Discard work that was done in a workplace of its own. This also ends the session.
     Discard,
-    /// Undo what the work did to the project's files.
+    /// Undo the work's changes to the project's files.
     UndoWork,
-    /// Try again what failed, or resume an agent that was cut off while it waited.
+    /// Retry what failed, or resume an agent that was cut off while it waited.
     Restart,
-    /// Say something to the agent: in the middle of its turn, or as its next one.
+    /// Send the agent a message: during its turn, or as its next turn.
     Say {
         /// The words.
         text: String,
@@ -103,7 +104,7 @@ pub enum Act {
     },
     /// Stop the agent's turn, and keep the conversation.
     Stop,
-    /// Have a plan of actions made, from what is in this directory of the session.
+    /// Have a plan of actions made from the content of this directory of the session.
     Draft {
         /// The turn's directory, from the session's.
         folder: String,
@@ -114,11 +115,11 @@ pub enum Act {
         /// Where the turn comes from.
         #[serde(default)]
         origin: Option<TurnOrigin>,
-        /// The digest (SHA-256) of the file that says what the agent is shown.
+        /// SHA-256 digest of the file that lists what the agent is shown.
         #[serde(default)]
         shown: Option<String>,
     },
-    /// Give up the plan that is being made, to have something else planned.
+    /// Abandon the plan that is being made, to have something else planned.
     LeaveDraft,
     /// Review the plan of a turn: it is checked against the project as it is now.
     Review {
@@ -129,12 +130,12 @@ pub enum Act {
     Approve {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Which state of the plan was seen.
+        /// The revision that was seen.
         revision: u32,
         /// Which items of the plan are taken.
         chosen: Chosen,
     },
-    /// Skip a plan: nothing of it is done.
+    /// Skip a plan: none of it is carried out.
     Skip {
         /// The turn's directory, from the session's.
         folder: String,
@@ -146,7 +147,7 @@ pub enum Act {
     AcceptPlan {
         /// The turn's directory, from the session's.
         folder: String,
-        /// What was seen in the file.
+        /// The file's content as the person saw it.
         text: String,
     },
     /// Write the plan to its file again, over what somebody changed there.
@@ -164,7 +165,7 @@ pub enum Act {
         #[serde(default)]
         interrupted: Interrupted,
     },
-    /// Undo what a batch did to files.
+    /// Undo a batch's changes to files.
     Undo {
         /// The name of the batch.
         batch: String,
@@ -174,7 +175,7 @@ pub enum Act {
     },
     /// Accept the files of complete turns as they are, although they were changed.
     AcceptChanges {
-        /// For each turn's directory, a check sum for each of its files; none where it is gone.
+        /// For each turn's directory, a check sum for each of its files; empty if the directory is gone.
         turns: BTreeMap<String, BTreeMap<String, String>>,
     },
 }
@@ -201,10 +202,10 @@ pub enum AgentDid {
         /// The path, the command, or whatever else it is used on.
         what: String,
     },
-    /// Something is in its way, and it goes on: the model's API did not answer as it should and is tried again, or its own program
+    /// Something delays it, and it continues: the model's API failed and the call is retried, or its own program
     /// refused a call without asking anybody.
     Delay {
-        /// What happened, and when it is tried again, if it is.
+        /// What happened, and when it is retried, if it is.
         why: String,
     },
     /// It printed a line that is not part of its protocol.
@@ -212,7 +213,7 @@ pub enum AgentDid {
         /// The beginning of the line.
         line: String,
     },
-    /// It printed an event of its protocol that is not known here.
+    /// It printed a protocol event of an unknown kind.
     Note {
         /// The beginning of the line.
         line: String,
@@ -226,7 +227,7 @@ pub enum AgentDid {
         /// Whether its process could end cleanly now and be asked again later.
         parkable: bool,
     },
-    /// It tried to reach a host that its workplace keeps it from.
+    /// It tried to reach a host that its workplace does not allow.
     MissHost {
         /// The host, with its port.
         host: String,
@@ -241,7 +242,7 @@ pub enum AgentDid {
         /// The tool call.
         call: CallId,
     },
-    /// It has read what was said to it in the middle of its turn.
+    /// It has read a message that was sent during its turn.
     Read {
         /// Which message of the turn, from 1.
         message: u32,
@@ -263,11 +264,11 @@ pub enum AgentDid {
         /// Tokens and money.
         usage: Usage,
     },
-    /// Its process is gone.
+    /// Its process ended.
     Leave(Leave),
 }
 
-/// What an agent can want from somebody.
+/// What an agent can ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Answers to these questions.
@@ -276,7 +277,7 @@ pub enum Ask {
     Permission(Permission),
     /// To leave plan mode.
     LeavePlanMode {
-        /// With this plan.
+        /// The plan it proposes.
         plan: String,
     },
 }
@@ -287,15 +288,15 @@ pub enum Ask {
 pub struct Draft {
     /// What is asked.
     pub text: String,
-    /// A word or two to recognise it by.
+    /// A word or two that identify it.
     pub header: Option<String>,
     /// What can be chosen.
     pub options: Vec<Choice>,
     /// Whether several may be chosen.
     pub multi: bool,
-    /// Whether own words are an answer.
+    /// Whether free text is accepted.
     pub free_text: bool,
-    /// What is to be filled in, where an MCP server asks.
+    /// The form field to fill in, if an MCP server asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<Box<Field>>,
 }
@@ -303,7 +304,7 @@ pub struct Draft {
 /// How the process of an agent ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It came to an end and has a result.
+    /// It ended normally, with a result.
     Finished {
         /// Its last words.
         result: String,
@@ -313,7 +314,7 @@ pub enum Leave {
         /// The tool call.
         call: CallId,
     },
-    /// It was stopped, because Rapport stops or nobody wants it to run.
+    /// It was stopped, because Rapport is stopping or because no want needs it any more.
     Stopped,
     /// Its program could not be started.
     NotStarted {
@@ -327,21 +328,21 @@ pub enum Leave {
     },
 }
 
-/// What the engine brings about or finds out.
+/// What the engine does or finds out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum World {
     /// The session was just replayed from its log: its processes are gone.
     Lost,
     /// Time has passed; `now` tells how much.
     Tick,
-    /// The state of the files before a turn is noted.
+    /// The worker recorded the state of the files before a turn.
     Baseline {
         /// The turn that comes next.
         turn: TurnId,
         /// The name of the state; `None` where the worker cannot name one.
         baseline: Option<String>,
     },
-    /// The state of the files at a round is noted.
+    /// The worker recorded the state of the files at a round.
     Snapshot {
         /// The round.
         round: RoundId,
@@ -350,41 +351,41 @@ pub enum World {
     },
     /// The plan is in its file.
     PlanSaved {
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
         /// The path of the file, from the project's root.
         path: String,
     },
-    /// It is known what the work changed.
+    /// The changes of the work are known.
     Report {
-        /// The changes; `None` where they cannot be told.
+        /// The changes; `None` if they are unknown.
         changes: Option<Changes>,
     },
-    /// The work and the project are merged, or cannot be.
+    /// The work and the project were merged, or could not be.
     Merged {
         /// How it ended.
         outcome: Result<Merged, NotMerged>,
     },
-    /// What was merged is in the project.
+    /// The merged files are in the project.
     Applied {
         /// What changed there.
         files: Vec<FileChange>,
     },
-    /// The workplace is gone.
+    /// The workplace was removed.
     Cleared {
-        /// Why something of it is left, if it is.
+        /// Why part of it is left, if any is.
         left: Option<String>,
     },
     /// A planner made a round of questions, or could not.
     QuestionRound {
         /// Which round it was to make, from 1.
         round: u32,
-        /// What it made; or why there is none, in words for a person.
+        /// The round, or why there is none, in words for a person.
         outcome: Result<QuestionRound, String>,
     },
-    /// A rule for the project is kept in Rapport's home.
+    /// A rule for the project was saved in Rapport's home.
     Granted {
-        /// The question it was the answer to.
+        /// The question whose answer granted it.
         question: QuestionId,
     },
     /// The plan of actions is in its file.
@@ -394,29 +395,30 @@ pub enum World {
         /// Where it is, from the session's directory.
         path: String,
     },
-    /// A session of files was just replayed from its log, and these directories of turns were found. Its processes are gone.
+    /// A session of turns was just replayed from its log, and these turn directories were found. Its processes are
+    /// gone.
     Found(FoundTurns),
     /// The plan of a turn was checked.
     PlanChecked {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
         /// Why it cannot be carried out, one line each.
         problems: Vec<String>,
-        /// What to know about single actions.
+        /// Notes about single actions.
         remarks: Vec<Remark>,
         /// The content of its file, where it differs from the plan.
         differs: Option<String>,
     },
-    /// A batch cannot begin, because its plan cannot be carried out in the project as it is now. Nothing was done.
+    /// A batch cannot begin, because its plan no longer fits the project. Nothing was carried out.
     BatchInvalid {
         /// The name of the batch.
         batch: String,
         /// What was in the way, one line each.
         problems: Vec<String>,
     },
-    /// A batch cannot begin, because its plan's file differs from the plan. Nothing was done.
+    /// A batch cannot begin, because its plan's file differs from the plan. Nothing was carried out.
     BatchDiffers {
         /// The name of the batch.
         batch: String,
@@ -432,14 +434,14 @@ pub enum World {
         /// The question, in Markdown.
         message: String,
     },
-    /// An action of the running batch came to its end.
+    /// An action of the running batch ended.
     ActionEnded {
         /// The name of the batch.
         batch: String,
         /// Which action, and how.
         end: ActionEnd,
     },
-    /// The running batch stopped before its end.
+    /// The running batch stopped early.
     BatchPaused {
         /// The name of the batch.
         batch: String,
@@ -466,19 +468,19 @@ pub enum World {
         /// A check sum for each of its files.
         files: BTreeMap<String, String>,
     },
-    /// A batch was undone, or not.
+    /// A batch was undone, or could not be.
     Undone {
         /// The name of the batch.
         batch: String,
         /// The files that were undone, or why nothing was.
         outcome: Result<UndoneFiles, UndoProblem>,
     },
-    /// The state in which a cancelled agent left the project is noted.
+    /// The worker recorded the state in which a cancelled agent left the project.
     WorkLeft {
         /// The name of the state; `None` where the worker cannot name one.
         state: Option<String>,
     },
-    /// The work was undone, or not.
+    /// The work was undone, or could not be.
     WorkUndone {
         /// The files that were undone, or why nothing was.
         outcome: Result<UndoneFiles, UndoProblem>,
@@ -490,28 +492,28 @@ pub enum World {
     },
 }
 
-/// Two states of the project's files, by names that the worker finds again: a step from the one to the other.
+/// Two states of the project's files, by the worker's names for them, and the step from one to the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merged {
-    /// As they are.
+    /// The state before the step.
     pub from: String,
-    /// As they will be.
+    /// The state after the step.
     pub to: String,
-    /// The files that both sides changed in different ways, with marks in them where the lines are the same.
+    /// The files that both sides changed in different ways. Where their lines overlap they contain conflict markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
 }
 
-/// Why work is not taken over.
+/// Why work was not applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotMerged {
-    /// What failed, if that is why.
+    /// What failed, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The files that both sides changed in different ways.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
-    /// The files that were changed all the same, and could not be put back.
+    /// The files that were changed anyway and could not be restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub half_done: Vec<String>,
 }

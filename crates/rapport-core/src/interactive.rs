@@ -1,4 +1,4 @@
-//! The file format of older relays, `{chatId}-interactive.json`: written from the log for people and tools, and read where
+//! The file format of older relays, `{chatId}-interactive.json`: written from the log for people and tools, and read if
 //! such a relay left one behind.
 
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::session::{QuestionView, Session};
 use crate::view::PhaseView;
 
-/// A session as it is in its file. What an older relay did not know has a default.
+/// A session in that file. Fields that older relays lack have defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InteractiveFile {
@@ -22,7 +22,7 @@ pub struct InteractiveFile {
     pub chat_id: i64,
     /// Its state.
     pub state: InteractiveState,
-    /// What somebody wants done, in their words.
+    /// The task, in the person's words.
     pub task: String,
     /// The folder of the plan's file.
     #[serde(default)]
@@ -49,12 +49,12 @@ pub struct InteractiveFile {
     /// The plan's file, once it is saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_path: Option<String>,
-    /// Which project it belongs to, where somebody says so. Older relays knew of one only.
+    /// The project that it belongs to, if the file says so. Older relays had only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// When it began.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
@@ -78,12 +78,12 @@ pub enum InteractiveState {
 pub struct InteractiveQuestion {
     /// `q1`, `q2`, ...
     pub id: String,
-    /// What is asked, as a whole.
+    /// The full text of the question.
     pub question: String,
-    /// What can be chosen.
+    /// The options to choose from.
     #[serde(default)]
     pub options: Vec<InteractiveOption>,
-    /// Whether own words are an answer.
+    /// Whether free text is accepted.
     #[serde(default)]
     pub allow_free_text: bool,
     /// Whether several options may be chosen.
@@ -96,7 +96,7 @@ pub struct InteractiveQuestion {
 pub struct InteractiveOption {
     /// The text that people read.
     pub label: String,
-    /// What is stored.
+    /// The value that is stored.
     pub value: String,
 }
 
@@ -114,7 +114,7 @@ fn first_round() -> u32 {
 }
 
 impl InteractiveFile {
-    /// The file of a session in this chat, if it has asked something.
+    /// The file for a session in this chat; `None` if it has asked nothing.
     pub fn of(session: &Session, chat_id: i64) -> Option<Self> {
         let created = session.created();
         let rounds: Vec<_> = session.rounds().filter(|round| *round.asker == Asker::Planner).collect();
@@ -152,8 +152,8 @@ impl InteractiveFile {
         })
     }
 
-    /// The facts of a session that continues where this file was left. A plan that was being carried out waits for confirmation
-    /// again: nobody knows how far it came.
+    /// The facts of a session that continues from this file. A plan that was being carried out waits for confirmation
+    /// again, because nobody knows how far it got.
     pub fn revive(&self, created: Created) -> Result<Vec<Event>, Refusal> {
         let (by, max_rounds) = (created.by.clone(), created.terms.max_rounds);
         let mut facts = Session::begin(created)?;
@@ -189,7 +189,7 @@ impl InteractiveFile {
         Ok(facts)
     }
 
-    /// Questions by new ids, with their answers. The current question has none: it is asked again.
+    /// The questions with new ids and their answers. The current question has no answer: it is asked again.
     fn items(&self) -> Vec<(Question, Option<Answer>)> {
         let collecting = self.state == InteractiveState::Collecting;
         let item = |(place, asked): (usize, &InteractiveQuestion)| {
@@ -215,7 +215,7 @@ fn state(phase: PhaseView) -> InteractiveState {
     }
 }
 
-/// The answer that stands: values of options, else the words typed.
+/// The current answer: the values of options, or else the typed words.
 fn stored(item: &QuestionView<'_>) -> Option<String> {
     let answer = item.given.map(|(answer, _)| answer).or(item.previous)?;
     let words = answer.values.iter().map(String::as_str).chain(answer.text.as_deref());

@@ -1,5 +1,5 @@
-//! A permission: all that a tool call would do, as data, and the rule by which the same call could be allowed from now on.
-//! Every channel shows [`Permission::lines`], so that nobody allows what they have not seen.
+//! A permission: everything that a tool call would do, as data, and the rule that could allow the same call from now
+//! on. Every channel shows [`Permission::lines`], so that nobody allows something unseen.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use crate::visible::{self, EMPTY_LINES};
 pub struct Permission {
     /// The tool's name.
     pub tool: String,
-    /// What it is recognised by: the command, the path, or the beginning of its input.
+    /// What identifies the call: the command, the path, or the beginning of its input.
     pub what: String,
-    /// Everything that would happen. Empty only in logs from before it was kept.
+    /// Everything that would happen. Empty only in older logs, which lack it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// By which rule calls like this one could be allowed from now on.
+    /// The rule that could allow calls like this one from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
     /// What else to know before deciding.
@@ -29,15 +29,15 @@ pub struct Permission {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// What the agent says that it is for.
+    /// The purpose, as the agent states it.
     Purpose(String),
-    /// Something that makes the call more than it looks like: no rule covers such a call.
+    /// A warning that the call does more than it seems to. No rule covers such a call.
     Flag(String),
-    /// Another value of the input, with its name.
+    /// Another input value, with its name.
     Note(String),
     /// A command, as a shell would run it.
     Command(String),
-    /// Lines that become others: each begins with `-`, `+` or a space; `@@` marks what is left out between.
+    /// A diff: each line begins with `-`, `+` or a space; `@@` marks omitted lines.
     Diff(String),
     /// The whole content of a file.
     Content(String),
@@ -45,13 +45,13 @@ pub enum Part {
     Input(String),
 }
 
-/// Something to know before deciding.
+/// A note for the person who decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remark {
-    /// The plan is not confirmed yet, and this would change something before it is.
+    /// The plan is not confirmed yet, and the call would change something.
     BeforeThePlan,
-    /// The same was allowed before, and the agent was cut off: it may have run.
+    /// The same call was allowed before and the agent was cut off: it may have run.
     MayHaveRun,
 }
 
@@ -70,25 +70,25 @@ impl Remark {
 /// A rule: calls that are allowed without asking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Calls of this tool.
+    /// The tool that it is about.
     pub tool: String,
-    /// Which of them; every one where nothing is said.
+    /// Which calls of that tool; `None` for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
 }
 
-/// Which calls of a tool.
+/// A pattern that selects calls of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Those about exactly this: the command, the path.
+    /// Calls with exactly this subject, such as a command or a path.
     Exactly(String),
     /// Single commands that begin with these words.
     StartsWith(String),
 }
 
 impl Rule {
-    /// The rule that an agent's program writes as `tool(content)`; none where it is not understood here.
+    /// Parses a rule that an agent's program writes as `tool(content)`; `None` if it is not understood.
     pub fn parse(tool: &str, content: Option<&str>) -> Option<Self> {
         let pattern = match content {
             None => None,
@@ -102,7 +102,7 @@ impl Rule {
         Self { tool: tool.into(), pattern: Some(Pattern::Exactly(what.into())) }
     }
 
-    /// What it allows, as it is offered with this call: what is shown there already is not written out again.
+    /// The rule in words, as it is offered with this call; it does not repeat what the call already shows.
     pub fn offered_with(&self, asked: &Permission) -> String {
         let is_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
         match &self.pattern {
@@ -115,7 +115,7 @@ impl Rule {
         }
     }
 
-    /// Whether this call is allowed by it. A call with flags never is.
+    /// Whether the rule allows this call. It never allows a call with flags.
     pub fn covers(&self, asked: &Permission) -> bool {
         let has_flags = asked.parts.iter().any(|part| matches!(part, Part::Flag(_)));
         self.tool == asked.tool
@@ -148,7 +148,7 @@ fn is_long(what: &str) -> bool {
     what.contains('\n') || what.chars().count() > 120
 }
 
-/// Whether a shell would take this for one command with plain words: nothing is joined, expanded, quoted or redirected.
+/// Whether a shell would run this as one command with plain words: nothing is joined, expanded, quoted or redirected.
 fn is_single_command(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=@,+%-".contains(c);
     !text.trim().is_empty() && text.chars().all(is_plain)
@@ -158,7 +158,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pattern {
             None => f.write_str(&self.tool),
-            // Else it could be read as a rule about what begins like this.
+            // A trailing `*` would make it a rule about a prefix.
             Some(Pattern::Exactly(what)) if what.ends_with('*') => {
                 write!(f, "{}(\"{}\")", self.tool, visible::line(what))
             }
@@ -168,16 +168,16 @@ impl fmt::Display for Rule {
     }
 }
 
-/// One line of what would happen, as it is shown. Its text is safe to show anywhere.
+/// One line of a permission, safe to show anywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownLine {
-    /// What it is.
+    /// The kind of line.
     pub mark: Mark,
     /// The text of the line.
     pub text: String,
 }
 
-/// What a shown line is.
+/// The kind of a shown line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A remark about the call.
@@ -190,12 +190,12 @@ pub enum Mark {
     Added,
     /// A removed line.
     Removed,
-    /// Says how many lines are not shown, because they are empty or stay as they are.
+    /// A placeholder that counts omitted lines, which are empty or unchanged.
     Folded,
 }
 
 impl Mark {
-    /// What stands in front of such a line.
+    /// The sign in front of such a line.
     pub fn sign(self) -> &'static str {
         match self {
             Mark::Added => "+ ",
@@ -207,13 +207,13 @@ impl Mark {
 }
 
 impl Permission {
-    /// A call of which no more is known than what it is about.
+    /// A call with no details beyond its subject.
     pub fn new(tool: impl Into<String>, what: impl Into<String>) -> Self {
         Self { tool: tool.into(), what: what.into(), ..Self::default() }
     }
 
-    /// Everything that would happen, line by line. Control characters and those that reorder or hide are named, runs of
-    /// empty lines are counted: what is shown is what there is.
+    /// Everything that would happen, line by line. Control characters and invisible or reordering characters are
+    /// replaced by their names, and runs of empty lines by their number, so that nothing is hidden.
     pub fn lines(&self) -> Vec<ShownLine> {
         let remarks = self.remarks.iter().map(|remark| shown(Mark::Care, remark.as_str()));
         let has_diff = self.parts.iter().any(|part| matches!(part, Part::Diff(_)));
@@ -295,7 +295,7 @@ mod tests {
         Permission { parts, ..Permission::new(tool, what) }
     }
 
-    /// A rule covers what it says and nothing that a shell would make more of.
+    /// A rule covers exactly what it says, and nothing that a shell would extend.
     #[test]
     fn what_rules_cover() {
         let tag = Rule::parse("Bash", Some("git tag *")).unwrap();
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(permission.text(), expected);
     }
 
-    /// Nothing hides: what reorders is named, what would be pushed out of sight is counted.
+    /// Nothing can be hidden: reordering characters are named, runs of empty lines are counted.
     #[test]
     fn everything_is_shown() {
         let command = format!("ls{}rm -rf ~\u{202e}x\u{1b}[2K", "\n".repeat(24));

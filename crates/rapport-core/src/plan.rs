@@ -8,10 +8,10 @@ use crate::id::ConversationId;
 use crate::question::Purpose;
 use crate::session::{FlowRules, Shared, State};
 
-/// What is said of a plan that does not know every answer.
-pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above count.";
+/// The note in a plan that is older than an answer.
+pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above take precedence.";
 
-/// A plan: what the agent proposed. The answers it rests on are the session's.
+/// A plan that the agent proposed. The answers behind it are the session's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) goal: String,
@@ -19,12 +19,12 @@ pub(crate) struct Plan {
     pub(crate) text: String,
     /// Whether an answer came after it was proposed.
     pub(crate) is_behind: bool,
-    /// Counts the changes: a new proposal, an edited answer, the confirmation.
+    /// The number of changes: a new proposal, an edited answer, the confirmation.
     pub(crate) revision: u32,
-    /// The revision that its file has.
+    /// The revision that its file contains.
     pub(crate) saved: u32,
     pub(crate) path: Option<String>,
-    /// Where an earlier revision was saved, whatever was proposed since.
+    /// The path of an earlier revision, even if later proposals have another name.
     pub(crate) own_path: Option<String>,
 }
 
@@ -37,17 +37,17 @@ pub struct PlanFile {
     pub path: String,
     /// Its content.
     pub content: String,
-    /// What to do about a file that is there already.
+    /// What to do if the file already exists.
     pub existing: Existing,
     /// The conversation that the plan belongs to.
     pub owner: ConversationId,
-    /// The path of an earlier revision, where one was saved: that file is the session's own.
+    /// The path of an earlier revision, if one was saved: that file belongs to this session.
     pub saved_path: Option<String>,
 }
 
 impl PlanFile {
-    /// Whether a file that is there belongs to the same plan: an earlier revision was saved to it, or would have been if a kill had
-    /// not come in between. Then only its heading tells.
+    /// Whether an existing file belongs to this plan: an earlier revision was saved to it. If the process was killed
+    /// right after saving, no fact says so, and only the file's heading tells.
     pub fn owns(&self, path: &str, content: &str) -> bool {
         let heading = content.lines().take_while(|line| !line.starts_with("## "));
         let mut owners = heading.filter_map(|line| line.strip_prefix(OWNER));
@@ -55,14 +55,14 @@ impl PlanFile {
     }
 }
 
-/// How the line of a plan's heading begins that says which conversation it belongs to.
+/// The prefix of the heading line that names the conversation a plan belongs to.
 const OWNER: &str = "**Session:** ";
 
-/// The branch that is named where the project is on none.
+/// The branch name in a plan's file if the project is not on a branch.
 const NO_BRANCH: &str = "interactive_chat";
 
 impl Plan {
-    /// Takes a proposal as the plan, in place of the one before.
+    /// Makes a proposal the plan, in place of the previous one.
     pub(crate) fn propose(plan: &mut Option<Self>, goal: &str, description: &str, text: &str) {
         let (revision, saved) = plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
         let own_path = plan.take().and_then(|plan| plan.own_path);
@@ -78,8 +78,8 @@ impl Plan {
         });
     }
 
-    /// Folds in a fact that the shared part has folded in already: an answer that the plan is made of changed, or its file is
-    /// written. Until the work begins, that makes it another revision.
+    /// Applies a fact after the shared part has: an answer behind the plan changed, or its file was written. Until the
+    /// work begins, a changed answer makes a new revision.
     pub(crate) fn follow(&mut self, shared: &Shared, fact: &Event, is_revisable: bool) {
         let is_changed = match fact {
             Event::Answered { question, .. } => {
@@ -105,7 +105,7 @@ impl Plan {
     }
 }
 
-/// The file of the plan of a task.
+/// The plan's file for a task.
 pub(crate) fn file(shared: &Shared, plan: &Plan, is_begun: bool) -> PlanFile {
     PlanFile {
         revision: plan.revision,
@@ -117,7 +117,7 @@ pub(crate) fn file(shared: &Shared, plan: &Plan, is_begun: bool) -> PlanFile {
     }
 }
 
-/// The fact that a plan's file is written, if that is news.
+/// The fact that the plan's file is saved, unless it is known already.
 pub(crate) fn saved(flow: &dyn FlowRules, shared: &Shared, revision: u32, path: &str) -> Vec<Event> {
     let plan = flow.plan().filter(|_| !shared.is_over());
     let is_news = plan.is_some_and(|plan| plan.saved < revision && revision <= plan.revision);
@@ -160,7 +160,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
     text
 }
 
-/// Moves headings of others below ours, so that the file keeps one outline.
+/// Moves the headings of quoted text below the file's own, so that the file keeps one outline.
 fn demote(text: &str) -> String {
     let mut fenced = false;
     let lines = text.lines().map(|line| {
@@ -173,7 +173,7 @@ fn demote(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Further lines of an answer belong to it: indented this far they cannot be a heading or another question.
+/// Indents further lines of an answer, so that they cannot become a heading or another question.
 fn indent(answer: &str) -> String {
     answer.lines().collect::<Vec<_>>().join("\n    ")
 }

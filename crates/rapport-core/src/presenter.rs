@@ -1,6 +1,6 @@
-//! Follows a session for a channel, and says which of its questions is in front of the person, and since when.
+//! Follows a session for a channel: which of its questions is in front of the person, and since when.
 //!
-//! The answer follows from the log alone, so every channel shows the same, and so does a process that starts later.
+//! This follows from the log alone, so all channels show the same, including a process that starts later.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::session::{RoundView, Session};
 use crate::turn_card::{TurnCard, TurnCardKind};
 use crate::view::PhaseView;
 
-/// A session that is followed.
+/// A followed session.
 #[derive(Clone, Debug)]
 pub struct Presenter {
     session: Session,
@@ -26,20 +26,20 @@ pub struct Focus {
     pub round: RoundId,
     /// The question.
     pub question: QuestionId,
-    /// The entry of the log since which it is in front.
+    /// The sequence number of the entry that put it in front.
     pub since: u64,
     /// The time of that entry.
     pub at: Timestamp,
 }
 
-/// How an entry fits to those that were taken in before.
+/// How an entry relates to those applied before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// It is the next one, and was taken in.
+    /// It was the next one, and was applied.
     Next,
-    /// It was taken in before; nothing changed.
+    /// It was applied before; nothing changed.
     Old,
-    /// Entries before it are missing; it was not taken in.
+    /// Entries before it are missing; it was not applied.
     Gap,
 }
 
@@ -61,7 +61,7 @@ impl Presenter {
         Some(presenter)
     }
 
-    /// Takes the next entry in.
+    /// Applies the next entry.
     pub fn apply(&mut self, entry: &Entry) -> Followed {
         if entry.seq <= self.session.seq() {
             return Followed::Old;
@@ -76,7 +76,7 @@ impl Presenter {
         Followed::Next
     }
 
-    /// The session as far as it was followed.
+    /// The session's state after the entries applied so far.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -86,7 +86,7 @@ impl Presenter {
         &self.focus
     }
 
-    /// Whether its questions are made by a planner: a planned task.
+    /// Whether a planner makes its questions.
     pub fn is_planned(&self) -> bool {
         let created = self.session.created();
         created.aim == Aim::Work && created.terms.clarifier == Clarifier::Planner
@@ -97,7 +97,7 @@ impl Presenter {
         self.session.created().aim == Aim::Chat
     }
 
-    /// Whether it is planned and its answers are being gathered or confirmed.
+    /// Whether it is planned and its answers are being collected or confirmed.
     pub fn is_interactive(&self) -> bool {
         let before_work = matches!(self.session.phase(), PhaseView::Clarifying | PhaseView::Confirming);
         self.is_planned() && before_work && !self.session.is_over()
@@ -113,19 +113,19 @@ impl Presenter {
         self.number(&focus.question).map(|number| (number, focus))
     }
 
-    /// The place of a question among those that clarify, from 0.
+    /// The index of a clarifying question among all of them, from 0.
     pub fn number(&self, question: &QuestionId) -> Option<usize> {
         self.clarifying().position(|id| id == question)
     }
 
-    /// The questions that clarify, in order.
+    /// The clarifying questions, in order.
     pub fn clarifying(&self) -> impl Iterator<Item = &QuestionId> {
         let clarifies = |round: &RoundView<'_>| !matches!(round.asker, Asker::Rapport);
         let items = self.session.rounds().filter(clarifies).flat_map(|round| round.items);
         items.filter(|item| item.question.purpose == Purpose::Clarify).map(|item| &item.question.id)
     }
 
-    /// Whether a planner is making questions at the moment.
+    /// Whether a planner is making questions now.
     pub fn is_thinking(&self) -> bool {
         let clarifying = self.session.phase() == PhaseView::Clarifying && !self.session.is_failed();
         self.is_planned() && clarifying && self.focus.is_empty() && !self.session.has_turn()
@@ -155,11 +155,11 @@ fn confirms(round: &RoundView<'_>) -> bool {
     round.items.iter().any(|item| item.question.purpose == Purpose::Confirm)
 }
 
-/// Whether this fact puts something in front of the person again that was there before.
+/// Whether this fact puts the question in front of the person again.
 fn reopens(fact: &Event, focus: &Focus) -> bool {
     match fact {
         Event::Reopened { question, .. } => *question == focus.question,
-        // What the file says now was not shown yet.
+        // The person has not seen the file's new content yet.
         Event::PlanDiffers { folder, .. } => TurnCard::read(&focus.question)
             .is_some_and(|card| card.kind == TurnCardKind::Differs && card.folder == *folder),
         _ => false,

@@ -1,7 +1,7 @@
-//! The progress file: a name, a status, phases of tasks to tick off, and what was learned on the way.
+//! The progress file: a name, a status, phases of tasks to tick off, and lessons learned.
 //!
-//! The file is parsed line by line and kept as it was written. Lines that Rapport does not know stay where they are, byte for
-//! byte; a change touches only the section or line that it is about.
+//! The file is parsed line by line and kept as it was written. Unknown lines stay in place, byte for byte; a change
+//! touches only the section or line that it concerns.
 
 mod cut;
 mod rows;
@@ -13,10 +13,10 @@ use thiserror::Error;
 pub use cut::cut_out;
 use rows::{Row, rows};
 
-/// The word in the status that says there is nothing left to do.
+/// The word in the status that says that nothing is left to do.
 pub const DONE: &str = "RALPH_DONE";
 
-/// How the heading of a file begins.
+/// The prefix of a file's heading.
 const HEADING: &str = "# Progress:";
 
 /// A progress file.
@@ -27,14 +27,14 @@ pub struct ProgressFile {
     sections: Vec<Section>,
 }
 
-/// A section: its heading line and what is below it, as it was written.
+/// A section: its heading line and its body, as they were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Section {
     heading: String,
     body: String,
 }
 
-/// The sections that mean something here.
+/// The sections that Rapport interprets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Status,
@@ -53,7 +53,7 @@ pub struct Task {
     pub line: usize,
     /// The heading it is under.
     pub phase: Option<String>,
-    /// What there is to do, as it is written.
+    /// The task's text, as it is written.
     pub text: String,
     /// Whether it is done.
     pub done: bool,
@@ -66,13 +66,13 @@ pub struct Attempt {
     pub title: String,
     /// What was tried.
     pub tried: Option<String>,
-    /// What came of it.
+    /// The result.
     pub result: Option<String>,
     /// What to try next.
     pub next: Option<String>,
 }
 
-/// A reason why a file is not valid.
+/// A reason why a file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line it is about, from 1.
@@ -81,14 +81,14 @@ pub struct Problem {
     pub what: String,
 }
 
-/// There is nothing of a progress file in a text: no name, no status, no task, no analysis.
+/// The text contains nothing of a progress file: no name, status, task or analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("there is no progress file in it: no name, status, tasks or analysis")]
 pub struct NoProgress;
 
 impl ProgressFile {
-    /// Reads a file. What is not as it should be is told by [`ProgressFile::problems`]; here only a text that has
-    /// nothing of such a file is an error.
+    /// Parses a file. Only a text without anything of a progress file is an error; [`ProgressFile::problems`] reports
+    /// smaller mistakes.
     pub fn parse(text: &str) -> Result<Self, NoProgress> {
         let file = Self::split(text);
         let nothing = file.name().is_none()
@@ -185,7 +185,7 @@ impl ProgressFile {
         table.skip_while(|cells| !is_rule(cells)).filter(|cells| !is_rule(cells)).collect()
     }
 
-    /// In a few words: how many tasks there are, and which is next.
+    /// A summary: the number of tasks, and the next one.
     pub fn summary(&self) -> String {
         let (tasks, phases) = (self.tasks(), self.phases().len());
         let done = tasks.iter().filter(|task| task.done).count();
@@ -208,7 +208,7 @@ impl ProgressFile {
         if self.name().is_none() {
             problems.push(Problem::new(1, "the heading `# Progress: Name` is missing"));
         }
-        // Where nothing is left to do, nothing is left to be tested.
+        // Finished work needs no section on tests.
         let is_needed = |known: Known| known.is_needed() && !(known == Known::Testing && self.is_done());
         for known in Known::ALL {
             let mut places = self.places(known);
@@ -222,7 +222,7 @@ impl ProgressFile {
             if is_needed(known) && section.body.trim().is_empty() {
                 problems.push(Problem::new(line, format!("the section `## {}` is empty", known.title())));
             }
-            let again = |(line, _)| Problem::new(line, format!("`## {}` is there twice", known.title()));
+            let again = |(line, _)| Problem::new(line, format!("`## {}` occurs twice", known.title()));
             problems.extend(places.map(again));
         }
         problems.extend(self.problems_of_tasks());
@@ -249,7 +249,7 @@ impl ProgressFile {
         problems
     }
 
-    /// Ticks off the task on this line; says whether there is one.
+    /// Ticks off the task on this line; returns whether there is one.
     pub fn tick(&mut self, line: usize) -> bool {
         if !self.tasks().iter().any(|task| task.line == line) {
             return false;
@@ -271,7 +271,7 @@ impl ProgressFile {
         false
     }
 
-    /// Says that there is nothing left to do, and why.
+    /// Sets the status to done, with a reason.
     pub fn mark_done(&mut self, why: &str) {
         let status = self.sections.iter_mut().find(|section| section.is(Known::Status));
         let body = format!("\n{DONE} - {}\n\n", why.trim());
@@ -284,8 +284,7 @@ impl ProgressFile {
         }
     }
 
-    /// This file with the unknown sections of an older one at its end, where this has none of
-    /// that name.
+    /// This file with the unknown sections of an older one appended, unless this one has a section of the same name.
     #[must_use]
     pub fn keeping(mut self, older: &ProgressFile) -> Self {
         for section in &older.sections {
@@ -312,7 +311,7 @@ impl ProgressFile {
         self.sections.iter().find(|section| section.is(known))
     }
 
-    /// The sections of a kind with the lines they begin on.
+    /// The sections of a kind, with their first lines.
     fn places(&self, known: Known) -> impl Iterator<Item = (usize, &Section)> {
         let mut next = self.head.lines().count() + 1;
         let placed = self.sections.iter().map(move |section| {
@@ -409,7 +408,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The name in a line, if that is the heading of a file.
+/// The project's name, if this line is a file's heading.
 fn name_in(line: &str) -> Option<&str> {
     line.strip_prefix(HEADING).map(str::trim)
 }
@@ -420,7 +419,7 @@ fn cells(line: &str) -> Option<Vec<&str>> {
     Some(inner.split('|').map(str::trim).collect())
 }
 
-/// The line below the heading of a table.
+/// Whether this row is the separator below a table's heading.
 fn is_rule(cells: &[&str]) -> bool {
     cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| c == '-' || c == ':'))
 }

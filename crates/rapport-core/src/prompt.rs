@@ -8,19 +8,19 @@ use crate::question::Question;
 use crate::session::Given;
 use crate::want::Told;
 
-/// The message that resumes an agent which was cut off, where there is nothing else to tell it.
+/// Resumes an agent that was cut off, if there is nothing else to tell it.
 pub const GO_ON: &str = "Go on with the task where you left off.";
-/// The same for an agent whose reply is the result: it may have replied before it was cut off, and the reply is lost.
+/// The same for an agent whose reply is the result: it may have replied before it was cut off, and that reply is lost.
 pub const SAY_ALL: &str = "You were cut off. Reply with the whole plan now, in the form you were asked for.";
-/// Ends a message whose last words the CLI would take for a command.
+/// Appended to a message whose last words the CLI would run as a command.
 pub const END_OF_MESSAGE: &str = "(End of the message.)";
 /// The reply to an agent that wants to leave plan mode with its plan.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";
-/// The reply to a call that waits when somebody stops the agent. It is told when the agent goes on.
+/// The reply to a waiting call when somebody stops the agent. The agent gets it when it is resumed.
 pub(crate) const STOPPED: &str = "Nobody answered this: a person stopped you here. Do not take it as an answer; ask again if \
     you still need to know.";
-/// The reply to a call of the question tool that has no question.
+/// The reply to a call of the question tool without a question.
 pub(crate) const NO_QUESTION: &str =
     "There was no question in this call. Ask again with a question, or go on.";
 /// The reply to an agent that wants to use a tool while it makes a plan of actions.
@@ -29,7 +29,7 @@ pub(crate) const ONLY_DRAFTING: &str = "Nothing is changed and nothing is run wh
 /// The reply to an agent that may not use a tool.
 pub(crate) const DENIED: &str = "No. Do not do this; find another way, or ask.";
 
-/// What somebody said, and the files that they sent with it.
+/// A person's message, and the files that came with it.
 pub fn with_files(text: &str, paths: &[String]) -> String {
     if paths.is_empty() {
         return text.to_owned();
@@ -50,8 +50,8 @@ pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     )
 }
 
-/// Another turn of planning, after somebody asked for another plan. The count makes it a message of its own, also where
-/// the same is said twice: a conversation is not told again what it was told.
+/// The prompt for another planning turn, after somebody asked for another plan. The count makes each prompt unique even
+/// if the request is repeated, because a conversation is never told the same prompt twice.
 pub(crate) fn replan(wish: &str, plans: usize) -> String {
     format!(
         "Plan number {plans} was not confirmed. This was said about it:\n\n{wish}\n\nMake the plan anew, in the same \
@@ -59,7 +59,7 @@ pub(crate) fn replan(wish: &str, plans: usize) -> String {
     )
 }
 
-/// A first turn of planning for an agent that has not seen the answers somebody else gathered.
+/// The prompt for a first planning turn of an agent that has not seen the answers that a planner gathered.
 pub(crate) fn plan_with_wish<'a>(
     task: &str,
     clarified: impl Iterator<Item = (&'a Question, &'a Given)>,
@@ -73,8 +73,8 @@ pub(crate) fn plan_with_wish<'a>(
     )
 }
 
-/// The working turn: the task, every answer as it stands now, and the plan. The agent may have seen other answers
-/// before, so these are said to be the ones that count.
+/// The prompt of the working turn: the task, all current answers, and the plan. The agent may have seen earlier
+/// answers, so the prompt says that these replace them.
 pub(crate) fn work<'a>(
     task: &str,
     clarified: impl Iterator<Item = (&'a Question, &'a Given)>,
@@ -99,7 +99,7 @@ fn requirements<'a>(clarified: impl Iterator<Item = (&'a Question, &'a Given)>) 
     format!("# Requirements\n\nThese answers count, also where earlier ones were different.\n\n{answers}")
 }
 
-/// The reply to an agent whose questions expired, all or some of them unanswered.
+/// The reply to an agent whose questions expired, at least partly unanswered.
 pub(crate) fn nobody_answered(answered: &[Told]) -> String {
     const NOBODY: &str = "Nobody answered in time. This is not an answer: do not take it as consent or as a choice. \
         Do what can be done without it and say what is left open.";
@@ -108,7 +108,7 @@ pub(crate) fn nobody_answered(answered: &[Told]) -> String {
     if answered.is_empty() { NOBODY.to_owned() } else { format!("{NOBODY} These were answered:{answered}") }
 }
 
-/// The reply to an agent that asked more often than it may.
+/// The reply to an agent that has used up its rounds of questions.
 pub(crate) fn no_more_rounds(max: u32) -> String {
     format!(
         "The {max} rounds of questions that were agreed on are used up. Go on with what you have and say what you \

@@ -13,13 +13,14 @@ pub(crate) const ALLOW: &str = "allow";
 pub(crate) const FOR_SESSION: &str = "session";
 pub(crate) const FOR_PROJECT: &str = "project";
 pub(crate) const DENY: &str = "deny";
-/// The value in older logs for "allow always". The rule behind it was kept by the agent, so here it allows one call.
+/// The value in older logs for "allow always". The agent's program kept the rule behind it, so here it allows one call.
 pub(crate) const ALWAYS: &str = "always";
 /// The values of the confirmation's options.
 pub(crate) const CONFIRM: &str = "confirm";
 pub(crate) const CANCEL: &str = "cancel";
 
-/// Words that mean a decision. At a question that asks for none, they are refused: they were meant for another question.
+/// Words that express a decision. A question that asks for none refuses them, because they were meant for another
+/// question.
 const RESERVED: [&str; 8] = ["yes", "y", "ok", "no", "n", "allow", "deny", "confirm"];
 
 /// One question, as it is asked everywhere.
@@ -27,21 +28,21 @@ const RESERVED: [&str; 8] = ["yes", "y", "ok", "no", "n", "allow", "deny", "conf
 pub struct Question {
     /// Its id within the session.
     pub id: QuestionId,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
-    /// A word or two to recognise it by.
+    /// A word or two that identify it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// What can be chosen; empty for a question that takes only text.
+    /// The options to choose from; empty for a question that accepts only text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<Choice>,
     /// Whether several options may be chosen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub multi: bool,
-    /// Whether free text is an answer.
+    /// Whether free text is accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub free_text: bool,
-    /// What an answer decides.
+    /// What the answer is for.
     #[serde(default, skip_serializing_if = "Purpose::is_clarify")]
     pub purpose: Purpose,
 }
@@ -51,7 +52,7 @@ pub struct Question {
 pub struct Choice {
     /// The text that people read.
     pub label: String,
-    /// What is stored as the answer.
+    /// The value that is stored as the answer.
     pub value: String,
     /// What choosing it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,13 +60,14 @@ pub struct Choice {
     /// What it would look like, in Markdown: a sketch, a piece of code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// Whether whoever asks would choose it.
+    /// Whether the asker recommends it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recommended: bool,
 }
 
 impl Choice {
-    /// A choice whose label is its value. A label that ends in "(Recommended)" says so, as agents write it.
+    /// A choice whose label is its value. A label that ends in "(Recommended)", as agents write it, marks a
+    /// recommendation.
     pub fn plain(label: impl Into<String>) -> Self {
         let label = label.into();
         Self {
@@ -87,28 +89,28 @@ fn says_recommended(label: &str) -> bool {
     label.trim_end().to_lowercase().ends_with("(recommended)")
 }
 
-/// What an answer decides.
+/// What an answer is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// What the agent wants to know.
+    /// Information for the agent.
     #[default]
     Clarify,
-    /// Whether the agent may use a tool.
+    /// Permission for the agent to use a tool.
     Permission(Permission),
-    /// Whether the agent may leave plan mode with this plan.
+    /// Permission for the agent to leave plan mode with this plan.
     LeavePlanMode {
         /// The plan it made.
         plan: String,
     },
-    /// What an MCP server wants filled in.
+    /// A form field of an MCP server.
     Elicit(Field),
-    /// Whether work starts with the plan as it stands.
+    /// Confirmation to start the work with the plan as it stands.
     Confirm,
 }
 
 impl Purpose {
-    /// The field that is to be filled in, if one is.
+    /// The form field to fill in, if there is one.
     pub fn field(&self) -> Option<&Field> {
         match self {
             Purpose::Elicit(field) => Some(field),
@@ -127,19 +129,20 @@ impl Purpose {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Options by their place, from 0.
+    /// Options by index, from 0.
     Choices(Vec<usize>),
-    /// Words that are the answer itself.
+    /// Free text.
     Text(String),
-    /// Options by their place, and words beside them.
+    /// Options by index, and free text.
     Both(Vec<usize>, String),
     /// Words that may be labels, values, option numbers (from 1) or free text.
     Words(Vec<String>),
 }
 
 impl Question {
-    /// Matches a reply to this question. Nothing is guessed: what fits no option is free text where that is allowed,
-    /// and refused where it is not. A mere number is always meant for an option, and refused where there is none.
+    /// Matches a reply to this question without guessing: text that matches no option is free text where that is
+    /// accepted, and refused otherwise. A bare number always means an option, and is refused if there is no such
+    /// option.
     pub fn resolve(&self, reply: &Reply) -> Result<Answer, Refusal> {
         let numbers =
             |places: &[usize]| places.iter().map(|place| place.saturating_add(1)).collect::<Vec<_>>();
@@ -164,13 +167,13 @@ impl Question {
         Ok(answer)
     }
 
-    /// An answer in words: labels joined by a comma, own words last.
+    /// An answer in words: labels joined by commas, free text last.
     pub fn words(&self, answer: &Answer) -> String {
         let labels = answer.values.iter().map(|value| self.label(value));
         labels.chain(answer.text.as_deref()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether this answer says no: to a permission, to leaving plan mode, to starting the work.
+    /// Whether this answer denies: a permission, leaving plan mode, or starting the work.
     pub fn is_denied_by(&self, answer: &Answer) -> bool {
         match self.purpose {
             Purpose::Clarify => false,
@@ -180,7 +183,7 @@ impl Question {
         }
     }
 
-    /// Whether two questions ask the same thing, whatever they are called.
+    /// Whether two questions ask the same thing, regardless of their ids.
     pub fn same_as(&self, other: &Question) -> bool {
         Question { id: other.id.clone(), ..self.clone() } == *other
     }
@@ -189,7 +192,7 @@ impl Question {
         self.options.iter().find(|o| o.value == value).map_or(value, |o| &o.label)
     }
 
-    /// The values of the options with these numbers, each once.
+    /// The values of the options with these indices, without duplicates.
     fn values(&self, numbers: impl IntoIterator<Item = usize>) -> Result<Vec<String>, Refusal> {
         let mut values = Vec::new();
         for number in numbers {
@@ -217,7 +220,7 @@ impl Question {
 
     fn match_words(&self, words: &[String]) -> Result<Answer, Refusal> {
         let sentence = words.join(" ");
-        // A label of several words may be typed without quotes, and so may a sentence.
+        // A label of several words, or a sentence, may be typed without quotes.
         let numbers = match self.named(&sentence) {
             Some(number) => Some(vec![number]),
             None => words.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect(),
@@ -228,7 +231,7 @@ impl Question {
         if let Some(value) = self.meant(&sentence) {
             return Ok(Answer { values: vec![value.to_owned()], text: None });
         }
-        // At a decision, words of one's own say no or ask for another plan: nobody says that by a slip.
+        // At a decision, free text denies or asks for another plan: nobody types that by mistake.
         if !matches!(self.purpose, Purpose::Clarify | Purpose::Elicit(_)) {
             return Err(Refusal::NoDecision { question: self.id.clone(), words: sentence });
         }
@@ -241,7 +244,7 @@ impl Question {
         Ok(Answer { values: Vec::new(), text: Some(self.own_words(&sentence)?) })
     }
 
-    /// The value that a plain yes or no means here.
+    /// The value that a plain yes or no means for this question.
     pub fn meant(&self, words: &str) -> Option<&'static str> {
         let word = words.trim().to_lowercase();
         let (yes, no) = match self.purpose {
@@ -256,7 +259,7 @@ impl Question {
         }
     }
 
-    /// Options, and then own words as one argument, where several may be chosen.
+    /// Options, then free text as one argument, if several may be chosen.
     fn options_and_words(&self, words: &[String]) -> Result<Option<Answer>, Refusal> {
         let Some((last, first)) = words.split_last().filter(|(_, first)| self.multi && !first.is_empty())
         else {
@@ -268,7 +271,7 @@ impl Question {
         Ok(Some(Answer { values: self.values(numbers)?, text: Some(self.own_words(last)?) }))
     }
 
-    /// The number of the option with this label or value; as it is written, if there is one, else in any case.
+    /// The index of the option with this label or value: an exact match first, then one that ignores case.
     fn named(&self, word: &str) -> Option<usize> {
         let word = word.trim();
         let find = |is: &dyn Fn(&str) -> bool| {
@@ -280,7 +283,7 @@ impl Question {
         find(&|name| name == word).or_else(|| find(&|name| name.to_lowercase() == lower))
     }
 
-    /// A number, where options can be counted. Whether there are so many is another matter.
+    /// A number that selects an option; it may be out of range.
     fn counted(&self, word: &str) -> Option<usize> {
         let word = word.trim();
         let takes_numbers = self.purpose.field().is_some_and(Field::takes_words);

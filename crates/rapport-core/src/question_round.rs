@@ -1,6 +1,6 @@
-//! Rounds of questions that a planner makes: what the planner is given, and what it gives back.
+//! Rounds of questions that a planner makes: its input and its output.
 //!
-//! `wire` parses a round as a model writes it, `clean` brings it within the limits, `signal` finds a round in an agent's reply.
+//! `wire` parses a round as a model writes it, `clean` enforces the limits, `signal` finds a round in an agent's reply.
 
 mod clean;
 pub mod signal;
@@ -14,17 +14,17 @@ use crate::prompt::question_round as prompt;
 use crate::slug;
 use wire::Wire;
 
-/// How many questions a round that was asked for may have.
+/// The maximum number of questions in a round that was requested.
 const MAX_QUESTIONS: usize = 4;
 
-/// What a planner makes the next round from.
+/// The planner's input for the next round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Brief {
-    /// What somebody wants done, in their words.
+    /// The task, in the person's words.
     pub task: String,
-    /// Which round this would be, from 1.
+    /// The number of this round, from 1.
     pub round: u32,
-    /// How many rounds there may be.
+    /// The maximum number of rounds.
     pub max_rounds: u32,
     /// Questions with their answers in words, oldest first.
     pub answered: Vec<(String, String)>,
@@ -37,9 +37,9 @@ pub struct QuestionRound {
     pub goal: Option<String>,
     /// A name for the plan's file, with the first round.
     pub description: Option<String>,
-    /// The next questions; none where nothing more has to be known.
+    /// The next questions; empty if nothing more has to be known.
     pub questions: Vec<Draft>,
-    /// Whether enough is known. True exactly where there are no questions.
+    /// Whether enough is known. True if and only if there are no questions.
     pub done: bool,
     /// The tokens and money that it took.
     pub usage: Usage,
@@ -48,9 +48,9 @@ pub struct QuestionRound {
 impl Brief {
     /// The system prompt of a model that makes rounds.
     pub const INSTRUCTIONS: &str = prompt::INSTRUCTIONS;
-    /// The line in a message after which the answers come, one a line, each beginning with `Q: `.
+    /// The line of a message that precedes the answers, one per line, each with the prefix `Q: `.
     pub const ANSWERS_SO_FAR: &str = prompt::ANSWERS_SO_FAR;
-    /// How the last paragraph of a message begins that asks once more.
+    /// The beginning of the last paragraph of a message that asks again.
     pub const NOT_USABLE: &str = prompt::NOT_USABLE;
 
     /// The message for this round (CHAT-6, CHAT-7).
@@ -58,7 +58,7 @@ impl Brief {
         prompt::round(self)
     }
 
-    /// The message once more, after a reply that could not be used, with the reason.
+    /// The message again, after a reply that could not be used, with the reason.
     pub fn prompt_again(&self, problem: &str) -> String {
         prompt::round_again(self, problem)
     }
@@ -70,13 +70,13 @@ impl Brief {
 }
 
 impl QuestionRound {
-    /// The round that says: nothing more has to be known.
+    /// A round without questions: nothing more has to be known.
     pub fn done() -> Self {
         Self { done: true, ..Self::default() }
     }
 
-    /// Reads a model's reply (CHAT-43) and brings it within the limits: at most 4 questions of at most 4 options, each
-    /// of which can be answered, none asked before. The error says what is wrong, in words for the model.
+    /// Parses a model's reply (CHAT-43) and enforces the limits: at most 4 questions of at most 4 options, each
+    /// answerable, none asked before. The error says what is wrong, in words for the model.
     pub fn parse(text: &str, brief: &Brief) -> Result<Self, String> {
         let wire = Wire::find(text)?;
         let is_first = brief.round <= 1;
@@ -99,7 +99,7 @@ impl QuestionRound {
     }
 }
 
-/// A part of a path, if there is anything to make one from.
+/// The name as part of a path, if it contains anything usable.
 fn named(name: &str) -> Option<String> {
     name.chars().any(char::is_alphanumeric).then(|| slug::part(name))
 }

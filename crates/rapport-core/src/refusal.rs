@@ -8,14 +8,14 @@ use thiserror::Error;
 use crate::answer::By;
 use crate::id::QuestionId;
 
-/// Why an input was not taken.
+/// Why an input was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// No question of that name was ever asked here.
+    /// No question with that id was ever asked here.
     #[error("there is no question {question} in this session")]
     UnknownQuestion {
-        /// The id or rule that was named.
+        /// The id that was given.
         question: QuestionId,
     },
     /// Somebody else answered first.
@@ -28,7 +28,7 @@ pub enum Refusal {
         /// Who gave that answer.
         by: By,
     },
-    /// The question ended in another way.
+    /// The question ended without an answer.
     #[error("{question} can no longer be answered: {how}")]
     QuestionEnded {
         /// The id of the question.
@@ -36,10 +36,10 @@ pub enum Refusal {
         /// How it ended.
         how: String,
     },
-    /// Nothing is open.
+    /// No question is open.
     #[error("no question is open")]
     NothingOpen,
-    /// Several are open and none was named.
+    /// Several questions are open and none was named.
     #[error("{count} questions are open, name one of them: {}", list(.open))]
     WhichQuestion {
         /// How many are open.
@@ -48,13 +48,13 @@ pub enum Refusal {
         open: Vec<QuestionId>,
     },
     /// The answer was empty.
-    #[error("an empty answer to {question} is no answer")]
+    #[error("the answer to {question} is empty")]
     EmptyAnswer {
         /// The id of the question.
         question: QuestionId,
     },
-    /// An answer that the asker does not take.
-    #[error("that is no answer to {question}: {why}")]
+    /// The asker does not accept this answer.
+    #[error("{question} does not accept that answer: {why}")]
     DoesNotFit {
         /// The id of the question.
         question: QuestionId,
@@ -71,42 +71,42 @@ pub enum Refusal {
         /// How many options there are.
         options: usize,
     },
-    /// Own words where only options are taken.
-    #[error("{question} takes one of its options, not words of one's own")]
+    /// Free text where only options are accepted.
+    #[error("{question} accepts one of its options, not free text")]
     OptionsOnly {
         /// The id of the question.
         question: QuestionId,
     },
-    /// Words that are no decision, where one is asked for.
-    #[error("{question} is a decision, and \"{words}\" is none of its options")]
+    /// Words that are not a decision, where one is asked for.
+    #[error("{question} is a decision, and \"{words}\" is not one of its options")]
     NoDecision {
         /// The id of the question.
         question: QuestionId,
         /// What was said.
         words: String,
     },
-    /// A word that decides something, where nothing is to be decided.
-    #[error("\"{word}\" is none of the options of {question}, and may have been meant for another question")]
+    /// A word that decides something elsewhere, where the question has no such option.
+    #[error("\"{word}\" is not an option of {question}, and may have been meant for another question")]
     ReservedWord {
         /// The id of the question.
         question: QuestionId,
         /// The word that was typed.
         word: String,
     },
-    /// A rule that does not hold here.
+    /// The rule is not in effect in this session.
     #[error("{rule} is not allowed in this session")]
     NoSuchRule {
-        /// The id or rule that was named.
+        /// The rule that was named.
         rule: String,
     },
-    /// Several choices where one is taken.
-    #[error("{question} takes one choice, not several")]
+    /// Several choices where one is accepted.
+    #[error("{question} accepts one choice, not several")]
     OneChoiceOnly {
         /// The id of the question.
         question: QuestionId,
     },
     /// A text was too long.
-    #[error("this {what} has {bytes} bytes, at most {limit} are taken")]
+    #[error("this {what} has {bytes} bytes; the maximum is {limit}")]
     TooLong {
         /// What is too long.
         what: Cow<'static, str>,
@@ -116,7 +116,7 @@ pub enum Refusal {
         limit: usize,
     },
     /// The task was empty.
-    #[error("an empty task is no task")]
+    #[error("the task is empty")]
     EmptyTask,
     /// There is no question before this one.
     #[error("there is no earlier question to go back to in this round")]
@@ -129,7 +129,7 @@ pub enum Refusal {
         /// The reason, in words for a person.
         why: String,
     },
-    /// Nothing can branch off there.
+    /// The session cannot branch at that question.
     #[error("cannot branch at {question}: {why}")]
     NoBranch {
         /// The id of the question.
@@ -146,7 +146,7 @@ pub enum Refusal {
         why: String,
     },
     /// An input about a turn or call that is not the current one.
-    #[error("{what} does not belong to anything that is going on")]
+    #[error("{what} does not belong to the current turn")]
     Stray {
         /// What came in.
         what: Cow<'static, str>,

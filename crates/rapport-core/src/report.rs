@@ -1,4 +1,4 @@
-//! The report on a plan: what was approved, what was done and how it ended; as Markdown, for people and for the next turn.
+//! The report on a plan: which actions were approved and how they ended; as Markdown, for people and for the next turn.
 
 mod markdown;
 mod read;
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 use crate::action_plan::{Action, ActionPlan, Change};
 pub use read::Applied;
 
-/// What became of a plan.
+/// A report on a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The plan's title.
     pub title: String,
     /// The overall result.
     pub status: Overall,
-    /// Where the plan is, as the report's reader finds it.
+    /// The path of the plan, relative to the report.
     pub plan: String,
     /// When it began.
     pub started: Timestamp,
-    /// When it was over.
+    /// When it ended.
     pub ended: Timestamp,
-    /// What became of the changes to the Active Context; `None` where the plan says nothing about it.
+    /// The changes to the Active Context, with their verdicts; `None` if the plan has no such section.
     pub context: Option<Vec<Judged>>,
-    /// What became of the memos.
+    /// The memos, with their verdicts.
     pub memos: Vec<Judged>,
     /// The actions, in the plan's order.
     pub entries: Vec<Entry>,
-    /// Why the plan was not even shown for approval, one after another.
+    /// Why the plan was not shown for approval.
     pub problems: Vec<String>,
-    /// What the person said, where they did instead of approving.
+    /// The person's message, if they sent one instead of approving.
     pub message: Option<String>,
 }
 
@@ -40,62 +40,62 @@ pub struct Report {
 pub enum Overall {
     /// Everything was approved, and everything worked.
     Completed,
-    /// Something was skipped, or failed and was allowed to.
+    /// Something was skipped, or failed with permission of the plan.
     Partial,
-    /// An action failed that was not allowed to.
+    /// An action failed without permission of the plan.
     Failed,
     /// Nothing was approved.
     Skipped,
-    /// It could not be carried out.
+    /// The plan could not be carried out.
     ValidationFailed,
 }
 
-/// A change, and what was decided about it.
+/// A change, and the decision about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The change that the plan proposes.
     pub change: Change,
-    /// What was decided.
+    /// The decision about it.
     pub verdict: Verdict,
 }
 
-/// What was decided.
+/// A person's decision about an item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It was approved.
     Approved,
     /// It was rejected.
     Skipped {
-        /// Why, where somebody said so, in their words.
+        /// The reason that the person gave, if any.
         reason: Option<String>,
     },
 }
 
-/// What became of an action.
+/// The result of one action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name, as it is in a plan.
     pub action: String,
-    /// What was decided.
+    /// The decision about it.
     pub verdict: Verdict,
-    /// What came of it, where it was done.
+    /// Its execution, if it was run.
     pub execution: Option<Execution>,
-    /// What it was done with, in order: File Path, cwd and the like.
+    /// Its parameters, in order: File Path, cwd and so on.
     pub parameters: Vec<(String, String)>,
     /// Its output.
     pub details: Vec<Detail>,
 }
 
-/// What came of an action.
+/// The execution of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Whether it worked.
+    /// Whether it succeeded.
     pub outcome: Outcome,
     /// How long it took.
     pub duration: SignedDuration,
 }
 
-/// Whether an action worked.
+/// Whether an action succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It succeeded.
@@ -107,31 +107,31 @@ pub enum Outcome {
 /// An output of an action: text, a diff, a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// What it is, such as `Output`.
+    /// Its label, such as `Output`.
     pub label: String,
-    /// What it is written in, such as `diff`; may be empty.
+    /// The language of the text, such as `diff`; may be empty.
     pub language: String,
     /// The text.
     pub text: String,
 }
 
-/// How many actions there were, and what became of them.
+/// The number of actions by verdict and outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many there were.
+    /// All actions.
     pub total: usize,
-    /// How many were approved.
+    /// The approved ones.
     pub approved: usize,
-    /// How many were rejected.
+    /// The rejected ones.
     pub skipped: usize,
-    /// How many succeeded.
+    /// The ones that succeeded.
     pub succeeded: usize,
-    /// How many failed.
+    /// The ones that failed.
     pub failed: usize,
 }
 
 impl Report {
-    /// How many actions there were, and what became of them.
+    /// Counts the actions by verdict and outcome.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { total: self.entries.len(), ..Counts::default() };
         for entry in &self.entries {
@@ -148,7 +148,7 @@ impl Report {
         counts
     }
 
-    /// What the changes and the actions amount to. A failure that the plan allows for is only a part that is missing.
+    /// The overall result of changes and actions. A failure that the plan allows makes it partial, not failed.
     pub fn overall(judged: &[&Verdict], entries: &[Entry], allowed: impl Fn(usize) -> bool) -> Overall {
         let is_approved = |verdict: &Verdict| matches!(verdict, Verdict::Approved);
         let failed = |entry: &Entry| {
@@ -168,7 +168,7 @@ impl Report {
         }
     }
 
-    /// The report of a plan of which nothing is done: it was skipped as a whole, or could not be carried out.
+    /// The report of a plan that was not run: it was skipped as a whole, or could not be carried out.
     pub fn nothing_done(
         plan: &ActionPlan,
         at: &str,
@@ -194,7 +194,7 @@ impl Report {
 }
 
 impl Entry {
-    /// An action of which nothing came, or not yet.
+    /// An action that was not run, or not yet.
     pub fn not_begun(action: &Action, verdict: Verdict) -> Self {
         let mut parameters = action.kind.parameters();
         parameters.extend(action.description.iter().map(|words| ("Description".to_owned(), words.clone())));

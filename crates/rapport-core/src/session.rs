@@ -46,7 +46,7 @@ pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};
 pub(crate) use shared::{Life, Process, Shared, Turn};
 
-/// The longest task that is taken, in bytes.
+/// The maximum length of a task, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;
 
 /// A session: the state that follows from its facts.
@@ -57,7 +57,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// The first facts of a session, or why there is no session in it.
+    /// The first facts of a session, or why they cannot begin one.
     pub fn begin(created: Created) -> Result<Vec<Event>, Refusal> {
         if created.task.trim().is_empty() {
             return Err(Refusal::EmptyTask);
@@ -71,7 +71,7 @@ impl Session {
         Ok([Event::Created(created)].into_iter().chain(turn).collect())
     }
 
-    /// The facts of a session whose first round is there already: an agent's reply was one.
+    /// The first facts of a session that starts with a complete round, because an agent's reply contained one.
     pub fn begin_with(created: Created, first: &QuestionRound) -> Result<Vec<Event>, Refusal> {
         let mut facts = Self::begin(created)?;
         let entry = Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts: facts.clone() };
@@ -83,7 +83,7 @@ impl Session {
         Ok(facts)
     }
 
-    /// The plan of a task as it was answered so far, and the question whether to start with it.
+    /// The plan made from the answers so far, and the question whether to start with it.
     pub(crate) fn sum_up(&self) -> Vec<Event> {
         self.flow.work().map(|flow| flow.sum_up(&self.shared, None)).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl Session {
         }
     }
 
-    /// Folds the facts of an entry in.
+    /// Applies the facts of an entry to the state.
     pub fn apply_entry(&mut self, entry: &Entry) {
         for fact in &entry.facts {
             self.shared.apply(fact, entry.at);
@@ -128,12 +128,12 @@ impl Session {
         self.shared.updated_at = entry.at;
     }
 
-    /// What should be true of the world now. Safe to make true twice.
+    /// What should be true of the world now. Each want is idempotent.
     pub fn wants(&self) -> Vec<Want> {
         self.shared.wants(self.flow.rules())
     }
 
-    /// When time alone changes something, if ever: a waiting process cools, a question expires.
+    /// When passing time alone changes something, if ever: a waiting process cools, a question expires.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.shared.deadline()
     }
@@ -143,7 +143,7 @@ impl Session {
         self.shared.parkable_call()
     }
 
-    /// Whether a process of the agent may have been at work when somebody last wrote here.
+    /// Whether a process of the agent may have been running when the log was last written.
     pub fn may_have_process(&self) -> bool {
         let is_wanted = || self.wants().iter().any(|want| matches!(want, Want::AgentRunning(_)));
         !self.shared.lost(self.flow.rules()).is_empty() || is_wanted()

@@ -1,8 +1,8 @@
-//! The state of turns that have directories: how far each is, what was approved of its plan, and how that went.
+//! The state of turns that have directories: the stage of each, what was approved of its plan, and the result.
 //!
-//! A turn is planned, checked, reviewed, run as a batch, and reported. Each step is a fact, and these types are the state that
-//! follows from the facts. Rapport writes the files in a turn's directory from that state. Where a file says something else,
-//! the difference is only ever *found* ([`FoundTurn`]); it counts once a person accepts it.
+//! A turn is planned, checked, reviewed, run as a batch, and reported. Each step is a fact, and these types are the
+//! state that follows from the facts. Rapport writes the files in a turn's directory from that state. A file that
+//! differs is only ever reported as *found* ([`FoundTurn`]); the difference takes effect once a person accepts it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::check::Remark;
 use crate::id::QuestionId;
 use crate::report::Overall;
 
-/// Where a turn comes from.
+/// The origin of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnOrigin {
-    /// The turn it follows; or, where that has the same number, the one it is another try of.
+    /// The turn it follows; or, if that has the same number, the turn that it is another attempt of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// When its directory was made.
@@ -26,12 +26,12 @@ pub struct TurnOrigin {
     /// The agent that plans it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Whether it is planned because the plan before was not valid.
+    /// Whether it was planned because the previous plan was invalid.
     #[serde(default)]
     pub is_replan: bool,
 }
 
-/// What a person approved of a plan: for every item why it is left out, or `None` where it is taken.
+/// What a person approved of a plan: for every item the reason why it is left out, or `None` if it is selected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The changes of the Active Context.
@@ -46,7 +46,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Whether anything is taken.
+    /// Whether any item is selected.
     pub fn is_any(&self) -> bool {
         [&self.context, &self.memos, &self.actions].into_iter().flatten().any(Option::is_none)
     }
@@ -67,7 +67,7 @@ pub enum ActionResult {
 /// The end of one action of a batch. Its output is in the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionEnd {
-    /// Its place in the plan, from 0.
+    /// Its index in the plan, from 0.
     pub action: usize,
     /// How it ended.
     pub result: ActionResult,
@@ -88,7 +88,7 @@ pub enum Interrupted {
     Halt,
     /// It is run again.
     Again,
-    /// It is left as it is, and the rest is done.
+    /// It is left as it is, and the batch continues.
     GoOn,
 }
 
@@ -126,12 +126,12 @@ pub struct UndoneFiles {
 /// Why a batch was not undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoProblem {
-    /// In words for a person.
+    /// The reason, in words for a person.
     pub reason: String,
-    /// Files that were changed after the batch, where that is why.
+    /// Files that were changed after the batch, if that is the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Whether a part is undone all the same. Then nothing is built on it before the rest is.
+    /// Whether part of it is undone anyway. Then nothing may build on it until the rest is undone.
     #[serde(default)]
     pub is_partial: bool,
 }
@@ -141,23 +141,23 @@ pub struct UndoProblem {
 pub struct FileTurn {
     /// The name of its directory in the session's.
     pub folder: String,
-    /// Where it comes from; `None` where the log does not say, and the directory has not been looked at yet.
+    /// Its origin; `None` if the log does not say and the directory has not been read yet.
     pub origin: Option<TurnOrigin>,
-    /// How far it is.
+    /// Its stage.
     pub stage: TurnStage,
-    /// The digest of the file that says what the agent is shown, once it makes the plan.
+    /// SHA-256 digest of the file that lists what the agent is shown, once the agent makes the plan.
     pub shown: Option<String>,
-    /// Its plan, while that matters: until the turn is reported.
+    /// Its plan, until the turn is reported.
     pub plan: Option<TurnPlan>,
-    /// What `plan.md` says instead of the plan, where somebody changed it.
+    /// The content of `plan.md`, if somebody changed it.
     pub differs: Option<String>,
     /// Why the plan cannot be carried out.
     pub problems: Vec<String>,
-    /// What became of the plan in all.
+    /// The overall result of the plan.
     pub status: Option<Overall>,
     /// The report, until it is in its file.
     pub(crate) report: Option<String>,
-    /// Every batch there was, the latest last.
+    /// All its batches, the latest last.
     pub batches: Vec<FileBatch>,
     /// The model that planned it.
     pub model: Option<String>,
@@ -165,40 +165,40 @@ pub struct FileTurn {
     pub cost_micros: u64,
 }
 
-/// How far a turn is.
+/// The stage of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnStage {
     /// It has no plan.
     Unplanned {
-        /// Whether the files that the agent is to be shown are there.
+        /// Whether the files that the agent will be shown exist.
         is_ready: bool,
     },
     /// The agent makes its plan, or did until it failed.
     Drafting,
     /// Its plan waits for review.
     Planned,
-    /// What was approved is being done.
+    /// The approved actions are running.
     Running,
-    /// What was approved is done in part, and a person decides how it goes on.
+    /// The approved actions are partly done, and a person decides how to continue.
     Paused,
     /// It is over; its report is being written.
     Ended,
-    /// Its report is there, and nothing of it is changed any more.
+    /// Its report exists, and nothing of it changes any more.
     Complete,
 }
 
 /// The plan of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnPlan {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// Counts its versions from 1. Whoever approves the plan says which one they saw.
+    /// Its number, from 1. An approval names the revision that the person saw.
     pub revision: u32,
-    /// Whether this version was checked, and nothing was found that keeps it from being carried out.
+    /// Whether this revision was checked, and can be carried out.
     pub is_checked: bool,
-    /// What checking it found worth knowing.
+    /// Notes from checking it.
     pub remarks: Vec<Remark>,
-    /// The project's directory, which paths in it may begin with.
+    /// The project's directory, with which paths in it may begin.
     pub project: String,
 }
 
@@ -208,51 +208,51 @@ impl TurnPlan {
         Self { text, revision, is_checked: false, remarks: Vec::new(), project: project.to_owned() }
     }
 
-    /// Its actions, with what is known about them.
+    /// Parses it, with notes on its actions.
     pub fn read(&self) -> Result<ActionPlan, Vec<PlanError>> {
         ActionPlan::parse_in(&self.text, &self.project).map(|plan| plan.remarked(&self.remarks))
     }
 
-    /// The same for showing it: of one that cannot be read, the title.
+    /// The same for display: a plan that cannot be parsed has only its title.
     pub fn shown(&self) -> ActionPlan {
         self.read().unwrap_or_else(|_| ActionPlan::unread(&self.text))
     }
 }
 
-/// One run of what was approved of a plan.
+/// One run of the approved items of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileBatch {
     /// Its name in the session: `01`, and `01.2` after that was undone.
     pub name: String,
     /// When it was approved.
     pub approved_at: Timestamp,
-    /// By whom, where that is known.
+    /// Who approved it, if known.
     pub by: Option<By>,
-    /// Which items of the plan were taken.
+    /// The items that were selected.
     pub chosen: Chosen,
-    /// What is done about a command that was interrupted.
+    /// What to do about a command that was interrupted.
     pub interrupted: Interrupted,
-    /// How its actions ended, by their place in the plan.
+    /// The results of its actions, by index in the plan.
     pub ended: BTreeMap<usize, ActionEnd>,
-    /// What its actions asked, by their place in the plan.
+    /// The questions of its actions, by index in the plan.
     pub asked: BTreeMap<usize, QuestionId>,
     /// Why it is paused, in words for a person.
     pub paused: Option<String>,
     /// The action that was interrupted and may have run.
     pub unsure: Option<usize>,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub is_ended: bool,
-    /// Whether it did something to files, or may have.
+    /// Whether it changed files, or may have.
     pub has_changes: bool,
-    /// Whether it is undone.
+    /// The state of undoing it.
     pub undo: UndoState,
     /// Why the last undo was refused.
     pub undo_refused: Option<UndoProblem>,
-    /// Who last wanted it undone.
+    /// Who last asked to undo it.
     pub undo_by: Option<By>,
 }
 
-/// Whether a batch is undone.
+/// The state of undoing a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UndoState {
     /// It is not undone.
@@ -260,7 +260,7 @@ pub enum UndoState {
     Not,
     /// It is being undone.
     UnderWay(LaterChanges),
-    /// It was begun to be undone, and something is in the way.
+    /// Undoing it began, and something is in the way.
     Stuck(UndoProblem),
     /// It is undone, for these files.
     Done(UndoneFiles),
@@ -307,12 +307,12 @@ impl FileBatch {
         }
     }
 
-    /// Whether its changes count: it is neither undone nor being undone.
+    /// Whether its changes are in effect: it is neither undone nor being undone.
     pub fn stands(&self) -> bool {
         matches!(self.undo, UndoState::Not)
     }
 
-    /// Whether memos were changed with it.
+    /// Whether it changed memos.
     pub fn has_remembered(&self) -> bool {
         self.is_ended && self.chosen.memos.iter().any(Option::is_none)
     }
@@ -336,7 +336,7 @@ impl FileTurn {
         }
     }
 
-    /// The batch that was run last.
+    /// The latest batch.
     pub fn batch(&self) -> Option<&FileBatch> {
         self.batches.last()
     }
@@ -360,34 +360,48 @@ impl FileTurn {
 pub struct FoundTurn {
     /// Its directory, from the session's.
     pub folder: String,
-    /// Where it comes from, as its `meta.yaml` says.
+    /// Its origin, from its `meta.yaml`.
     pub origin: TurnOrigin,
-    /// Whether the files that the agent is to be shown are there.
+    /// Whether the files that the agent will be shown exist.
     #[serde(default)]
     pub is_ready: bool,
+    /// The check sum of what the agent is to be shown, where that is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
     /// What its `plan.md` says, where there is no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// Whether there is a report.
     #[serde(default)]
     pub is_complete: bool,
-    /// What the report says became of the plan.
+    /// The plan's result according to the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Overall>,
-    /// A check sum for each of its files, where there is a report.
+    /// A check sum for each of its files, if there is a report.
     #[serde(skip)]
     pub files: BTreeMap<String, String>,
     /// Its batches, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<FoundBatch>,
+    /// Whether Rapport itself wrote what is in it, as a sealed note says. What it writes there before the facts tell of it has
+    /// such a note, because a kill in between must not make it somebody else's.
+    #[serde(skip)]
+    pub is_ours: bool,
 }
 
-/// A batch as its journal has it.
+impl FoundTurn {
+    /// Whether something in it would be run, sent to an agent or believed.
+    pub fn says_anything(&self) -> bool {
+        self.plan.is_some() || self.is_complete || self.is_ready
+    }
+}
+
+/// A batch as its journal describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundBatch {
     /// When it was approved.
     pub approved_at: Timestamp,
-    /// What was approved.
+    /// The items that were approved.
     pub chosen: Chosen,
     /// How its actions ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -395,24 +409,24 @@ pub struct FoundBatch {
     /// The action that was interrupted and may have run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsure: Option<usize>,
-    /// Whether it is over.
+    /// Whether it has ended.
     #[serde(default)]
     pub is_ended: bool,
-    /// Whether it did something to files, or may have.
+    /// Whether it changed files, or may have.
     #[serde(default)]
     pub has_changes: bool,
-    /// Whether undoing it was begun and is not finished.
+    /// Whether undoing it began and has not finished.
     #[serde(default)]
     pub is_half_undone: bool,
-    /// What undoing it came to, if it is undone.
+    /// The result of undoing it, if it is undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<UndoneFiles>,
 }
 
-/// The directories of turns that were found, to compare with the facts.
+/// The turn directories that were found, to compare with the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundTurns {
-    /// Every directory of a turn, by when it was made.
+    /// All turn directories, ordered by creation time.
     pub turns: Vec<FoundTurn>,
 }
 

@@ -1,12 +1,12 @@
-//! What a channel shows of a session of files beside its questions: a plan to review, a paused batch, a result. Each has an id
-//! like a question's, so that channels show and close it in the same way.
+//! What a channel shows of a session of turns besides its questions: a plan to review, a paused batch, a result. Each
+//! has an id like a question's, so that channels show and close it in the same way.
 
 use crate::answer::By;
 use crate::id::QuestionId;
 use crate::session::Session;
 use crate::turn::{FileBatch, FileTurn, TurnStage, UndoState};
 
-/// What a card about a turn is for.
+/// The purpose of a card about a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnCardKind {
     /// Its plan waits for review.
@@ -15,7 +15,7 @@ pub enum TurnCardKind {
     Differs,
     /// Its batch is paused.
     Paused,
-    /// What became of it; it can be undone.
+    /// Its result is shown and can be undone.
     Result,
 }
 
@@ -24,14 +24,14 @@ pub enum TurnCardKind {
 pub struct TurnCard {
     /// The turn's directory, from the session's.
     pub folder: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: TurnCardKind,
     /// The state that it shows. Another state gets another card.
     pub state: String,
 }
 
 impl TurnCard {
-    /// The card that is in front of the person, if one is.
+    /// The card that is in front of the person, if any.
     pub fn in_front(session: &Session) -> Option<Self> {
         if session.is_over() {
             return None;
@@ -59,7 +59,7 @@ impl TurnCard {
         is_elsewhere.then(|| card(turn, TurnCardKind::Result, format!("{}{}", batch.name, refused(batch))))
     }
 
-    /// Its id among those of questions.
+    /// Its id, in the namespace of question ids.
     pub fn id(&self) -> QuestionId {
         let kind = match self.kind {
             TurnCardKind::Review => "review",
@@ -70,7 +70,7 @@ impl TurnCard {
         QuestionId::new(format!("turn/{}/{kind}/{}", self.folder, self.state))
     }
 
-    /// The card of this id, if it is one.
+    /// Parses an id; `None` if it is not a card's.
     pub fn read(id: &QuestionId) -> Option<Self> {
         let mut parts = id.as_str().strip_prefix("turn/")?.split('/');
         let folder = parts.next()?.to_owned();
@@ -85,7 +85,7 @@ impl TurnCard {
     }
 }
 
-/// A suffix that tells the card of a batch that was undone, or could not be, from the one before.
+/// A suffix that distinguishes the card of a batch after an undo, or a refused one, from the card before.
 fn refused(batch: &FileBatch) -> &'static str {
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(_), _) => "-undone",

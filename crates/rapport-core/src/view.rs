@@ -24,38 +24,38 @@ pub struct View {
     pub status: Status,
     /// Its phase.
     pub phase: PhaseView,
-    /// What somebody wants done.
+    /// The task, in the person's words.
     pub task: String,
     /// The project's directory.
     pub project: String,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Aim::is_work")]
     pub aim: Aim,
-    /// The session and question it branched off at, if it did.
+    /// The session and question from which it branched, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
-    /// Who wanted it.
+    /// Who began it.
     pub by: By,
-    /// Where it was asked for, if a channel has to find that place again.
+    /// Where it was begun, for a channel that has to find that place again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// How often the agent asked.
+    /// The number of rounds, and their maximum.
     #[serde(default)]
     pub rounds: Rounds,
     /// When it began.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When it last changed.
     pub updated_at: Timestamp,
-    /// How many entries of the log this shows.
+    /// The number of log entries that this view reflects.
     pub seq: u64,
-    /// What waits for an answer, oldest first.
+    /// The open questions, oldest first.
     pub questions: Vec<OpenQuestion>,
-    /// What was clarified so far, oldest first.
+    /// The answers so far, oldest first.
     pub answers: Vec<Clarified>,
-    /// What the agent wanted to ask and was told to do without, oldest first.
+    /// Questions that the agent was told to do without, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<String>,
-    /// What is allowed in it without asking.
+    /// The rules that allow calls without asking.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// The plan, once there is one.
@@ -71,10 +71,10 @@ pub struct View {
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// What undoing the work came to, once somebody had it undone.
+    /// The result of undoing the work, if it was undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<UndoneFiles>,
-    /// Where it is worked on apart from the project, and what becomes of the work.
+    /// Its workplace, if it works outside the project's directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workplace: Option<WorkplaceView>,
     /// The agent's last words about the work.
@@ -86,8 +86,8 @@ pub struct View {
 }
 
 impl View {
-    /// Whether it has nothing more to show of itself before somebody says something: no question waits, and no agent is at work. In
-    /// a session of files a batch may run, which is shown in its own way.
+    /// Whether it waits for a person to say something: no question is open, and no agent works. In a session of turns a
+    /// batch may run, which has its own display.
     pub fn is_at_rest(&self) -> bool {
         let rests = match self.aim {
             Aim::Files => {
@@ -98,54 +98,55 @@ impl View {
         rests && self.questions.is_empty()
     }
 
-    /// Whether nothing changes any more before somebody does something.
+    /// Whether nothing changes until somebody acts.
     pub fn is_settled(&self) -> bool {
         !matches!(self.status, Status::Started | Status::Running)
     }
 }
 
-/// A workplace apart from the project.
+/// A workplace outside the project's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkplaceView {
-    /// Which kind it is.
+    /// The kind of worker.
     pub worker: String,
-    /// What becomes of the work there.
+    /// What happens to the work there.
     pub state: WorkplaceState,
-    /// Whether nothing is left of it.
+    /// Whether it is completely removed.
     pub cleared: bool,
-    /// The files that kept it from being applied; or, where it was applied all the same, those that have to be merged by hand.
+    /// The files whose conflicts prevented applying the work; or, if it was applied anyway, those that have to be
+    /// merged by hand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
-    /// The files that a failed attempt to apply it changed, and could not put back.
+    /// The files that a failed attempt to apply it changed and could not restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub half_done: Vec<String>,
-    /// What else did.
+    /// Any other reason why it was not applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The hosts that the agent tried to reach from there and could not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_hosts: Vec<String>,
-    /// The hosts that somebody lets it reach in this session.
+    /// The hosts that it may reach in this session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
-    /// Why something of it is left after it was applied or discarded.
+    /// Why part of it is left after it was applied or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,
 }
 
-/// What becomes of work that was done apart from the project.
+/// What happens to work that was done outside the project's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkplaceState {
-    /// The session goes on there.
+    /// The session continues there.
     Open,
-    /// Somebody has to decide.
+    /// Somebody has to apply or discard it.
     Waiting,
-    /// The project is taking the work over.
+    /// It is being applied to the project.
     Applying,
-    /// The project has it.
+    /// It was applied to the project.
     Applied,
-    /// It was thrown away.
+    /// It was discarded.
     Discarded,
 }
 
@@ -162,12 +163,12 @@ impl WorkplaceState {
     }
 }
 
-/// How often an agent asked.
+/// The number of rounds that an agent asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rounds {
     /// How many rounds of questions it asked.
     pub asked: u32,
-    /// How many it may ask before its plan.
+    /// The maximum number before its plan.
     pub max: u32,
 }
 
@@ -179,9 +180,9 @@ pub enum Status {
     Started,
     /// The agent works, or a batch runs.
     Running,
-    /// Somebody has to answer.
+    /// Somebody has to answer a question.
     NeedsInput,
-    /// Nothing goes on. Somebody can begin another turn.
+    /// Nothing is in progress. Somebody can begin another turn.
     Idle,
     /// The work is done.
     Completed,
@@ -192,7 +193,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word that JSON has for it.
+    /// The word for it in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Started => "started",
@@ -216,48 +217,48 @@ pub enum PhaseView {
     Confirming,
     /// The agent works.
     Working,
-    /// What it changed is being found out.
+    /// Its changes are being listed.
     Reporting,
     /// A plan of actions waits for review, or its batch for a decision.
     Reviewing,
-    /// Nothing goes on. Somebody can begin another turn.
+    /// Nothing is in progress. Somebody can begin another turn.
     Resting,
-    /// It is over, one way or another.
+    /// It is over.
     Ended,
 }
 
-/// A question that waits.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
     /// Its id.
     pub id: QuestionId,
     /// The round it belongs to.
     pub round: RoundId,
-    /// Its place in the round, from 1.
+    /// Its number in the round, from 1.
     pub number: usize,
-    /// How many the round has.
+    /// The number of questions in the round.
     pub of: usize,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
-    /// A word or two to recognise it by.
+    /// A word or two that identify it.
     pub header: Option<String>,
-    /// What can be chosen.
+    /// The options to choose from.
     pub options: Vec<Choice>,
     /// Whether several may be chosen.
     pub multi: bool,
-    /// Whether own words are an answer.
+    /// Whether free text is accepted.
     pub free_text: bool,
-    /// What the answer decides.
+    /// What the answer is for.
     pub purpose: Purpose,
     /// When it was asked.
     pub asked_at: Timestamp,
-    /// The answer it had before it was opened again.
+    /// The answer it had before it was reopened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
 }
 
 impl OpenQuestion {
-    /// The question itself, to match replies against.
+    /// The question, for matching replies.
     pub fn question(&self) -> Question {
         Question {
             id: self.id.clone(),
@@ -274,9 +275,9 @@ impl OpenQuestion {
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clarified {
-    /// The question's name.
+    /// The question's id.
     pub id: QuestionId,
-    /// What was asked.
+    /// The text of the question.
     pub text: String,
     /// The answer in words.
     pub answer: String,
@@ -289,13 +290,13 @@ pub struct Clarified {
 /// The plan that a person confirms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanView {
-    /// What the agent proposed.
+    /// The plan in the agent's words.
     pub text: String,
     /// Its file, from the project's root, once it is saved.
     pub path: Option<String>,
-    /// Whether the file has what is shown here.
+    /// Whether the file contains what is shown here.
     pub saved: bool,
-    /// Whether an answer came after it was proposed, so that it may not fit.
+    /// Whether an answer came after it was proposed, so that it may be outdated.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub behind: bool,
 }
@@ -305,18 +306,18 @@ pub struct PlanView {
 pub struct ReviewView {
     /// The turn's directory, from the session's.
     pub turn: String,
-    /// Which state of the plan: who approves it says so.
+    /// The revision of the plan. An approval has to name it.
     pub revision: u32,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// Its actions, in a few words each.
+    /// Short descriptions of its actions.
     pub actions: Vec<String>,
-    /// Whether its file says something else, which nobody accepted yet.
+    /// Whether its file differs and nobody has accepted the difference yet.
     pub differs: bool,
-    /// Its batch, where that pauses and somebody has to say how it goes on.
+    /// Its batch, if that is paused and somebody has to decide how to continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
-    /// Why it pauses.
+    /// Why it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
     /// The action that was interrupted and may have run, from 0.
@@ -332,19 +333,19 @@ pub struct AgentView {
     pub name: Option<String>,
     /// The state of its process.
     pub state: AgentState,
-    /// The tool it uses or the words it said last.
+    /// The tool it uses, or its last words.
     pub doing: Option<String>,
-    /// Why its process is kept although it waits, where something else than the hot time keeps it.
+    /// What else is in flight and keeps its process, although the hot time is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_by: Option<Beside>,
     /// The model that it runs.
     pub model: Option<String>,
-    /// Whether its program could not be started the last time.
+    /// Whether the last attempt to start its program failed.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_not_started: bool,
 }
 
-/// The state of an agent's process. It matters to developers only.
+/// The state of an agent's process. Only developers need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
@@ -360,12 +361,12 @@ pub enum AgentState {
     Idle,
 }
 
-/// What an agent is doing at the moment. It is shown and never stored: facts follow once something is finished.
+/// The agent's current activity. It is shown and never stored: facts follow once something is finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The tool it uses or the words it says.
+    /// The tool it uses, or what it says.
     pub doing: Option<String>,
-    /// What this process used so far.
+    /// The tokens and money that this process has used so far.
     pub usage: Usage,
 }
 
@@ -430,7 +431,7 @@ impl Session {
 
 impl Shared {
     fn open_questions(&self) -> Vec<OpenQuestion> {
-        // The confirmation comes after what is being changed.
+        // The confirmation comes after the question whose answer is being changed.
         let (confirm, others): (Vec<_>, Vec<_>) =
             self.open_rounds().partition(|round| matches!(round.asker, Asker::Rapport));
         others.into_iter().chain(confirm).flat_map(open_in).collect()

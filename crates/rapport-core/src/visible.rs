@@ -16,10 +16,10 @@ pub fn line(text: &str) -> String {
     out
 }
 
-/// So many empty lines in a row are shown as they are; more could push what follows out of sight.
+/// Up to this many empty lines in a row are shown; more could push the rest out of sight.
 pub(crate) const EMPTY_LINES: usize = 3;
 
-/// Several lines. Runs of empty lines are counted where they are long, and left out at the end.
+/// Several lines. A long run of empty lines becomes its number; empty lines at the end are dropped.
 pub fn lines(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut empty = 0;
@@ -37,14 +37,14 @@ pub fn lines(text: &str) -> String {
     out.join("\n")
 }
 
-/// Adds one character, `before` being the one in front of it.
+/// Appends one character; `before` is the previous one.
 pub fn push(out: &mut String, c: char, before: Option<char>, line_break: &str) {
     match c {
         '\n' => out.push_str(line_break),
         '\t' => out.push_str("    "),
         '\u{0}'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
         '\u{7f}' => out.push('␡'),
-        // How an emoji is drawn is the display's affair, and displays disagree on its width.
+        // Displays differ in how wide they draw an emoji, so they may choose its presentation.
         '\u{fe0e}' | '\u{fe0f}' => {}
         '\u{200d}' if before.is_some_and(is_pictorial) => {}
         '\u{200c}' | '\u{200d}' if before.is_some_and(is_joining) => out.push(c),
@@ -68,7 +68,7 @@ fn is_pictorial(c: char) -> bool {
     matches!(c, '\u{2600}'..='\u{27bf}' | '\u{fe0f}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Scripts that need (non-)joiners to be spelled right.
+/// Whether a script needs (non-)joiners for correct spelling.
 fn is_joining(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{dff}')
 }

@@ -17,9 +17,9 @@ use crate::turn::{Chosen, Interrupted, LaterChanges};
 /// A state that should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// The state of the project before this turn is noted.
+    /// The state of the project before this turn is recorded.
     Baseline(TurnId),
-    /// The state of the project at this round is noted, if it still waits. Nothing else waits for that.
+    /// The state of the project at this round is recorded, if the round still waits. Nothing else waits for that.
     Snapshot(RoundId),
     /// This turn's agent runs. No other turn's agent does.
     AgentRunning(Order),
@@ -32,46 +32,46 @@ pub enum Want {
         /// What the person chose or typed, or what the agent is told.
         reply: CallReply,
     },
-    /// The agent's process has ended cleanly, with this call to be asked again.
+    /// The agent's process has ended cleanly; this call will be asked again.
     AgentParked {
         /// The turn of the agent in which it happened.
         turn: TurnId,
         /// The tool call.
         call: CallId,
     },
-    /// The agent can reach these hosts, where its workplace keeps it from the network.
+    /// The agent can reach these hosts, where its workplace restricts the network.
     HostsAllowed(Vec<String>),
-    /// What somebody allowed for the whole project is kept in Rapport's home.
+    /// A permission for the whole project is saved in Rapport's home.
     Granted {
         /// The question it is the answer to.
         question: QuestionId,
-        /// What is allowed.
+        /// The rule that allows it.
         rule: Rule,
         /// Who allowed it.
         by: By,
     },
     /// The plan is in its file.
     PlanSaved(PlanFile),
-    /// The next round of questions is made.
+    /// The planner has made the next round of questions.
     QuestionRound(Brief),
-    /// The work that was done apart and the project are merged. Changes nothing.
+    /// The work that was done apart and the project are merged. This changes no file.
     Merged {
-        /// Whether conflicts are merged as well, with marks.
+        /// Whether conflicts are merged too, with conflict markers.
         with_conflicts: bool,
     },
-    /// What was merged is in the project.
+    /// The merged files are in the project.
     Applied {
-        /// What it was and what it becomes.
+        /// The states before and after.
         merged: Merged,
-        /// The plan's file, which belongs there too.
+        /// The plan's file, which is copied to the project too.
         plan: Option<String>,
     },
-    /// The project's files are as they were before the work, where they are as the work left them. The stretches of the work, the
-    /// latest first.
+    /// Files that are still as the work left them are restored to their state before the work. Holds the stretches of
+    /// the work, the latest first.
     WorkUndone(Vec<Merged>),
-    /// The state in which a cancelled agent left the project is noted. Not before its process is gone.
+    /// The state in which a cancelled agent left the project is recorded, once its process is gone.
     WorkLeft,
-    /// The workplace is gone.
+    /// The workplace is removed.
     Cleared,
     /// The plan of a turn is in its file.
     Filed {
@@ -86,15 +86,15 @@ pub enum Want {
         /// What making it cost, in millionths of a dollar.
         cost_micros: u64,
     },
-    /// It is known whether the plan can be carried out.
+    /// The plan has been checked.
     PlanChecked {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Which state of the plan.
+        /// The revision of the plan.
         revision: u32,
         /// The plan, as Markdown.
         plan: String,
-        /// Whether to write the plan to its file first.
+        /// Whether to rewrite the plan's file first.
         restore: bool,
     },
     /// This batch runs, and no other batch does.
@@ -123,16 +123,16 @@ pub enum Want {
         batch: String,
         /// The directory of its turn.
         folder: String,
-        /// When it was approved. Journals are told apart by this.
+        /// When it was approved. This identifies its journal.
         approved_at: Timestamp,
         /// What to do about files that were changed after the batch.
         later: LaterChanges,
-        /// Whether it changed memos, which stay.
+        /// Whether it changed memos. Undoing does not change those back.
         has_remembered: bool,
         /// Whether it is known to have run.
         has_run: bool,
     },
-    /// It is known what changed since the baseline.
+    /// The changes since the baseline are known.
     Report {
         /// The turn of the agent.
         turn: TurnId,
@@ -141,7 +141,7 @@ pub enum Want {
     },
 }
 
-/// What to start an agent with. The driver reads from the conversation whether to start afresh or to resume, and what the
+/// What to start an agent with. The driver reads from the conversation whether to start or to resume, and what the
 /// agent knows already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
@@ -153,7 +153,7 @@ pub struct Order {
     pub conversation: ConversationId,
     /// What the agent is told.
     pub prompt: String,
-    /// How often earlier turns told the conversation the same prompt.
+    /// How many earlier turns sent the conversation this same prompt.
     pub told_before: usize,
     /// An addition to its system prompt.
     pub system: Option<String>,
@@ -163,22 +163,22 @@ pub struct Order {
     pub linger: Option<SignedDuration>,
     /// Answers that may not have reached the conversation.
     pub replies: Vec<(CallId, CallReply)>,
-    /// What was said to it in the middle of this turn, in order. The conversation may hold it already.
+    /// Messages that were sent during this turn, in order. The conversation may hold them already.
     pub said: Vec<Said>,
 }
 
-/// Something that was said to an agent in the middle of a turn.
+/// A message that was sent to an agent during a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// The turn.
     pub turn: TurnId,
-    /// Which message of that turn, from 1.
+    /// The number of the message in that turn, from 1.
     pub number: u32,
     /// The words.
     pub text: String,
 }
 
-/// What to run a batch with. A batch that was begun resumes from its journal.
+/// What to run a batch with. A batch that has begun resumes from its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchOrder {
     /// Its name in the session.
@@ -189,11 +189,11 @@ pub struct BatchOrder {
     pub created: Option<Timestamp>,
     /// The plan, as Markdown.
     pub plan: String,
-    /// What was approved of it.
+    /// The items that were approved.
     pub chosen: Chosen,
     /// When it was approved.
     pub approved_at: Timestamp,
-    /// What is done about a command that was interrupted.
+    /// What to do about a command that was interrupted.
     pub interrupted: Interrupted,
 }
 
@@ -234,7 +234,7 @@ pub enum CallReply {
     },
 }
 
-/// One question with its answer, as the agent is told.
+/// One question with its answer, as the agent reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The question's text.
@@ -246,8 +246,8 @@ pub struct Told {
 }
 
 impl Told {
-    /// The answer as the agent reads it. Who answered is said wherever it is not a person at the terminal, which is
-    /// what an agent takes an answer to be.
+    /// The answer as the agent reads it. It names who answered, unless that is a person at the terminal: agents assume
+    /// that anyway.
     pub fn attributed(&self) -> String {
         match &self.by {
             by if by.is_at_terminal() => self.answer.clone(),

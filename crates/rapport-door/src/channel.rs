@@ -1,5 +1,5 @@
-//! A channel: where people see sessions and answer them. `serve` runs a list of channels side by side; each knows its own
-//! settings, the door, and when to stop.
+//! A channel: where people see sessions and answer them. `serve` runs a list of channels side by side; each has its own
+//! settings, the door, and a stop signal.
 
 use std::sync::Arc;
 
@@ -11,33 +11,34 @@ use crate::{DoorError, Sessions};
 
 /// A channel that is ready to run.
 pub trait Channel: Send {
-    /// Its name. Whoever answers through the channel is known by it: [`rapport_core::By::Person`].
+    /// Its name, which identifies the people who answer through it: [`rapport_core::By::Person`].
     fn name(&self) -> &'static str;
 
-    /// Serves people until it is told to stop. An error stops every other channel too, so what may pass is tried again here.
+    /// Serves people until it has to stop. An error stops all other channels too, so transient failures are retried
+    /// here.
     fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>>;
 }
 
-/// What a channel is given to run.
+/// What a channel needs to run.
 #[derive(Clone)]
 pub struct Served {
     /// All sessions of the project.
     pub sessions: Arc<dyn Sessions>,
     /// Becomes true when the channel has to stop.
     pub stop: watch::Receiver<bool>,
-    /// Takes what whoever started the program should know. Nobody has to listen.
+    /// Receives messages for whoever started the program. The receiver may be gone.
     pub notices: mpsc::UnboundedSender<ChannelNotice>,
 }
 
 impl Served {
     /// Waits until the channel has to stop.
     pub async fn stopped(&mut self) {
-        // Nobody is left who could say so where it fails.
+        // An error means that the sender is gone, which also means stop.
         let _ = self.stop.wait_for(|stop| *stop).await;
     }
 }
 
-/// Something that whoever started the program should know.
+/// A message for whoever started the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelNotice {
     /// People can reach the channel now.
@@ -46,7 +47,7 @@ pub enum ChannelNotice {
         /// The name that people reach it by.
         name: String,
     },
-    /// Something happened on the way to people.
+    /// Something happened while serving people.
     Told {
         channel: &'static str,
         /// What happened, in words.
@@ -57,7 +58,7 @@ pub enum ChannelNotice {
 /// Why a channel cannot run, or ended.
 #[derive(Debug, Error)]
 pub enum ChannelError {
-    /// Its settings are wrong. Trying again does not help.
+    /// Its settings are wrong. Retrying does not help.
     #[error("{message}")]
     Settings {
         /// What is wrong.
@@ -68,7 +69,7 @@ pub enum ChannelError {
     /// Another process serves it.
     #[error("{0}")]
     Busy(String),
-    /// Something that it needs broke down.
+    /// Something that it needs failed.
     #[error("{0}")]
     Broken(String),
     /// The sessions cannot be read or followed.

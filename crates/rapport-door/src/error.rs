@@ -1,4 +1,4 @@
-//! What can go wrong at the door.
+//! Errors of the door.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::seal::Seal;
 /// Why a request was not carried out.
 #[derive(Debug, Error)]
 pub enum DoorError {
-    /// The session does not take it.
+    /// The session refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It could not be stored or read, so it did not happen.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The session can no longer be stored, so this process does nothing more in it.
+    /// The session can no longer be stored, so this process does nothing more with it.
     #[error("{0}")]
     Broken(Arc<StoreError>),
     /// The process that runs the session could not do it.
     #[error("{0}")]
     Failed(String),
-    /// This process may not do that, or not in that name.
+    /// This process may not do that, or not in that person's name.
     #[error("{0}")]
     Forbidden(String),
-    /// The process that runs the session is there and says nothing. What was sent may still count.
+    /// The process that runs the session exists but does not respond. The request may still take effect.
     #[error("session {id} is run by {holder}, which does not answer")]
     Silent { id: SessionId, holder: Holder },
     /// Rapport is stopping.
@@ -38,21 +38,21 @@ pub enum DoorError {
 /// The process that holds a session, and how to talk to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Its process id; 0 where nothing is known but that there is one.
+    /// Its process id; 0 if nothing is known about it.
     pub pid: u32,
-    /// Where it listens, if it does.
+    /// The address it listens on, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// The machine it is on, where that is not this one. What `pid` and `address` mean is known there.
+    /// Its machine, if that is not this one. `pid` and `address` are only meaningful there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
 impl Holder {
-    /// Somebody who holds a session and has not said who it is.
+    /// A holder that has not identified itself yet.
     pub const UNKNOWN: Holder = Holder { pid: 0, address: None, host: None };
 
-    /// This process, which listens there.
+    /// This process, listening at this address.
     pub fn this_process(address: Option<String>) -> Self {
         Self { pid: std::process::id(), address, host: None }
     }
@@ -68,50 +68,51 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What can go wrong with a store.
+/// Errors of a store.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// There is no such session.
     #[error("there is no session {0}")]
     NotFound(SessionId),
-    /// Somebody else writes.
+    /// Another process has the session's lock.
     #[error("session {id} is held by {holder}")]
     Busy { id: SessionId, holder: Holder },
-    /// Somebody else writes now, and this process no longer may: nothing was added, and nothing will be.
+    /// Another process has taken the session over, so this one may no longer write: nothing was appended, and nothing
+    /// will be.
     #[error("session {id} was taken over by another process")]
     Superseded { id: SessionId },
-    /// The log is not what was written.
+    /// The log differs from what was written.
     #[error("{place} is damaged at line {line}: {what}")]
     Damaged {
         place: String,
-        /// Where in it.
+        /// The damaged line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// What is wrong with it.
         what: String,
     },
     /// The log was written by a newer program.
     #[error("{place} has format {found}, this program knows formats up to {known}")]
     Newer {
         place: String,
-        /// What it has.
+        /// The format of the log.
         found: u32,
-        /// What is known.
+        /// The newest format that this program knows.
         known: u32,
     },
-    /// What the log says does not count here: nothing is started for it.
+    /// The log is not trusted here, so nothing is started for it.
     #[error("session {id} {seal}")]
     NotOurs {
         id: SessionId,
-        /// Whose word it is.
+        /// The result of checking its signature.
         seal: Seal,
     },
-    /// The system said no.
+    /// The operating system reported an error.
     #[error("cannot {what} {place}: {source}")]
     Io {
-        /// What was tried.
+        /// What was attempted.
         what: &'static str,
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }

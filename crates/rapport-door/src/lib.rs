@@ -1,7 +1,7 @@
-//! The one door to sessions, wherever they run: in this process, in another one, or nowhere just now.
+//! The one door to sessions, wherever they run: in this process, in another one, or nowhere at the moment.
 //!
-//! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The engine
-//! implements [`Sessions`]; a test can implement it as well.
+//! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The
+//! engine implements [`Sessions`]; a test can implement it too.
 
 mod channel;
 mod error;
@@ -20,67 +20,69 @@ pub use seal::Seal;
 
 /// Every session of a project, whichever process runs it.
 pub trait Sessions: Send + Sync {
-    /// Every session there is, the oldest first.
+    /// All sessions, the oldest first.
     fn list(&self) -> Reply<'_, Vec<SessionId>>;
 
-    /// A session as it stands.
+    /// The current state of a session.
     fn view<'a>(&'a self, id: &'a SessionId) -> Reply<'a, View>;
 
-    /// The facts of a session after this entry (0 for all). A log that does not count here is refused, here and where
-    /// sessions are followed, as [`StoreError::NotOurs`] says: it would be told to people, and acted on.
+    /// The facts of a session after this entry (0 for all). A log that is not trusted here is refused with
+    /// [`StoreError::NotOurs`], both here and by the methods that follow sessions, because people would see it and act
+    /// on it.
     fn entries<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, Vec<Entry>>;
 
     /// The process that runs a session, if one does.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<Holder>>;
 
-    /// Follows a session from after this entry: every fact once, in order, as soon as it is durable. What the agent is
-    /// doing just now is told as well where the session runs in this process. The stream ends when the process that runs
-    /// the session stops.
+    /// Follows a session from after this entry: every fact once, in order, as soon as it is durable. The stream also
+    /// reports the agent's current activity if the session runs in this process. It ends when the process that runs the
+    /// session stops.
     fn follow<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, BoxStream<'static, Update>>;
 
-    /// Follows all sessions, those that are yet to begin included, from now on. Facts may be repeated, and those of a
+    /// Follows all sessions from now on, including those that begin later. Facts may be repeated, and those of a
     /// session that has not been seen yet begin with its first.
     fn watch(&self) -> Reply<'_, BoxStream<'static, Seen>>;
 
-    /// Streams something that belongs to a session, in pieces.
+    /// Streams content that belongs to a session.
     fn read<'a>(&'a self, id: &'a SessionId, what: Content) -> Reply<'a, Pieces>;
 
-    /// Keeps a file beside a session's facts, in place of one of the same name.
+    /// Stores a file beside a session's facts, replacing one of the same name.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: &'a [u8]) -> Reply<'a, ()>;
 
-    /// Keeps files for the agent of a session, in place of those of the same names. Returns where the agent finds each.
+    /// Stores files for the agent of a session, replacing those of the same names. Returns the path at which the agent
+    /// finds each.
     fn receive<'a>(&'a self, id: &'a SessionId, files: &'a [NewFile]) -> Reply<'a, Vec<String>>;
 
-    /// Does something in a session, in somebody's name. When this returns, it is durable. A claim that this process may
+    /// Submits an act in a session, in a person's name. It is durable when this returns. A claim that this process may
     /// not make is refused.
     fn act<'a>(&'a self, id: &'a SessionId, by: &'a By, act: &'a Act) -> Reply<'a, Reached>;
 
-    /// Begins a session, perhaps with its first round of questions, and runs it in this process.
+    /// Begins a session, optionally with its first round of questions, and runs it in this process.
     fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId>;
 
-    /// The same with files for its agent, which its task names. They are there before the session is.
+    /// The same with files for its agent, which its task names. They are stored before the session begins.
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId>;
 
-    /// What agents may do in the project without asking, in every session. What holds in one session is in its facts.
+    /// The rules that allow calls in every session of the project. The rules of one session are in its facts.
     fn rules(&self) -> Reply<'_, Vec<Rule>>;
 
-    /// Takes such a rule back. One that is not there is taken back already.
+    /// Revokes such a rule; succeeds if there is no such rule.
     fn forget_rule<'a>(&'a self, rule: &'a Rule) -> Reply<'a, ()>;
 
-    /// Runs a session in this process. One that another process runs is left to it, as [`StoreError::Busy`] says.
+    /// Runs a session in this process, unless another process runs it ([`StoreError::Busy`]).
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;
 
-    /// Runs a session here no longer, unless something still goes on in it.
+    /// Stops running a session in this process, unless something is still in progress.
     fn release<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;
 }
 
-/// What a door gives back, once it is there.
+/// The result of a request to the door.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, DoorError>>;
 
-/// Content, piece by piece. A piece that cannot be read ends it.
+/// Content in pieces. The stream ends at the first piece that cannot be read.
 pub type Pieces = BoxStream<'static, Result<Vec<u8>, DoorError>>;
 
-/// A file that somebody has for an agent. Clones share the content.
+/// A file for an agent. Clones share the content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NewFile {
     /// Its name: one part of a path.
@@ -94,67 +96,67 @@ impl std::fmt::Debug for NewFile {
     }
 }
 
-/// Something that belongs to a session and may be too long to be held whole.
+/// Content of a session that may be too long to be kept in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The log as it is stored.
     Log,
-    /// What the session changed so far, as a diff.
+    /// The session's changes so far, as a diff.
     Diff,
-    /// What would be done by an item of a plan that waits for review: content, a diff, a command.
+    /// The preview of an item of a plan that waits for review: content, a diff, a command.
     Preview {
         turn: String,
-        /// The part of the plan,
+        /// The part of the plan.
         group: Group,
-        /// and which item of it, from 0.
+        /// The index of the item in that part, from 0.
         item: usize,
     },
-    /// A file kept beside the facts.
+    /// A file stored beside the facts.
     Attachment(String),
-    /// All of it as one document: what was asked and answered, plan, result and log.
+    /// The whole session as one document: questions, answers, plan, result and log.
     Export,
-    /// A file of where the session works, by its path there.
+    /// A file in the session's workplace, by its path there.
     File(String),
 }
 
-/// Something seen while following a session.
+/// An update from a followed session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update {
     /// Facts, durable, in order, each exactly once.
     Entry(Entry),
-    /// What the agent is doing just now; some may be missed.
+    /// The agent's current activity. Some updates may be missed.
     Progress(Progress),
-    /// What an action of a batch is doing just now; some may be missed.
+    /// The current activity of an action in a batch. Some updates may be missed.
     Action(Doing),
-    /// The session is not followed here any more, and why: its log cannot be read, or another process took it over. To
-    /// follow one session ends with this; where all are followed, it is told once.
+    /// The session can no longer be followed, and why: its log cannot be read, or another process took it over. This
+    /// ends the stream of one session; when all sessions are followed, it is reported once.
     Lost(String),
 }
 
-/// What an action of a running batch is doing just now. Shown and forgotten, never stored.
+/// The current activity of an action in a running batch. It is shown and never stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// It begins; its place in the plan, from 0.
+    /// It begins; its index in the plan, from 0.
     Started(usize),
     /// Its command wrote a line, safe to show.
     Output(usize, String),
-    /// It is settled, or was passed over.
+    /// It ended, or was skipped.
     Ended(ActionEnd),
 }
 
-/// Something seen in one of all sessions.
+/// Updates from one of all followed sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub session: SessionId,
-    /// What, in order.
+    /// The updates, in order.
     pub updates: Vec<Update>,
 }
 
 /// Where an act arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// At the process that runs the session, which carries on with it.
+    /// The process that runs the session; it continues with it.
     Process,
-    /// In the log; nothing happens until a process runs the session.
+    /// The log; nothing happens until a process runs the session.
     Log,
 }

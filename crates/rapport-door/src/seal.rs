@@ -1,36 +1,43 @@
-//! Whether what a session says counts here: whose signature is on it.
+//! Whether a session is trusted here, according to the signature on it.
 
 use std::fmt;
 
-/// Whose word a log, a journal or something kept is.
+/// The result of checking the signature of a log, a journal or an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seal {
     /// Written by this person's Rapport in this checkout, or trusted by them as it is.
     Ours,
-    /// Written by this team mate, in a checkout that counts here.
+    /// Written by this team mate, in a checkout that is trusted here.
     By(String),
-    /// Written by this team mate, in a checkout that does not count here yet.
+    /// Written by this team mate, in a checkout that is not trusted here yet.
     Offered(String),
     /// Written by this person's Rapport in another checkout.
     Elsewhere,
-    /// Not signed: written before lines were, or by another program.
+    /// Not signed: written by a version without signatures, or by another program.
     Unsigned,
-    /// Signed by a key that is not known, or not what was signed.
+    /// Signed by an unknown key, or changed after signing.
     Unknown,
+    /// The log is this person's, and these turns beside it are not: they came from elsewhere.
+    Added(Vec<String>),
     /// Shorter than it was, or another one than the one that was here.
     RolledBack,
 }
 
 impl Seal {
-    /// Whether what it says may start anything.
+    /// Whether it is trusted to start anything.
     pub fn counts(&self) -> bool {
         match self {
             Seal::Ours | Seal::By(_) => true,
-            Seal::Offered(_) | Seal::Elsewhere | Seal::Unsigned | Seal::Unknown | Seal::RolledBack => false,
+            Seal::Offered(_)
+            | Seal::Elsewhere
+            | Seal::Unsigned
+            | Seal::Unknown
+            | Seal::Added(_)
+            | Seal::RolledBack => false,
         }
     }
 
-    /// One word for scripts: the name where it is a team mate's and counts.
+    /// One word for scripts: the name, if it is a trusted team mate's.
     pub fn word(&self) -> &str {
         match self {
             Seal::Ours => "ours",
@@ -39,6 +46,7 @@ impl Seal {
             Seal::Elsewhere => "elsewhere",
             Seal::Unsigned => "unsigned",
             Seal::Unknown => "unknown",
+            Seal::Added(_) => "added",
             Seal::RolledBack => "rolled_back",
         }
     }
@@ -57,6 +65,14 @@ impl fmt::Display for Seal {
                 f.write_str("is not signed: it was written by an older Rapport, or came from elsewhere")
             }
             Seal::Unknown => f.write_str("is not signed by anybody you know"),
+            Seal::Added(turns) => {
+                let (turn, came) = if turns.len() == 1 { ("turn", "is") } else { ("turns", "are") };
+                write!(
+                    f,
+                    "is yours, but for {turn} {}, which {came} not: it came from elsewhere",
+                    turns.join(", ")
+                )
+            }
             Seal::RolledBack => f.write_str("is not the one that was here last: it was cut back or replaced"),
         }
     }

@@ -1,5 +1,5 @@
-//! A file that lines are added to: each line is durable when it was added, and one that cannot be is taken back. Nobody else
-//! may write to it meanwhile, which is for its owner to see to, with a [`Lock`](crate::Lock) or [`AppendLog::try_lock`].
+//! An append-only file: each line is durable once it is appended, and a line that cannot be made durable is removed
+//! again. Its owner has to exclude other writers, with a [`Lock`](crate::Lock) or [`AppendLog::try_lock`].
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -13,41 +13,41 @@ use crate::folders::sync_above;
 use crate::lock::is_gone;
 use crate::read::open_own_with;
 
-/// Why a line was not added.
+/// Why a line was not appended.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    /// The file has no name any more: what is added would be lost.
+    /// The file has no name any more, so appended data would be lost.
     #[error("the file was removed while it was in use")]
     Removed,
-    /// Another file has its name now: what is added would not be found.
+    /// Another file has its name now, so appended data would not be found.
     #[error("another file was put in its place while it was in use")]
     Replaced,
-    /// Somebody else wrote to the file: what is added would bury that.
+    /// Somebody else wrote to the file, and appending would follow that unread data.
     #[error("somebody else changed the file while it was in use")]
     Changed,
-    /// What an append before could not take back is still there.
+    /// An earlier append failed, and what it wrote could not be removed.
     #[error("cannot cut off its unfinished end: {0}")]
     Uncut(io::Error),
-    /// The system said no.
+    /// The operating system reported an error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A file that is open for lines to be added.
+/// A file that is open for appending.
 #[derive(Debug)]
 pub struct AppendLog {
     file: File,
     path: PathBuf,
-    /// Up to here the file is what was acknowledged.
+    /// The file's length up to the last acknowledged line.
     good: u64,
-    /// Whether there may be more in the file than that.
+    /// Whether the file may be longer than that.
     excess: bool,
-    /// Whether the file's own name is durable.
+    /// Whether the file's directory entry is durable.
     is_named: bool,
 }
 
 impl AppendLog {
-    /// A new file, which must not be there yet.
+    /// Creates a new file, which must not exist.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = counted(path, || {
             File::options().read(true).append(true).create_new(true).mode(0o600).open(path)
@@ -55,25 +55,26 @@ impl AppendLog {
         Ok(Self { file, path: path.to_owned(), good: 0, excess: false, is_named: false })
     }
 
-    /// A file that is there. It is [`read`](Self::read) next, and [`accept`](Self::accept) says how much of it counts.
+    /// Opens an existing file. The caller then calls [`read`](Self::read), and [`accept`](Self::accept) with the length
+    /// that is valid.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = open_own_with(path, File::options().read(true).append(true))?;
         make_private(&file);
         Ok(Self { file, path: path.to_owned(), good: 0, excess: false, is_named: true })
     }
 
-    /// The same; where there is no file, one is made.
+    /// The same, but creates the file if it does not exist.
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Who made it may not have come to sync its name.
+                // Whoever created it may have been killed before syncing its name.
                 Ok(Self { is_named: false, ..Self::open(path)? })
             }
             created => created,
         }
     }
 
-    /// What is in it.
+    /// Reads the whole file.
     pub fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file.read_to_end(&mut bytes)?;
@@ -81,19 +82,20 @@ impl AppendLog {
         Ok(bytes)
     }
 
-    /// Lets the first so many bytes count, and cuts off the rest.
+    /// Accepts the first `good` bytes, and truncates the rest.
     pub fn accept(&mut self, good: u64) -> io::Result<()> {
         self.excess = good < self.good;
         self.good = good;
         self.cut_excess()
     }
 
-    /// Makes durable what counts: the writer before may have been killed after it wrote its last line and before it synced it.
+    /// Makes the accepted bytes durable: the previous writer may have been killed between writing its last line and
+    /// syncing it.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Locks the file itself, for whom there is no other lock.
+    /// Locks the file itself, for owners without another lock.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
         self.file.try_lock()
     }
@@ -103,14 +105,15 @@ impl AppendLog {
         self.file.metadata().is_ok_and(|about| about.nlink() == 0)
     }
 
-    /// Adds bytes that end with a newline, in one write. When this returns, they are durable; when it fails, nothing was added.
+    /// Appends bytes that end with a newline, in one write. They are durable when this returns; if it fails, nothing
+    /// was appended.
     pub fn append(&mut self, line: &[u8]) -> Result<(), AppendError> {
         self.cut_excess().map_err(AppendError::Uncut)?;
         self.check_untouched()?;
         let path = self.path.clone();
         if let Err(error) = counted(&path, || self.write(line)) {
             self.excess = true;
-            // Where this fails too, the line is made one that nobody reads; the next append or the next writer cuts it.
+            // If truncating fails too, the line is made invalid; the next append or the next writer truncates it.
             if self.cut_excess().is_err() {
                 let _ = spoil(&self.path, self.good + line.len() as u64);
             }
@@ -131,7 +134,7 @@ impl AppendLog {
         Ok(())
     }
 
-    /// Removes what was never acknowledged, so that the next line begins on its own.
+    /// Truncates what was never acknowledged, so that the next line begins on its own.
     fn cut_excess(&mut self) -> io::Result<()> {
         if self.excess {
             let path = self.path.clone();
@@ -144,7 +147,8 @@ impl AppendLog {
         Ok(())
     }
 
-    /// Somebody may have removed, replaced or changed the file by hand, and a command may have cleaned up more than it should.
+    /// Checks that nobody removed, replaced or changed the file, be it by hand or by a command that cleaned up too
+    /// much.
     fn check_untouched(&self) -> Result<(), AppendError> {
         let about = self.file.metadata()?;
         match () {
@@ -156,10 +160,10 @@ impl AppendLog {
     }
 }
 
-/// A log that came from elsewhere, or from an older version, is as private from now on as one that was begun here.
+/// Makes a log from elsewhere, or from an older version, as private as one that was created here.
 fn make_private(file: &File) {
     if file.metadata().is_ok_and(|about| about.mode() & 0o077 != 0) {
-        // Somebody else's file stays as they have it.
+        // This fails for a file of another owner, which then keeps its mode.
         let _ = file.set_permissions(Permissions::from_mode(0o600));
     }
 }
@@ -179,7 +183,7 @@ fn spoil(path: &Path, end: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// When neither syncing nor cutting works, a line that was refused must not be read as a fact.
+    /// If neither syncing nor truncating works, a refused line must not be read as a fact.
     #[test]
     fn a_refused_line_that_cannot_be_cut_off_counts_as_unfinished() {
         let folder = tempfile::tempdir().unwrap();
@@ -191,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Removed, moved aside, replaced, or written to by another: nothing is added.
+    /// If the file was removed, moved, replaced or written to by another, nothing is appended.
     #[test]
     fn a_file_that_is_not_as_it_was_left_is_not_added_to() {
         type Change = fn(&Path);

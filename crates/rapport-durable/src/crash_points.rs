@@ -7,8 +7,8 @@
 use std::io;
 use std::path::Path;
 
-/// A point at which a crash test may kill this process, in what is done to this path. Nothing in release builds. Public for
-/// what another program writes for us, such as git.
+/// A point at which a crash test may kill this process, before or after a write to this path. Release builds ignore it.
+/// It is public for writes that another program, such as git, does for Rapport.
 #[inline]
 pub fn point(path: &Path) {
     #[cfg(debug_assertions)]
@@ -17,7 +17,7 @@ pub fn point(path: &Path) {
     let _ = path;
 }
 
-/// A write, with a point before and after it.
+/// Performs a write, with a crash point before and after it.
 pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     point(path);
     let written = write();
@@ -58,7 +58,7 @@ mod armed {
     use nix::unistd::Pid;
 
     struct Orders {
-        /// What the path has to contain.
+        /// The text that the path has to contain.
         within: String,
         due: u64,
         passed: AtomicU64,

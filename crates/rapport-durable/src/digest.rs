@@ -1,4 +1,4 @@
-//! SHA-256, by which content is named and compared.
+//! SHA-256 digests, which name and compare content.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,7 +9,7 @@ pub fn sha256(content: &[u8]) -> [u8; 32] {
     sha256_of(&[content])
 }
 
-/// The digest of content that is in pieces.
+/// The digest of content in pieces.
 pub fn sha256_of(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     pieces.iter().for_each(|piece| hasher.update(piece));

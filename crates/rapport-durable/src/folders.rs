@@ -1,4 +1,4 @@
-//! Directories. A new name is durable once the directory it is in is synced.
+//! Directories. A new name is durable once its parent directory is synced.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -9,12 +9,12 @@ use nix::errno::Errno;
 
 use crate::crash_points::counted;
 
-/// For the owner alone.
+/// The mode for the owner alone.
 const PRIVATE: u32 = 0o700;
-/// As the umask says: for what belongs to the project.
+/// The mode for files of the project, subject to the umask.
 const COMMON: u32 = 0o777;
 
-/// Makes a directory and all above it, where they are missing, for their owner alone. What is there keeps its mode.
+/// Creates a directory and its missing parents, for the owner alone. Existing directories keep their mode.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     all(path, PRIVATE)
 }
@@ -24,12 +24,12 @@ pub fn folder(path: &Path) -> io::Result<()> {
     all(path, COMMON)
 }
 
-/// Makes one directory that may be there already, as readable as the project's others.
+/// Creates one directory, as readable as the project's others; succeeds if it exists.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     one(path, COMMON)
 }
 
-/// Makes one directory that must not be there yet: who makes it has its name. It is durable once the directory above is
+/// Creates one directory that must not exist, which reserves its name. It is durable once the parent directory is
 /// synced.
 pub fn new_folder(path: &Path) -> io::Result<()> {
     counted(path, || DirBuilder::new().mode(COMMON).create(path))
@@ -40,17 +40,17 @@ pub fn new_private_folder(path: &Path) -> io::Result<()> {
     counted(path, || DirBuilder::new().mode(PRIVATE).create(path))
 }
 
-/// Makes what was created, replaced or removed in a directory durable.
+/// Makes the entries of a directory durable after files were created, replaced or removed in it.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// The same for the directory that this is in.
+/// The same for the parent directory of a path.
 pub fn sync_above(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |_| sync_folder(above(path)))
 }
 
-/// Removes a directory with everything in it. It is fine where there is none.
+/// Removes a directory with its content; succeeds if it does not exist.
 pub fn remove_folder(path: &Path) -> io::Result<()> {
     counted(path, || match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -58,7 +58,7 @@ pub fn remove_folder(path: &Path) -> io::Result<()> {
     })
 }
 
-/// Removes a directory if nothing is in it. Whether it did.
+/// Removes a directory if it is empty. Returns whether it did.
 pub fn remove_if_empty(path: &Path) -> bool {
     counted(path, || fs::remove_dir(path)).is_ok()
 }
@@ -77,7 +77,7 @@ fn all(path: &Path, mode: u32) -> io::Result<()> {
 
 fn one(path: &Path, mode: u32) -> io::Result<()> {
     counted(path, || match DirBuilder::new().mode(mode).create(path) {
-        // Another process may have been faster, and not have synced yet.
+        // Another process may have created it and not synced it yet.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !path.is_dir() => Err(error),
         _ => sync_above(path),
     })

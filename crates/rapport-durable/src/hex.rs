@@ -1,6 +1,6 @@
-//! Bytes as lower-case hex, and in no other spelling.
+//! Bytes as lower-case hex digits. No other spelling is accepted.
 
-/// The digits.
+/// Encodes bytes as hex digits.
 pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
@@ -9,7 +9,7 @@ fn digit(value: u8) -> char {
     char::from(b"0123456789abcdef"[usize::from(value)])
 }
 
-/// The bytes of exactly this many digits.
+/// Decodes exactly `2 * N` digits.
 pub fn decode<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if digits.len() != 2 * N {

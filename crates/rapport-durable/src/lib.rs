@@ -1,11 +1,12 @@
-//! Everything that Rapport writes to disk and counts on later. Nothing else in the workspace writes files
-//! (`tests/it/tidy` holds that), so a crash test that kills a process at every [`point`] kills it around every write.
+//! Everything that Rapport writes to disk and relies on later. Nothing else in the workspace writes files
+//! (`tests/it/tidy` enforces that), so a crash test that kills a process at every [`point`] kills it around every
+//! write.
 //!
 //! | to | use |
 //! |---|---|
 //! | replace a file as a whole | [`replace()`], [`replace_private`] |
-//! | add lines that count once they are durable | [`AppendLog`] |
-//! | add lines to a file that may lose its end | [`append`], [`append_line`] |
+//! | append lines that are valid once they are durable | [`AppendLog`] |
+//! | append lines to a file that may lose its end | [`append`], [`append_line`] |
 //! | write the beginning of a small file in place | [`overwrite`] |
 //! | give a prepared file its name | [`write_beside`], [`put`], [`put_new`] |
 //! | make, sync and remove directories | [`private_folder`], [`folder`], [`sync_folder`], [`remove_folder`] |

@@ -1,4 +1,4 @@
-//! Small writes that need no log of their own: lines at the end of a file, or its first bytes in place.
+//! Small writes that need no log: appending lines to a file, or overwriting its first bytes.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,16 +8,16 @@ use std::path::Path;
 use crate::crash_points::{counted, point};
 use crate::folders::sync_above;
 
-/// When a write has to be on the disk.
+/// When a write has to reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
     /// Before the call returns.
     Now,
-    /// When the system gets to it: a power cut may take it back, a kill does not.
+    /// When the system writes it: a power cut may lose it, a kill does not.
     Later,
 }
 
-/// Adds text to the end of a private file, and makes the file where it is missing.
+/// Appends text to a private file, and creates the file if necessary.
 pub fn append(path: &Path, text: &[u8], flush: Flush) -> io::Result<()> {
     counted(path, || {
         let mut file = File::options().append(true).create(true).mode(0o600).open(path)?;
@@ -30,8 +30,8 @@ pub fn append(path: &Path, text: &[u8], flush: Flush) -> io::Result<()> {
     })
 }
 
-/// Adds a line to a private file, durably. A file that would grow past `most` bytes is renamed first (`.old`), in place of
-/// the one that was renamed before.
+/// Appends a line to a private file, durably. A file that would exceed `most` bytes is first renamed to `.old`, which
+/// replaces an older one.
 pub fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     let grown = fs::metadata(path).map_or(0, |file| file.len()) + line.len() as u64 + 1;
     if grown > most && path.exists() {
@@ -40,14 +40,14 @@ pub fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     append(path, format!("{line}\n").as_bytes(), Flush::Now)
 }
 
-/// Writes the beginning of a private file in place, in one write, and makes the file where it is missing.
+/// Overwrites the beginning of a private file, in one write, and creates the file if necessary.
 pub fn overwrite(path: &Path, beginning: &[u8], flush: Flush) -> io::Result<()> {
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.write_all_at(beginning, 0)?;
     if flush == Flush::Now {
         file.sync_all()?;
     }
-    // It follows the write that it is about, so the point before it is the one after that.
+    // This write follows the one that it describes, so the point before it is the point after that one.
     point(path);
     Ok(())
 }

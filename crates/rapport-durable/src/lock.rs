@@ -1,5 +1,5 @@
-//! One process at a time, by a lock that the kernel holds and lets go of when the process dies. The file only says who
-//! holds it, and stays behind. Looking who holds it takes the lock too, shared and for an instant.
+//! A lock between processes. The kernel holds it, and releases it when the process dies. The file only names the
+//! holder, and stays behind. Reading the holder takes the lock too, shared and for an instant.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,37 +10,37 @@ use std::time::Duration;
 
 use crate::read::{open_own, open_own_with};
 
-/// How often to try again while somebody only looks, or has not said yet who they are.
+/// The number of attempts while another process only reads the holder, or has not written its name yet.
 const ATTEMPTS: usize = 50;
-/// How long to wait in between.
+/// The pause between attempts.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The most that is read of what a holder says of itself.
+/// The maximum number of bytes to read about a holder.
 const LONGEST: usize = 4096;
 
-/// A lock that is held. Dropping it lets go.
+/// A held lock. Dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
     path: PathBuf,
 }
 
-/// What came of trying to take a lock.
+/// The result of trying to take a lock.
 #[derive(Debug)]
 pub enum Taken {
-    /// It is ours.
+    /// This process has it.
     Ours(Lock),
-    /// Somebody else has it, and says this of itself; nothing where they have not said it yet.
+    /// Another process has it; its description of itself, which is empty if it has not been written yet.
     Theirs(Vec<u8>),
 }
 
 impl Lock {
-    /// Takes the lock in this file, and says in it who does. Does not wait for another holder.
+    /// Takes the lock of this file without waiting, and writes `who` to it.
     pub fn take(path: &Path, who: &[u8]) -> io::Result<Taken> {
         for _ in 0..ATTEMPTS {
             let file = open(path)?;
             if is_taken(file.try_lock())? {
                 if !is_at(&file, path) {
-                    // Somebody removed the file in between; the one that is there now may be another's.
+                    // The file was removed in between; a file that exists now may be another process's lock.
                     continue;
                 }
                 file.set_len(0)?;
@@ -55,7 +55,7 @@ impl Lock {
         Ok(Taken::Theirs(Vec::new()))
     }
 
-    /// Waits until nobody else holds the lock in this file, and takes it. May block for long.
+    /// Waits until the lock of this file is free, and takes it. May block for long.
     pub fn wait(path: &Path) -> io::Result<Self> {
         loop {
             let file = open(path)?;
@@ -66,7 +66,7 @@ impl Lock {
         }
     }
 
-    /// What the holder of the lock in this file says of itself, if anybody holds it.
+    /// What the holder of this file's lock wrote about itself, if anybody holds it.
     pub fn holder(path: &Path) -> io::Result<Option<Vec<u8>>> {
         match open_own(path) {
             Ok(file) => look(&file),
@@ -75,12 +75,12 @@ impl Lock {
         }
     }
 
-    /// Whether it is still the lock that others find: somebody who removed the file can take another one in its place.
+    /// Whether others would still find this lock: if the file was removed, somebody could lock a new one in its place.
     pub fn is_held(&self) -> bool {
         !is_gone(&self.file, &self.path)
     }
 
-    /// Lets go, and removes the file, which only its holder ever locks.
+    /// Releases the lock, and removes the file, which only its holder ever locks.
     pub fn remove(self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -88,7 +88,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Unlocked by name: a child that is just being started has a copy of the handle until it runs.
+        // Unlock explicitly: a child process that is just being started has a copy of the handle until it runs.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }
@@ -99,7 +99,7 @@ fn open(path: &Path) -> io::Result<File> {
     open_own_with(path, options.read(true).write(true).create(true).truncate(false).mode(0o600))
 }
 
-/// Whether a file is what is found at this path.
+/// Whether an open file is the one at this path.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
@@ -107,13 +107,14 @@ fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether a file was removed, or another has its name. One that was moved with the directory it is in is still the same.
+/// Whether an open file was removed, or another file has its name. A file that was moved with its directory is still
+/// the same.
 pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
     let is_removed = file.metadata().is_ok_and(|about| about.nlink() == 0);
     is_removed || (path.symlink_metadata().is_ok() && !is_at(file, path))
 }
 
-/// A holder takes the lock first and says then who it is, so nothing said is asked for again for a while.
+/// Reads the holder, retrying for a while: a holder takes the lock first and writes its name afterwards.
 fn look(file: &File) -> io::Result<Option<Vec<u8>>> {
     for _ in 0..ATTEMPTS {
         if is_taken(file.try_lock_shared())? {

@@ -1,4 +1,4 @@
-//! Files of the project: written beside the place they are for, and put there at once.
+//! Files of the project: written to a temporary sibling, then renamed into place.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -12,13 +12,13 @@ use crate::folders::{folder, sync_above};
 pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {
     counted(temporary, || {
         remove_if_there(temporary)?;
-        // Until it may be used as the other one, nobody else may.
+        // Until it has the other file's owner and mode, nobody else may read it.
         let mode = if like.is_some() { 0o600 } else { 0o666 };
         let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
         file.write_all(content)?;
         if let Some((mode, owned_like)) = like {
             if let Ok(about) = fs::metadata(owned_like) {
-                // Only root can give a file away; for anybody else it stays theirs, as with any editor.
+                // Only root can change the owner; otherwise the file belongs to this user, as with any editor.
                 let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
             }
             file.set_permissions(Permissions::from_mode(mode))?;
@@ -27,34 +27,34 @@ pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>
     })
 }
 
-/// Makes the content of a file durable that another program wrote.
+/// Makes a file durable that another program wrote.
 pub fn sync_file(path: &Path) -> io::Result<()> {
     if path.symlink_metadata()?.is_file() { File::open(path)?.sync_all() } else { Ok(()) }
 }
 
-/// Gives a file that was prepared, and synced, its name, durably, in place of what has that name.
+/// Renames a prepared and synced file to its final name, durably, replacing an existing file.
 pub fn put(prepared: &Path, real: &Path) -> io::Result<()> {
     counted(real, || fs::rename(prepared, real))?;
     sync_above(real)
 }
 
-/// The same where nothing may be replaced.
+/// The same, but fails if the name exists.
 pub fn put_new(prepared: &Path, real: &Path) -> io::Result<()> {
     counted(real, || match fs::hard_link(prepared, real) {
         Ok(()) => fs::remove_file(prepared),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // There are file systems without hard links.
+        // Some file systems have no hard links.
         Err(_) => fs::rename(prepared, real),
     })?;
     sync_above(real)
 }
 
-/// Removes a file, durably. It is fine where there is none.
+/// Removes a file, durably; succeeds if it does not exist.
 pub fn remove(path: &Path) -> io::Result<()> {
     counted(path, || if remove_if_there(path)? { sync_above(path) } else { Ok(()) })
 }
 
-/// Copies a file or a symbolic link to a place where nothing is, and makes the folders on the way.
+/// Copies a file or a symbolic link to a path that does not exist, and creates missing directories.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     to.parent().map_or(Ok(()), folder)?;
     let kind = fs::symlink_metadata(from)?.file_type();
@@ -66,7 +66,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// Whether there was one.
+/// Removes a file and returns whether it existed.
 fn remove_if_there(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

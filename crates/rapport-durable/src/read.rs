@@ -1,4 +1,4 @@
-//! Reading what others may have put there: it need not be a file.
+//! Reads paths that others may have changed: they need not be regular files.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -8,12 +8,13 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-/// Opens a file to read. What is no file is refused: to open a pipe would be to wait for who writes to it.
+/// Opens a regular file for reading. Anything else is refused: opening a pipe would block until somebody writes to it.
 pub fn open_file(path: &Path) -> io::Result<File> {
     check(File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?)
 }
 
-/// Opens a file to read that is Rapport's own. It is never a link: one that is there was put there to lead elsewhere.
+/// Opens a file of Rapport's own for reading. A symbolic link is refused: Rapport makes none, so somebody else put it
+/// there to redirect it.
 pub fn open_own(path: &Path) -> io::Result<File> {
     open_own_with(path, File::options().read(true))
 }
@@ -29,19 +30,19 @@ pub(crate) fn open_own_with(path: &Path, options: &mut OpenOptions) -> io::Resul
     })?)
 }
 
-/// The content of a file of ours.
+/// Reads a file of Rapport's own.
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_own(path)?.read_to_end(&mut content)?;
     Ok(content)
 }
 
-/// The content of a file, of so many bytes at most.
+/// Reads a file of at most this many bytes.
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open_file(path)?;
     let length = file.metadata()?.len();
     if length > most {
-        let why = format!("it has {length} bytes, more than the {most} that are read");
+        let why = format!("it has {length} bytes, more than the limit of {most}");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     let mut content = Vec::new();

@@ -1,4 +1,4 @@
-//! Files that are whole or not there, and still there after a power cut.
+//! Replaces files atomically and durably: after a power cut there is either the old content or the new one.
 
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -9,8 +9,7 @@ use atomic_write_file::unix::OpenOptionsExt as _;
 
 use crate::crash_points::counted;
 
-/// Either the old file or the whole new one, whatever happens in between. Durable when this returns. For files of the project,
-/// which are as readable as its others.
+/// Replaces a file atomically; durable when this returns. For files of the project, with the usual mode.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     counted(path, || {
         let mut file = AtomicWriteFile::open(path)?;
@@ -19,12 +18,13 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     })
 }
 
-/// The same, for a file that only its owner may read, whatever the mode of the old one. For everything else.
+/// The same for a file that only its owner may read, whatever the mode of the old one. For everything outside the
+/// project.
 pub fn replace_private(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_private_in_pieces(path, [content])
 }
 
-/// The same, for what need not be put together for it.
+/// The same for content in pieces, which need not be copied together.
 pub fn replace_private_in_pieces<B: AsRef<[u8]>>(
     path: &Path,
     pieces: impl IntoIterator<Item = B>,

@@ -1,4 +1,4 @@
-//! Space that is set aside on the disk, for what has to be written even when the disk is full.
+//! Disk space that is reserved for what has to be written even when the disk is full.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::crash_points::counted;
 
-/// A file that only takes space.
+/// A file that only occupies space.
 #[derive(Debug)]
 pub struct Reserve {
     path: PathBuf,
@@ -15,18 +15,17 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// What is set aside at this path.
+    /// The reserve at this path.
     pub fn at(path: PathBuf) -> Self {
         let size = fs::metadata(&path).map_or(0, |file| file.len());
         Self { path, size }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }
 
-    /// Sets this much aside, if not so much is already: all of it or no more than before.
+    /// Grows the reserve to this size, if it is smaller; on failure it keeps its old size.
     pub fn grow(&mut self, size: u64) -> io::Result<()> {
         if size <= self.size {
             return Ok(());
@@ -38,7 +37,7 @@ impl Reserve {
         });
         match grown {
             Ok(()) => self.size = size,
-            // Half of it would only fill the disk.
+            // A partial reserve would only fill the disk.
             Err(_) => {
                 let _ = File::options().write(true).open(&self.path).and_then(|file| file.set_len(self.size));
             }
@@ -46,7 +45,7 @@ impl Reserve {
         grown
     }
 
-    /// Gives the space back. What stays behind is only space; it is given back the next time.
+    /// Frees the space. A file that cannot be removed is freed the next time.
     pub fn release(&mut self) {
         let _ = counted(&self.path, || fs::remove_file(&self.path));
         self.size = 0;

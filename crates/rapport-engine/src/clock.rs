@@ -1,4 +1,4 @@
-//! Time and fresh names: the two things the core cannot make itself.
+//! Time and unique names: the two things that the core cannot make itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rapport_core::ConversationId;
 
-/// Where the time comes from. Tests bring their own.
+/// A clock. Tests bring their own.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// The clock on the wall.
+    /// The system clock.
     pub fn system() -> Self {
         Self::from_fn(Timestamp::now)
     }
 
-    /// A clock of one's own.
     pub fn from_fn(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// What time it is.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
@@ -33,7 +31,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// A name for a conversation that was never used before.
+/// A new unique name for a conversation.
 pub fn new_conversation() -> ConversationId {
     ConversationId::new(uuid::Uuid::new_v4().to_string())
 }

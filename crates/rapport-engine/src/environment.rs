@@ -1,7 +1,6 @@
-//! Variables that everything gets which Rapport starts for a person: where it is, who it is, how it reaches the network. None of
-//! them is a secret. What agents and commands get beside these is said where they are started.
+//! The environment variables that every program gets which Rapport starts for a person: paths, user, network. None of
+//! them is a secret. The modules that start agents and commands add their own.
 
-/// The variables.
 const USUAL: [&str; 20] = [
     "HOME",
     "PATH",
@@ -25,10 +24,10 @@ const USUAL: [&str; 20] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// How the names of the locale's variables begin.
+/// The prefix of the locale's variables.
 const LOCALE: &str = "LC_";
 
-/// Whether a variable is one of them.
+/// Whether a variable is one of these.
 pub fn is_usual(name: &str) -> bool {
     USUAL.contains(&name) || name.starts_with(LOCALE)
 }

@@ -1,11 +1,11 @@
-//! What of a value may be logged: its kind, and nothing that somebody wrote.
+//! What may be logged of a value: its kind, and nothing that a person or an agent wrote.
 
 use std::fmt::{self, Debug, Write as _};
 
-/// The name of an enum's variant, such as `Answered`, without what is in it.
+/// The name of an enum's variant, such as `Answered`, without its fields.
 pub fn variant(value: &dyn Debug) -> String {
     let mut word = FirstWord(String::new());
-    // Ends in an error by design, once the word is over.
+    // Ends with an error by design, after the first word.
     let _ = write!(word, "{value:?}");
     word.0
 }

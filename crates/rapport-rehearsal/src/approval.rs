@@ -13,7 +13,7 @@ use super::play::{Player, Stop};
 use super::stream::{Event, hook_callback, new_uuid};
 use super::tools::{self, Done};
 
-/// What happens to an open request when the host is gone: the real CLI does not wait, it goes on without an answer.
+/// The error for an open request when the host is gone: the real CLI does not wait and continues without an answer.
 const HOST_GONE: &str =
     "Tool permission request failed: Error: Tool permission stream closed before response received";
 
@@ -23,7 +23,7 @@ const NO_ASKING: &str = "<tool_use_error>Error: No such tool available: AskUserQ
 this session, in subagents as well as here.</tool_use_error>";
 
 impl Player {
-    /// Sends a call on its way.
+    /// Starts a call.
     pub(super) fn begin(&mut self, tool: &mut ToolCall) -> Result<(), Stop> {
         if !self.is_live() {
             return self.begin_plain(tool);
@@ -44,7 +44,7 @@ impl Player {
         Ok(())
     }
 
-    /// Takes a call as far as it can go now.
+    /// Advances a call as far as possible.
     pub(super) fn advance(&mut self, tool: &mut ToolCall) -> Result<(), Stop> {
         match &tool.stage {
             Stage::Hook { request, deadline } => {
@@ -111,7 +111,7 @@ impl Player {
             HookDecision::Pass => self.ask_permission(tool),
             HookDecision::Allow(input) => {
                 let input = input.clone().unwrap_or_else(|| tool.input.clone());
-                // A hook that lets a question pass without answering it leaves it to the user.
+                // A hook that allows a question without answering it leaves it to the user.
                 if tool.kind == Kind::Ask && answers_in(&input).is_empty() {
                     return self.ask_permission(tool);
                 }
@@ -155,7 +155,7 @@ impl Player {
         self.finish(tool, Done::error(HOST_GONE), rejected("user_reject"))
     }
 
-    /// "Always": the tool is not asked about again in this conversation.
+    /// Implements "always": the tool is not asked about again in this conversation.
     fn remember(&mut self, tool: &ToolCall, updates: &[Value]) -> Result<(), Stop> {
         if let Some(mode) = updates.iter().find_map(|update| update["mode"].as_str()) {
             self.session.permission_mode = mode.to_owned();
@@ -177,7 +177,7 @@ impl Player {
             "acceptEdits" => edits,
             _ => false,
         };
-        // In plan mode the CLI asks about whatever changes something.
+        // In plan mode the CLI asks about every call that changes something.
         let changes = edits || matches!(tool.kind, Kind::Bash | Kind::Background);
         let is_asked_about = tool.permission || changes && self.session.permission_mode == "plan";
         is_asked_about
@@ -209,7 +209,7 @@ impl Player {
         self.finish(tool, done, decision)
     }
 
-    /// What the file will hold is noted first: an edit that a kill interrupted is neither lost nor made twice.
+    /// Records the file's new content before the edit: an edit that a kill interrupted is neither lost nor made twice.
     fn edit(&mut self, tool: &ToolCall) -> Result<Done, Stop> {
         let planned_before = self.transcript.history.planned_edits.get(&tool.place);
         if planned_before.is_some_and(|content| tools::holds(&self.cwd, &tool.input, content)) {
@@ -257,7 +257,7 @@ impl ToolCall {
     }
 }
 
-/// The result of a question, in the words of the real tool. Own words are set apart from options that were offered.
+/// The result of a question, in the words of the real tool. Free text is distinguished from offered options.
 fn answer(input: &Value) -> Done {
     let answers = answers_in(input);
     let pairs: Vec<String> =
@@ -278,7 +278,7 @@ fn answer(input: &Value) -> Done {
     Done::ok(said, json!({"questions": input["questions"], "answers": input["answers"]}))
 }
 
-/// Whether an answer is one of its question's options, or several where several may be chosen.
+/// Whether an answer is one of its question's options, or several if several may be chosen.
 fn is_offered(input: &Value, (asked, answer): &Answer) -> bool {
     let questions = input["questions"].as_array().into_iter().flatten();
     let Some(question) = questions.into_iter().find(|question| question["question"] == **asked) else {
@@ -290,7 +290,7 @@ fn is_offered(input: &Value, (asked, answer): &Answer) -> bool {
     offered(answer) || several && answer.split(", ").all(offered)
 }
 
-/// What the real tool says of questions that could not be told apart by their answers. Nobody gets to see them.
+/// The real tool's error for questions whose answers could not be told apart. Nobody sees them.
 fn ambiguous(input: &Value) -> Option<Done> {
     let labels = |question: &Value| -> Vec<String> {
         let options = question["options"].as_array().into_iter().flatten();

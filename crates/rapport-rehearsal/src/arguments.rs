@@ -1,8 +1,8 @@
-//! The command line, read as leniently as a stand-in must: Claude Code's own flags are understood or passed over.
+//! The command line, parsed leniently: Claude Code's own flags are understood or ignored.
 
 use std::iter::Peekable;
 
-/// What the command line asked for.
+/// The parsed command line.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Arguments {
     pub(super) scenario: Option<String>,
@@ -12,20 +12,19 @@ pub(super) struct Arguments {
     pub(super) resume: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) fork: bool,
-    /// Whether messages are told back when they are taken up.
+    /// Whether user messages are echoed when the model reads them.
     pub(super) replay: bool,
-    /// Whether to tell where each message begins and ends.
+    /// Whether to report the beginning and end of each message.
     pub(super) partial: bool,
     pub(super) permission_mode: Option<String>,
     pub(super) model: Option<String>,
     pub(super) allowed_tools: Vec<String>,
-    /// The schema of the reply, where one that is JSON is wanted.
+    /// The JSON schema of the reply, if a JSON reply is requested.
     pub(super) json_schema: Option<String>,
-    /// The last word that belongs to no flag.
+    /// The last argument that does not belong to a flag.
     pub(super) message: Option<String>,
 }
 
-/// Where messages come from.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     /// The command line: plain mode.
@@ -35,18 +34,15 @@ pub(super) enum Input {
     Stream,
 }
 
-/// What is printed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputFormat {
-    /// The result's text.
     #[default]
     Text,
-    /// The result event.
     Json,
     Stream,
 }
 
-/// Flags of the real CLI that take a value we have no use for.
+/// Flags of the real CLI with a value that is ignored here.
 const PASSED_OVER: &[&str] = &[
     "--permission-prompt-tool",
     "--append-system-prompt",
@@ -61,12 +57,12 @@ const PASSED_OVER: &[&str] = &[
     "--effort",
 ];
 
-/// Flags of the real CLI that take every word up to the next flag, even where that is the message.
+/// Flags of the real CLI that take all words up to the next flag, even if one of them is the message.
 const LISTS: &[&str] =
     &["--disallowedTools", "--disallowed-tools", "--add-dir", "--mcp-config", "--betas", "--tools"];
 
 impl Arguments {
-    /// Reads what follows `rapport rehearse`.
+    /// Parses the arguments after `rapport rehearse`.
     pub(super) fn parse(argv: &[String]) -> Self {
         let mut arguments = Arguments::default();
         let mut words = argv.iter().peekable();

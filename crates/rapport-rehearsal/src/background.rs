@@ -1,6 +1,5 @@
-//! What is at work beside the conversation: commands and agents in the background. As with the real CLI, the model is told
-//! of an end with its next request; without one, the end begins another turn, even where a call was deferred and its
-//! answer is still to come.
+//! Background tasks: commands and agents. As with the real CLI, the model is told of their end with its next request;
+//! if there is none, the end begins another turn, even if a call was deferred and its answer is still to come.
 
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use super::play::{Player, Stop};
 use super::stream::Event;
 use super::tools::{self, Done};
 
-/// What is at work, and which ends the model was not told.
+/// The running tasks, and those whose end the model has not been told.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     tasks: Vec<Task>,
@@ -32,14 +31,14 @@ impl Task {
 }
 
 impl Background {
-    /// Whether something is at work, or ended and the model was not told.
+    /// Whether a task is running, or has ended without the model being told.
     pub(super) fn is_busy(&self) -> bool {
         !self.tasks.is_empty() || !self.notices.is_empty()
     }
 }
 
 impl Player {
-    /// Starts a task; its call is over at once.
+    /// Starts a task; its call ends at once.
     pub(super) fn start_in_background(
         &mut self,
         tool: &mut ToolCall,
@@ -66,7 +65,7 @@ impl Player {
         self.finish(tool, Done::ok(said.clone(), json!(said)), decision)
     }
 
-    /// A run has ended. Tells whether it was a task.
+    /// Handles the end of a run. Returns whether it was a task.
     pub(super) fn task_ended(&mut self, run: u64) -> Result<bool, Stop> {
         let Some(place) = self.background.tasks.iter().position(|task| task.run == run) else {
             return Ok(false);
@@ -90,7 +89,7 @@ impl Player {
         self.output.event(&Event::task(&self.session, "background_tasks_changed", json!({"tasks": tasks})))
     }
 
-    /// Tells the model what has ended, as part of what it reads next.
+    /// Tells the model which tasks have ended, with its next input.
     pub(super) fn take_notices(&mut self) -> Result<(), Stop> {
         for notice in std::mem::take(&mut self.background.notices) {
             self.transcript.message(&notice, None)?;
@@ -99,7 +98,7 @@ impl Player {
         Ok(())
     }
 
-    /// What ended after a turn begins another one, in which nothing new is said.
+    /// Begins another turn for tasks that ended after a turn, without a new message.
     pub(super) fn play_notice(&mut self) -> Result<bool, Stop> {
         let Some(ended) = self.last_ended().filter(|_| !self.background.notices.is_empty()) else {
             return Ok(false);
@@ -109,7 +108,7 @@ impl Player {
         Ok(true)
     }
 
-    /// A call was deferred with something at work beside it: when that ends, the rest is played without the answer.
+    /// A call was deferred while a task was running: when the task ends, the rest is played without the answer.
     pub(super) fn go_on_without_answer(&mut self) -> Result<(), Stop> {
         if !self.background.is_busy() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Calls that want JSON (`--json-schema`): one message, one reply, no conversation. The reply is a round of the
-//! scenario's `batches`; which one, the answers in the message tell.
+//! Calls with `--json-schema`: one message, one reply, no conversation. The reply is a round of the scenario's
+//! `batches`, chosen by the answers in the message.
 
 use std::io::{Read, Write};
 
@@ -15,7 +15,7 @@ use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Entry, Scenario};
 use super::stream::{Event, Session, new_uuid};
 
-/// Replies to the message on the command line, else on stdin.
+/// Replies to the message on the command line or on stdin.
 pub(super) fn run(arguments: &Arguments, scenario: &Scenario, mut recorder: Recorder) -> Result<(), Stop> {
     let message = match &arguments.message {
         Some(message) => message.clone(),
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments, scenario: &Scenario, mut recorder: Reco
     output.result(&event(&session, &reply))
 }
 
-/// The result: a round comes as JSON and as text, words only as text.
+/// The result event: a round is given as JSON and as text, a text only as text.
 fn event(session: &Session, reply: &Value) -> Value {
     let text = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
     let stop_reason = if reply.is_object() { "tool_use" } else { "end_turn" };
@@ -52,8 +52,8 @@ fn event(session: &Session, reply: &Value) -> Value {
     event
 }
 
-/// The round in which the next unanswered question is. Words stand for replies before the round that follows them: they
-/// are said to the first tries. Beyond the last round nothing more has to be known.
+/// The round with the next unanswered question. Texts before a round are unusable replies: the first attempts get them.
+/// After the last round nothing more has to be known.
 fn choose(batches: &[Value], answered: usize, tries: usize) -> Value {
     let mut asked = 0;
     let mut words = 0;
@@ -75,13 +75,13 @@ fn choose(batches: &[Value], answered: usize, tries: usize) -> Value {
     json!({"done": true, "questions": []})
 }
 
-/// How many answers the message tells.
+/// The number of answers in the message.
 fn answered(message: &str) -> usize {
     let told = message.rsplit_once(Brief::ANSWERS_SO_FAR).map_or("", |(_, told)| told);
     told.lines().skip(1).take_while(|line| line.starts_with("Q: ")).count()
 }
 
-/// How many replies were not usable before.
+/// The number of unusable replies before.
 fn tries(message: &str) -> usize {
     message.matches(Brief::NOT_USABLE).count()
 }
@@ -98,7 +98,7 @@ fn read_stdin(input: Input, recorder: &mut Recorder) -> Result<String, Stop> {
     })
 }
 
-/// What a line of the host says to the model.
+/// The text of a user message from the host.
 fn user_text(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).ok()?;
     (line["type"] == "user").then(|| message_text(&line["message"]["content"]))

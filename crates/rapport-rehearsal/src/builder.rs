@@ -1,4 +1,4 @@
-//! Scenarios written in Rust, for tests: the same value that a file gives, step by step.
+//! Builds scenarios in Rust, for tests: the same value as from a file, step by step.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::scenario::{
     Scenario, Step, Usage, WriteFile,
 };
 
-/// A scenario in the making; what is added goes to the latest invocation.
+/// A scenario being built; steps are added to the latest invocation.
 #[derive(Debug, Clone)]
 pub struct ScenarioBuilder {
     scenario: Scenario,
@@ -32,19 +32,19 @@ impl Scenario {
 }
 
 impl ScenarioBuilder {
-    /// The session id of new conversations; every response announces it once.
+    /// Sets the session id of new conversations; every response announces it once.
     pub fn with_session_id(mut self, id: &str) -> Self {
         self.scenario.session_id = Some(id.to_owned());
         self
     }
 
-    /// What decides which invocation comes next.
+    /// Sets what selects the next invocation.
     pub fn counted_by(mut self, counter: Counter) -> Self {
         self.scenario.counter = Some(counter);
         self
     }
 
-    /// Replies with this to a call that wants JSON: a round of questions, or words that are none.
+    /// Adds a reply to a call with a JSON schema: a round of questions, or an unusable text.
     pub fn replies_with(mut self, reply: serde_json::Value) -> Self {
         self.scenario.batches.push(reply);
         self
@@ -86,7 +86,7 @@ impl ScenarioBuilder {
         self.step(Step::Bash(Bash { command: command.to_owned(), ..Bash::default() }))
     }
 
-    /// The tool of the last step asks for permission first.
+    /// Makes the tool of the last step ask for permission first.
     pub fn with_permission(mut self) -> Self {
         match self.entry.steps.last_mut() {
             Some(Step::Write(write)) => write.permission = true,
@@ -113,19 +113,19 @@ impl ScenarioBuilder {
         self
     }
 
-    /// Tokens of each model response.
+    /// Sets the tokens of each model response.
     pub fn usage(mut self, usage: Usage) -> Self {
         self.entry.usage = Some(usage);
         self
     }
 
-    /// Changes whatever else an invocation says about itself.
+    /// Changes any other property of an invocation.
     pub fn entry(mut self, change: impl FnOnce(&mut Entry)) -> Self {
         change(&mut self.entry);
         self
     }
 
-    /// What follows answers the next message.
+    /// Begins the answer to the next message.
     pub fn next_invocation(mut self) -> Self {
         self.scenario.invocations.push(std::mem::take(&mut self.entry));
         self
@@ -152,7 +152,7 @@ impl Scenario {
     }
 }
 
-/// JSON is YAML, but for a few signs that it lets stand and YAML does not.
+/// JSON is YAML, except for a few characters that YAML does not allow.
 fn as_yaml(json: &str) -> String {
     let plain = |c: char| match c {
         '\u{7f}'..='\u{9f}' | '\u{feff}' => format!("\\u{:04x}", u32::from(c)),
@@ -167,13 +167,13 @@ impl Ask {
         Ask { questions: vec![Question::Full(question)], id: None }
     }
 
-    /// The same round with another question.
+    /// Adds another question to the round.
     pub fn and(mut self, question: FullQuestion) -> Self {
         self.questions.push(Question::Full(question));
         self
     }
 
-    /// The same round under this tool use id.
+    /// Sets the tool use id of the round.
     pub fn with_id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());
         self
@@ -196,7 +196,7 @@ impl FullQuestion {
         }
     }
 
-    /// The same question with several choices allowed.
+    /// Allows several choices.
     pub fn multi(mut self) -> Self {
         self.multi_select = true;
         self

@@ -1,5 +1,5 @@
-//! The tool calls of one message: shown one after the other, and made as the real CLI does. Calls that change nothing are
-//! made side by side; one that may change something waits for those before it, and those after it wait for it.
+//! The tool calls of one message: shown one after the other, and executed as the real CLI does. Read-only calls run
+//! concurrently; a call that may change something waits for the calls before it, and the calls after it wait for it.
 
 use std::time::Instant;
 
@@ -14,48 +14,41 @@ use super::stream::{ASK_TOOL, Event, message, tool_use_block};
 use super::tools::{self, Done};
 use super::turn::Flow;
 
-/// A tool call on its way.
+/// A tool call in progress.
 pub(super) struct ToolCall {
     pub(super) place: Place,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: Value,
     pub(super) kind: Kind,
-    /// Whether the script wants permission asked for it.
+    /// Whether the script asks for permission first.
     pub(super) permission: bool,
     pub(super) stage: Stage,
 }
 
-/// What is behind a tool's name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Ask,
     Write,
     Edit,
     Bash,
-    /// A command that runs beside the conversation.
     Background,
-    /// An agent that works beside the conversation, by running this.
     Agent(String),
     ExitPlan,
-    /// Nothing is done; this is the result.
+    /// Nothing is executed; this is the result.
     Pretended(String),
 }
 
-/// How far a call has come.
 #[derive(Debug)]
 pub(super) enum Stage {
     Fresh,
-    /// The hook was asked.
     Hook {
         request: String,
         deadline: Option<Instant>,
     },
-    /// Permission was asked for.
     Permission {
         request: String,
     },
-    /// The command is running.
     Running {
         run: u64,
         pid: u32,
@@ -70,16 +63,16 @@ pub(super) enum Stage {
     Deferred,
 }
 
-/// What the model is told when it is stopped before a tool ran.
+/// The result of a call that the host stopped before the tool ran.
 const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a \
 file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.";
 
-/// What is added when the tool was running.
+/// The addition if the tool was running.
 const STOPPED: &str = " Correction to the text above: this call was stopped while running, not refused before it ran. \
 It may have run in part or in full, and its changes may have been written.";
 
 impl Player {
-    /// Makes the calls that have no result yet.
+    /// Executes the calls that have no result yet.
     pub(super) fn play_calls(&mut self, calls: &[Call]) -> Result<Flow, Stop> {
         let mut batch = Vec::new();
         for (index, call) in calls.iter().enumerate() {
@@ -96,7 +89,7 @@ impl Player {
         self.settle(batch)
     }
 
-    /// Sends the calls on their way that have to wait for none before them.
+    /// Starts the calls that have to wait for no other.
     fn begin_all(&mut self, batch: &mut [ToolCall]) -> Result<(), Stop> {
         for place in 0..batch.len() {
             let (before, after) = batch.split_at_mut(place);
@@ -111,7 +104,7 @@ impl Player {
     }
 
     /// Makes a deferred call again: same id, not shown again.
-    pub(super) fn take_up(&mut self, call: OpenCall) -> Result<Flow, Stop> {
+    pub(super) fn repeat_deferred(&mut self, call: OpenCall) -> Result<Flow, Stop> {
         let scripted = self.entry(call.place.entry).steps.get(call.place.step).and_then(|step| step.calls());
         let scripted = scripted.and_then(|calls| calls.get(call.place.call).cloned());
         let (kind, permission) = match &scripted {
@@ -128,7 +121,7 @@ impl Player {
         Ok(flow)
     }
 
-    /// Puts a result on disk; it is printed when those after it are on their way.
+    /// Puts a result on disk; it is printed once the calls after it have started.
     pub(super) fn finish(&mut self, tool: &mut ToolCall, done: Done, mut meta: Value) -> Result<(), Stop> {
         let mut block = json!({"type": "tool_result", "tool_use_id": tool.id, "content": done.content});
         if done.is_error || tool.kind == Kind::Bash {
@@ -155,7 +148,7 @@ impl Player {
         }
     }
 
-    /// The tool's name, its input as the real one has it, and the id the script gives.
+    /// The tool's name, its input in the real format, and the id from the script.
     fn named(&self, call: &Call) -> (String, Value, Option<String>) {
         let path = |path: &str| tools::absolute(&self.cwd, path);
         let (name, input, id) = match call {
@@ -195,7 +188,7 @@ impl Player {
         self.pace()?;
         let id = self.respond()?;
         let usage = Totals::per_response(&self.turn.entry).usage;
-        // Older CLIs, which denied questions, named the stop reason here; the live one does not.
+        // Older CLIs, which denied questions, had the stop reason here; the current one does not.
         let stop_reason = if self.is_live() { None } else { Some("tool_use") };
         let block = tool_use_block(&tool.id, &tool.name, &tool.input);
         let message = message(&id, &self.session.model, usage, block, stop_reason);
@@ -203,7 +196,7 @@ impl Player {
         self.emit_at_once(&Event::assistant(&self.session, message))
     }
 
-    /// Waits until every call is decided and done, then prints what came of them.
+    /// Waits until every call is decided and done, then prints the results.
     fn settle(&mut self, mut batch: Vec<ToolCall>) -> Result<Flow, Stop> {
         loop {
             for tool in &mut batch {
@@ -269,7 +262,7 @@ impl ToolCall {
         matches!(self.stage, Stage::Finished { .. } | Stage::Printed | Stage::Deferred)
     }
 
-    /// Whether nothing is done beside it.
+    /// Whether nothing else may run concurrently.
     fn is_exclusive(&self) -> bool {
         match self.kind {
             Kind::Write | Kind::Edit | Kind::Bash | Kind::Background | Kind::ExitPlan => true,
@@ -323,7 +316,7 @@ fn wants_permission(call: &Call) -> bool {
     }
 }
 
-/// `toolu_0203` for the third step of the second entry; calls made together are told apart by a letter.
+/// `toolu_0203` for the third step of the second entry; concurrent calls get a letter.
 fn scripted_id(place: Place, of: usize) -> String {
     let id = format!("toolu_{:02}{:02}", place.entry + 1, place.step + 1);
     match u8::try_from(place.call) {

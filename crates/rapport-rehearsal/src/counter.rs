@@ -1,10 +1,10 @@
-//! The counter of invocations: a file beside the scenario, safe for processes that start at the same time.
+//! The counter of invocations: a file beside the scenario, safe for concurrent processes.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Counts one more invocation and returns how many there were before.
+/// Counts one more invocation and returns the previous number.
 pub(super) fn next(path: &Path) -> io::Result<usize> {
     let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
     file.lock()?;

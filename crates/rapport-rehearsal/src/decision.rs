@@ -1,34 +1,32 @@
-//! What the host decided about a tool call, read from its control responses.
+//! The host's decisions about tool calls, parsed from its control responses.
 
 use serde_json::Value;
 
 use super::placeholders::Answer;
 
-/// What a `PreToolUse` hook said.
+/// The decision of a `PreToolUse` hook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum HookDecision {
-    /// Go on, with this input if it was changed.
+    /// Continue, with this input if it was changed.
     Allow(Option<Value>),
-    /// No, and why.
     Deny(String),
     /// Not now: end here and ask again on resume.
     Defer,
-    /// Nothing: the usual way.
     Pass,
 }
 
-/// What `can_use_tool` was answered.
+/// The response to `can_use_tool`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Permission {
-    /// Yes, with this input if it was changed, and from now on if there are updates.
+    /// Yes, with this input if it was changed, and permanently if there are updates.
     Allow { input: Option<Value>, updates: Vec<Value> },
-    /// No, and why; the whole turn ends if it interrupts.
+    /// No, with a reason; `interrupt` ends the whole turn.
     Deny { message: String, interrupt: bool },
     /// The host could not decide.
     Failed(String),
 }
 
-/// Reads the answer to a `hook_callback`.
+/// Parses the response to a `hook_callback`.
 pub(super) fn hook_decision(response: &Value) -> HookDecision {
     let output = &response["response"]["hookSpecificOutput"];
     let reason = output["permissionDecisionReason"].as_str().unwrap_or("Denied by a hook");
@@ -40,7 +38,7 @@ pub(super) fn hook_decision(response: &Value) -> HookDecision {
     }
 }
 
-/// Reads the answer to `can_use_tool`.
+/// Parses the response to `can_use_tool`.
 pub(super) fn permission(response: &Value) -> Permission {
     if response["subtype"] == "error" {
         return Permission::Failed(response["error"].as_str().unwrap_or("unknown").to_owned());
@@ -59,7 +57,7 @@ pub(super) fn permission(response: &Value) -> Permission {
     }
 }
 
-/// The answers in the input of a question, in the order of its questions; empty when there are none.
+/// The answers in the input of a question, in the order of its questions; empty if there are none.
 pub(super) fn answers_in(input: &Value) -> Vec<Answer> {
     question_texts(input)
         .into_iter()
@@ -88,7 +86,7 @@ pub(super) fn question_texts(input: &Value) -> Vec<String> {
 /// The first line of a message that answers questions (CLARIFY-11).
 pub(super) const ANSWERS_HEADER: &str = "Here are my answers to your questions:";
 
-/// What a message of answers says to each question it repeats: lines such as `A2: ...` or `2. ...`, else line by line,
+/// The answers in a message to the questions that it repeats: lines such as `A2: ...` or `2. ...`, else line by line,
 /// else the whole text.
 pub(super) fn answers_in_message(message: &str) -> Vec<Answer> {
     let questions = questions_in_message(message);
@@ -105,8 +103,8 @@ pub(super) fn answers_in_message(message: &str) -> Vec<Answer> {
     questions.iter().enumerate().map(|(index, question)| (question.clone(), answer(index))).collect()
 }
 
-/// What a message of answers says to the questions of one call, or nothing if it is about others. A message that
-/// repeats no question is about every one that is open.
+/// The answers in a message to the questions of one call; `None` if it is about others. A message that repeats no
+/// question is about all open ones.
 pub(super) fn answers_to(questions: &[String], message: &str) -> Option<Vec<Answer>> {
     let said = answers_in_message(message);
     if said.is_empty() {
@@ -117,7 +115,7 @@ pub(super) fn answers_to(questions: &[String], message: &str) -> Option<Vec<Answ
     (!found.is_empty()).then_some(found)
 }
 
-/// The questions that a message of answers repeats: `Q1: ...`, `Q2: ...`.
+/// The questions that a message repeats: `Q1: ...`, `Q2: ...`.
 fn questions_in_message(message: &str) -> Vec<String> {
     let lines = || message.lines().map(str::trim);
     (1..)

@@ -1,8 +1,8 @@
-//! Where the CLI that is played keeps the conversations of a directory. The driver has a reading of this rule of its own: a
-//! shared one would hide a mistake from the contract stories.
+//! Where the real CLI keeps the conversations of a directory. The driver implements this rule separately, because a
+//! shared implementation would hide a mistake from the contract stories.
 
-/// The CLI's name for the folder of a directory's conversations, as seen with 2.1.325: letters and digits, hyphens for
-/// all else; a long one is cut, and told apart by a checksum. It counts in UTF-16.
+/// The CLI's name for the folder of a directory's conversations, as observed with 2.1.325: letters and digits, hyphens
+/// for everything else; a long name is cut and gets a checksum. Lengths are in UTF-16 units.
 pub(super) fn folder_name(directory: &str) -> String {
     const LONGEST: usize = 200;
     let plain = |unit: u16| {

@@ -1,5 +1,5 @@
-//! What a transcript tells: how far the script was played, what was answered, allowed, spent and left open.
-//! Facts are stored, state is derived: the same `apply` folds lines that are read and lines that are written.
+//! The state of a conversation, derived from its transcript: the progress of the script, answers, permissions, costs
+//! and open calls. The same `apply` handles lines that are read and lines that are written.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use super::placeholders::Answer;
 use super::result::Totals;
 use super::scenario::Usage;
 
-/// A place in the script: entry, step, and the call within the step; all from 0.
+/// A position in the script: entry, step, and the call within the step; all from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(super) struct Place {
     pub(super) entry: usize,
@@ -30,31 +30,31 @@ pub(super) struct OpenCall {
 /// The state of a conversation.
 #[derive(Debug, Default, Clone)]
 pub(super) struct History {
-    /// The entry being played and its next step; none between entries.
+    /// The current entry and its next step; `None` between entries.
     pub(super) playing: Option<(usize, usize)>,
-    /// The next entry that was not played yet.
+    /// The next entry that was not played.
     pub(super) next_entry: usize,
     pub(super) answers: Vec<Answer>,
     pub(super) open: Vec<OpenCall>,
     pub(super) deferred: Option<OpenCall>,
-    /// The conversation went on after the deferral: the call is asked again, and the model does not read the answer.
+    /// The conversation continued after the deferral: the call is asked again, and the model does not read the answer.
     is_past: bool,
     pub(super) allowed_tools: BTreeSet<String>,
     pub(super) totals: Totals,
-    /// The last text of the entry being played.
+    /// The last text of the current entry.
     pub(super) last_text: String,
-    /// The last line's uuid, which the next one names as its parent.
+    /// The uuid of the last line, which the next one names as its parent.
     pub(super) last_uuid: Option<String>,
-    /// What a file will hold after an edit that was under way.
+    /// The content of a file after an edit that was in progress.
     pub(super) planned_edits: HashMap<Place, String>,
-    /// Entries that crashed on purpose once.
+    /// Entries that had their scripted crash.
     crashed: HashSet<usize>,
     finished_calls: HashSet<Place>,
     used_ids: HashSet<String>,
 }
 
 impl History {
-    /// Folds one line in.
+    /// Applies one line.
     pub(super) fn apply(&mut self, line: &Value) {
         if let Some(uuid) = line["uuid"].as_str() {
             self.last_uuid = Some(uuid.to_owned());
@@ -68,12 +68,12 @@ impl History {
                 self.is_past = false;
             }
             Some("rehearsal") => self.apply_note(line),
-            // Real transcripts have many kinds of lines that say nothing about the script.
+            // Real transcripts have many kinds of lines that are irrelevant here.
             _ => {}
         }
     }
 
-    /// Whether this call already has its result.
+    /// Whether this call has its result.
     pub(super) fn is_finished(&self, place: Place) -> bool {
         self.finished_calls.contains(&place)
     }
@@ -83,7 +83,7 @@ impl History {
         self.crashed.contains(&entry)
     }
 
-    /// The id itself, or with the first of `_2`, `_3`, ... that is free: a call made again is another call.
+    /// The id itself, or with the first free suffix of `_2`, `_3`, ...: a repeated call is another call.
     pub(super) fn fresh_id(&self, base: &str) -> String {
         if !self.used_ids.contains(base) {
             return base.to_owned();
@@ -123,8 +123,8 @@ impl History {
         self.close(id);
     }
 
-    /// A message that repeats questions with their answers (`Q: ...`, `A: ...`) says which answers count now: a person
-    /// may have changed one since it was given.
+    /// A message that repeats questions with their answers (`Q: ...`, `A: ...`) replaces earlier answers: a person may
+    /// have changed one since.
     fn agree(&mut self, message: &str) {
         let lines: Vec<&str> = message.lines().collect();
         for pair in lines.windows(2) {
@@ -168,7 +168,7 @@ impl History {
                 self.close(line["tool_use_id"].as_str().unwrap_or_default());
             }
             Some("response") => self.totals.add(noted_totals(line)),
-            // A newer writer may note more.
+            // A newer version may record more.
             _ => {}
         }
     }
@@ -176,7 +176,7 @@ impl History {
     fn step_done(&mut self, place: Place) {
         self.playing = Some((place.entry, place.step + 1));
         self.deferred = self.deferred.take().filter(|call| !is_in_step(call, place));
-        // What the step left open stays without a result: two deferred questions, one answered.
+        // The step's open calls stay without a result: two deferred questions, one answered.
         self.open.retain(|call| !is_in_step(call, place));
     }
 

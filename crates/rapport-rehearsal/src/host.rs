@@ -1,4 +1,4 @@
-//! Listening to the host: control requests are answered at once, the rest waits until the play asks for it.
+//! Input from the host: control requests are answered at once, the rest waits until the player asks for it.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
@@ -12,7 +12,7 @@ use super::stream::Event;
 use super::tools::Done;
 use rapport_core::prompt::END_OF_MESSAGE;
 
-/// What the host said and nobody dealt with yet, and what it wants to be asked.
+/// Unprocessed input from the host, and its hooks.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     pub(super) initialized: bool,
@@ -20,15 +20,15 @@ pub(super) struct Host {
     pub(super) messages: VecDeque<Message>,
     pub(super) eof: bool,
     pub(super) interrupted: bool,
-    /// Nothing is heard any more but the end of stdin.
+    /// Whether everything but the end of stdin is ignored.
     pub(super) hung: bool,
-    /// A deferred call is about to be taken up: the answer to `initialize` says so.
-    pub(super) taking_up: bool,
+    /// Whether a deferred call is about to be resumed; the response to `initialize` says so.
+    pub(super) is_resuming: bool,
     responses: Vec<(String, Value)>,
     ended: Vec<(u64, Done)>,
 }
 
-/// Something the user says, under the name the host gave it.
+/// A user message, with the uuid that the host gave it.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     pub(super) text: String,
@@ -49,13 +49,13 @@ impl Host {
         self.hooks.iter().find(|hook| hook.matches(tool))
     }
 
-    /// The response to a request, once.
+    /// The response to a request; returned once.
     pub(super) fn take_response(&mut self, request: &str) -> Option<Value> {
         let index = self.responses.iter().position(|(id, _)| id == request)?;
         Some(self.responses.remove(index).1)
     }
 
-    /// What a command gave back, once.
+    /// The result of a command; returned once.
     pub(super) fn take_ended(&mut self, run: u64) -> Option<Done> {
         let index = self.ended.iter().position(|(id, _)| *id == run)?;
         Some(self.ended.remove(index).1)
@@ -69,7 +69,7 @@ impl Hook {
 }
 
 impl Player {
-    /// Waits for one thing to happen, or until the deadline.
+    /// Waits for one event, or until the deadline.
     pub(super) fn pump(&mut self, deadline: Option<Instant>) -> Result<(), Stop> {
         let happened = match deadline {
             None => self.inbox.happened.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -77,12 +77,12 @@ impl Player {
         };
         match happened {
             Ok(happened) => self.handle(happened),
-            // We hold a sender ourselves: the channel never closes.
+            // This process holds a sender itself, so the channel never closes.
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(()),
         }
     }
 
-    /// Deals with what has happened already, without waiting.
+    /// Handles pending events without waiting.
     pub(super) fn pump_ready(&mut self) -> Result<(), Stop> {
         while let Ok(happened) = self.inbox.happened.try_recv() {
             self.handle(happened)?;
@@ -117,7 +117,7 @@ impl Player {
                 let id = response["request_id"].as_str().unwrap_or_default().to_owned();
                 self.host.responses.push((id, response));
             }
-            // Hosts may send more than we know.
+            // Hosts may send kinds that are unknown here.
             _ => {}
         }
         Ok(())
@@ -145,8 +145,8 @@ impl Player {
     fn initialize(&mut self, id: &Value, request: &Value) -> Result<(), Stop> {
         self.host.initialized = true;
         self.host.hooks = hooks(&request["hooks"]["PreToolUse"]);
-        let state = if self.host.taking_up { "running" } else { "idle" };
-        if self.host.taking_up {
+        let state = if self.host.is_resuming { "running" } else { "idle" };
+        if self.host.is_resuming {
             self.output.event(&Event::command_lifecycle(&self.session))?;
         }
         let with_hooks = request["hooks"].is_object();
@@ -170,7 +170,7 @@ fn hooks(list: &Value) -> Vec<Hook> {
         .collect()
 }
 
-/// What a message says: a text, or several in a row; without the piece that only ends it.
+/// The text of a message: one or several blocks, without the block that only ends it.
 pub(super) fn message_text(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();

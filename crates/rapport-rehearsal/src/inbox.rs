@@ -1,4 +1,4 @@
-//! Everything that can happen to the agent, on one channel: lines on stdin, the end of stdin, commands that ended.
+//! All events of the agent on one channel: lines on stdin, the end of stdin, ended commands.
 
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -9,33 +9,30 @@ use serde_json::Value;
 
 use super::tools::Done;
 
-/// Something that happened.
 #[derive(Debug)]
 pub(super) enum Happened {
-    /// A line of JSON came in; lines that are not JSON are passed over.
+    /// A line of JSON on stdin; other lines are ignored.
     Line(Value),
     Eof,
-    /// The command of this run ended.
     Ran {
         run: u64,
         done: Done,
     },
 }
 
-/// The channel's two ends; the sender is for commands that will report.
+/// Both ends of the channel; the sender is for commands.
 pub(super) struct Inbox {
     pub(super) happened: Receiver<Happened>,
     pub(super) reports: Sender<Happened>,
 }
 
 impl Inbox {
-    /// A channel that nothing is read into yet.
     pub(super) fn new() -> Self {
         let (reports, happened) = channel();
         Self { happened, reports }
     }
 
-    /// Starts reading stdin, line by line, writing it down where tests asked for it.
+    /// Starts reading stdin line by line, and records it if a test asks for that.
     pub(super) fn read_stdin(&self, mut record: Option<File>) {
         let reports = self.reports.clone();
         thread::spawn(move || {
@@ -43,7 +40,7 @@ impl Inbox {
             let mut line = Vec::new();
             while stdin.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
                 if let Some(record) = &mut record {
-                    // A lost record must not stop the play; the test that reads it will tell.
+                    // A failed recording must not stop the play; the test that reads it will notice.
                     let _ = record.write_all(&line);
                 }
                 if let Ok(value) = serde_json::from_slice(&line) {

@@ -1,7 +1,7 @@
 //! The rehearsal agent: a scripted stand-in for the Claude Code CLI. It plays a scenario file and speaks the same
 //! stream-json protocol, down to the traps, so that demos and tests need no account, key or network.
 //!
-//! Nothing here is async: one thread reads stdin, one plays, and everything that can happen arrives on one channel.
+//! Nothing here is async: one thread reads stdin, one plays, and all events arrive on one channel.
 
 mod approval;
 mod arguments;
@@ -40,10 +40,10 @@ use load::Loaded;
 use play::{Player, Stop};
 use record::Recorder;
 
-/// What a conversation is told when the CLI it talks to is asked for its version.
+/// The version that this stand-in reports.
 pub const VERSION: &str = "2.1.325";
 
-/// Plays a scenario as the Claude Code CLI would, given what follows `rapport rehearse` on the command line.
+/// Plays a scenario as the Claude Code CLI would, given the arguments after `rapport rehearse`.
 ///
 /// Exit codes: 0 played to its end, 1 refused (no such conversation, no message), 2 a mistake in the scenario;
 /// a scenario may name any other.
@@ -58,7 +58,7 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Why a rehearsal did not take place, in words for the person who started it.
+/// Why a rehearsal could not run, in words for the person who started it.
 struct Problem {
     code: u8,
     message: String,

@@ -9,7 +9,7 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
     }
     player.inbox.read_stdin(player.stdin_record.take());
     if player.arguments.resume.is_some() && player.transcript.history.deferred.is_some() {
-        take_up_deferred(player)?;
+        resume_deferred_call(player)?;
     }
     loop {
         if let Some(message) = player.host.messages.pop_front() {
@@ -24,13 +24,13 @@ pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
     }
 }
 
-/// A deferred call is asked again before any message; the hooks must be known first.
-fn take_up_deferred(player: &mut Player) -> Result<(), Stop> {
-    player.host.taking_up = true;
+/// Repeats a deferred call before any message; the hooks must be known first.
+fn resume_deferred_call(player: &mut Player) -> Result<(), Stop> {
+    player.host.is_resuming = true;
     while !player.host.initialized && !player.host.eof && player.host.messages.is_empty() {
         player.pump(None)?;
     }
-    player.host.taking_up = false;
+    player.host.is_resuming = false;
     if !player.host.initialized && player.host.messages.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Finds a scenario, reads it, and says what is wrong with it: file, line, column, what was expected, and the place.
+//! Finds and parses a scenario, and reports mistakes: file, line, column, what was expected, and the excerpt.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use super::scenario::{Counter, Scenario};
 pub(super) struct Loaded {
     pub(super) scenario: Scenario,
     pub(super) counter: Counter,
-    /// Where the counter of invocations is kept; none for built-in scenarios.
+    /// The path of the counter of invocations; `None` for built-in scenarios.
     pub(super) counter_path: Option<PathBuf>,
 }
 
-/// Reads the scenario named on the command line, else the one in `FAKE_CLAUDE_CONFIG`, else `greeting`.
+/// Loads the scenario named on the command line, else the one in `FAKE_CLAUDE_CONFIG`, else `greeting`.
 pub(super) fn load(named: Option<&str>) -> Result<Loaded, Problem> {
     if let Some(name) = named {
         return load_named(name);

@@ -1,4 +1,4 @@
-//! Stdout: whole lines, each flushed at once, and written down for tests.
+//! Stdout: whole lines, each flushed at once, and recorded for tests.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::arguments::OutputFormat;
 use super::play::Stop;
 
-/// Where events go.
 pub(super) struct Output {
     format: OutputFormat,
     record: Option<File>,
@@ -19,7 +18,7 @@ impl Output {
         Self { format, record }
     }
 
-    /// Prints an event, unless only the result was asked for.
+    /// Prints an event, unless only the result was requested.
     pub(super) fn event(&mut self, event: &impl Serialize) -> Result<(), Stop> {
         if self.format != OutputFormat::Stream {
             return Ok(());
@@ -35,12 +34,12 @@ impl Output {
         }
     }
 
-    /// Prints text exactly as it is.
+    /// Prints text verbatim.
     pub(super) fn raw(&mut self, text: &str) -> Result<(), Stop> {
         self.write(text.as_bytes()).map_err(|_| Stop::OutputClosed)
     }
 
-    /// Lets the reader see the end of stdout, while this process goes on.
+    /// Closes stdout, while this process continues.
     pub(super) fn close(&mut self) -> Result<(), Stop> {
         let nowhere = OpenOptions::new().write(true).open("/dev/null").map_err(|_| Stop::OutputClosed)?;
         nix::unistd::dup2_stdout(&nowhere).map_err(|_| Stop::OutputClosed)

@@ -1,11 +1,11 @@
-//! `{{answer:QUESTION}}`, `{{answer:2}}` and, quoted for a shell, `{{answer:2|sh}}`: what was answered so far.
+//! `{{answer:QUESTION}}`, `{{answer:2}}` and, quoted for a shell, `{{answer:2|sh}}`: the answers so far.
 
 use serde_json::Value;
 
-/// An answer that was given: the question's text and what was said.
+/// An answer: the question's text and the answer's.
 pub(super) type Answer = (String, String);
 
-/// Stands where an answer should be that nobody gave.
+/// The placeholder's value if there is no answer.
 const NOTHING: &str = "(no answer)";
 
 /// Fills in the answers in a text.
@@ -35,7 +35,7 @@ pub(super) fn fill_value(value: &Value, answers: &[Answer]) -> Value {
     }
 }
 
-/// What was said, without who said it: a script uses the answer, as a model would.
+/// The answer without its author: a script uses the answer, as a model would.
 fn said(answer: &str) -> &str {
     let attributed = answer.strip_suffix(')').and_then(|text| text.rsplit_once(" (answered by "));
     attributed.map_or(answer, |(said, _)| said)
@@ -52,7 +52,7 @@ fn lookup(name: &str, answers: &[Answer]) -> String {
     if for_shell { shell_word(text) } else { text.to_owned() }
 }
 
-/// Quoted so that a shell takes it as one word, whatever somebody typed.
+/// The text quoted as one shell word.
 fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! The player: one conversation, one process. It owns all state; other files of this folder add what it can do.
+//! The player: one conversation, one process. It owns all state; other files of this folder add methods.
 
 use std::fs::File;
 use std::io;
@@ -23,14 +23,12 @@ use super::stream::{Session, new_uuid};
 use super::transcript::{Transcript, about, in_use, not_found};
 use super::turn::Turn;
 
-/// Why the play ends before its time.
+/// Why the play ends early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Nobody reads any more.
     OutputClosed,
     /// The process ends with this code.
     Exit(u8),
-    /// Something outside went wrong.
     Failed(String),
 }
 
@@ -50,20 +48,20 @@ pub(super) struct Player {
     pub(super) output: Output,
     pub(super) inbox: Inbox,
     pub(super) stdin_record: Option<File>,
-    /// What the host said and nobody dealt with yet.
+    /// Unprocessed input from the host.
     pub(super) host: Host,
     pub(super) turn: Turn,
     pub(super) results: u64,
     pub(super) runs: u64,
     pub(super) background: Background,
-    /// The invocation this process is, until its first message takes it.
+    /// The number of this invocation, until its first message uses it.
     invocation: Option<usize>,
-    /// A scenario's own session id may have been played before: its script starts again then.
+    /// Whether the scenario's own session id was played before: then its script starts again.
     starts_again: bool,
 }
 
 impl Player {
-    /// Finds or begins the conversation the command line names.
+    /// Finds or begins the conversation that the command line names.
     pub(super) fn start(arguments: Arguments, loaded: Loaded, recorder: Recorder) -> Result<Self, Problem> {
         let outside = |error: io::Error| Problem::refused(error.to_string());
         let cwd = std::env::current_dir().map_err(outside)?;
@@ -103,7 +101,7 @@ impl Player {
         self.arguments.input == Input::Stream
     }
 
-    /// The entry and the step that the next message is about.
+    /// The entry and the step for the next message.
     pub(super) fn next_place(&mut self) -> Result<(usize, usize), Stop> {
         if self.starts_again {
             self.starts_again = false;
@@ -123,7 +121,7 @@ impl Player {
         Ok((number, 0))
     }
 
-    /// An entry of the script, or what is said when the script is over.
+    /// An entry of the script, or a closing remark after its end.
     pub(super) fn entry(&self, index: usize) -> Entry {
         let scripted = self.loaded.scenario.invocations.get(index).cloned();
         scripted.unwrap_or_else(|| Entry {
@@ -132,30 +130,30 @@ impl Player {
         })
     }
 
-    /// Whether this process has nothing to play: more invocations than the script has.
+    /// Whether the script has no entry for this invocation.
     pub(super) fn is_unconfigured(&self) -> bool {
         self.invocation.is_some_and(|number| number >= self.loaded.scenario.invocations.len())
     }
 
-    /// Prints an event of the turn, in its pace.
+    /// Prints an event of the turn, after its pause.
     pub(super) fn emit(&mut self, event: &impl Serialize) -> Result<(), Stop> {
         self.pace()?;
         self.emit_at_once(event)
     }
 
-    /// Prints an event whose pause is over: nothing may come between writing it down and showing it.
+    /// Prints an event whose pause is over: nothing may come between recording it and printing it.
     pub(super) fn emit_at_once(&mut self, event: &impl Serialize) -> Result<(), Stop> {
         self.output.event(event)?;
         self.count_event()
     }
 
-    /// Waits as long as the entry wants between events.
+    /// Pauses between events, as the entry says.
     pub(super) fn pace(&mut self) -> Result<(), Stop> {
         let entry = &self.turn.entry;
         self.pause(if self.turn.events == 0 { entry.initial_delay_ms } else { entry.delay_ms })
     }
 
-    /// Counts a line of output, and dies if it was the last one scripted.
+    /// Counts a line of output, and crashes if the script says so.
     pub(super) fn count_event(&mut self) -> Result<(), Stop> {
         self.turn.events += 1;
         let place = self.turn.place;
@@ -168,7 +166,7 @@ impl Player {
         Ok(())
     }
 
-    /// Waits while listening; an interrupt ends it early.
+    /// Pauses while handling input; an interrupt ends it early.
     pub(super) fn pause(&mut self, milliseconds: u64) -> Result<(), Stop> {
         let Some(until) = Instant::now().checked_add(Duration::from_millis(milliseconds)) else {
             return Ok(());
@@ -180,7 +178,7 @@ impl Player {
     }
 }
 
-/// Ends this process as `kill -9` does.
+/// Ends this process like `kill -9`.
 pub(super) fn crash() -> ! {
     let _ = kill(Pid::this(), Signal::SIGKILL);
     std::process::abort()
@@ -196,7 +194,7 @@ fn session_id(arguments: &Arguments, loaded: &Loaded, cwd: &std::path::Path) -> 
         return Ok(wanted.or(loaded.scenario.session_id.clone()).unwrap_or_else(new_uuid));
     };
     if !taken(resumed) {
-        // Counted invocations need no conversation to go on from (CLARIFY-25).
+        // Counted invocations need no conversation to continue (CLARIFY-25).
         return if loaded.counter == Counter::Invocations {
             Ok(resumed.clone())
         } else {

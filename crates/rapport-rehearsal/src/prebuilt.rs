@@ -1,4 +1,4 @@
-//! Scenarios that are always at hand: the built-in files, and the two stories of CLARIFY-26 for tests.
+//! Built-in scenarios, and the two stories of CLARIFY-26 for tests.
 
 use super::builder::ScenarioBuilder;
 use super::scenario::Scenario;

@@ -1,4 +1,4 @@
-//! How parts of a scenario are read that a derive cannot tell: either-or values, and rules with their own words.
+//! Deserialisation of parts of a scenario that serde cannot derive: alternatives, and rules with their own messages.
 
 use serde::de::{Error as _, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};

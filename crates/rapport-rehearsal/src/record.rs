@@ -1,5 +1,4 @@
-//! For tests: writes down how each process was started, what it read and what it printed
-//! (`RAPPORT_REHEARSAL_RECORD=DIR`).
+//! For tests: records how each process was started, its input and its output (`RAPPORT_REHEARSAL_RECORD=DIR`).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-/// Where one process writes down what it hears and says; nowhere unless asked to.
+/// The recording of one process, if requested.
 #[derive(Default)]
 pub(super) struct Recorder {
     pub(super) stdin: Option<File>,
@@ -15,7 +14,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts the records of this process, numbered in the order of start.
+    /// Starts the recording of this process, numbered in the order of start.
     pub(super) fn start(argv: &[String]) -> io::Result<Self> {
         match std::env::var_os("RAPPORT_REHEARSAL_RECORD") {
             Some(dir) => Self::start_in(Path::new(&dir), argv),

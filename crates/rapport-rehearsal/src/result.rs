@@ -13,7 +13,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// What one model response of this entry costs; the defaults are those of the recordings.
+    /// The cost of one model response of this entry; the defaults are those of the recordings.
     pub(super) fn per_response(entry: &Entry) -> Self {
         let usage =
             entry.usage.unwrap_or(Usage { input_tokens: 1000, output_tokens: 50, ..Usage::default() });
@@ -25,7 +25,7 @@ impl Totals {
         self.usage.output_tokens += other.usage.output_tokens;
         self.usage.cache_creation_input_tokens += other.usage.cache_creation_input_tokens;
         self.usage.cache_read_input_tokens += other.usage.cache_read_input_tokens;
-        // Rounded, so that 0.005 three times is 0.015 and not a hair more.
+        // Rounded, so that 0.005 three times is exactly 0.015.
         self.cost_usd = ((self.cost_usd + other.cost_usd) * 1e9).round() / 1e9;
     }
 }
@@ -37,16 +37,14 @@ pub(super) enum Ending {
     Completed { text: String, stop_reason: String, subtype: String, is_error: bool },
     /// A tool call was deferred: `deferred_tool_use`.
     Deferred(Value),
-    /// The host interrupted; while a tool was at work, or not.
+    /// The host interrupted it, while a tool was running or not.
     Interrupted { during_tool: bool },
 }
 
-/// What a turn adds up to.
+/// The totals of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
-    /// Since the conversation started.
     pub(super) conversation: Totals,
-    /// Since the last result.
     pub(super) turn: Totals,
     pub(super) num_turns: u64,
     pub(super) duration_ms: u64,
@@ -55,7 +53,7 @@ pub(super) struct Sums {
     pub(super) permission_denials: Vec<Value>,
 }
 
-/// The event; its keys are sorted, so that it does not begin with `type`, as the real one does not.
+/// The event; its keys are sorted, so that it does not begin with `type`, like the real one.
 pub(super) fn result_event(session: &Session, ending: Ending, sums: &Sums) -> Value {
     let mut event = json!({
         "type": "result", "session_id": session.id, "uuid": new_uuid(),

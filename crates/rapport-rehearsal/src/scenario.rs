@@ -1,37 +1,36 @@
-//! What a scenario says: the format of `docs/formats/scenario.md` as types.
-//! Reading a file and telling its mistakes is in `load.rs`.
+//! The types of a scenario (`docs/formats/scenario.md`). `load.rs` parses files and reports mistakes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reading::{known_version, only_true, replies, some_calls, some_questions};
 
-/// The only version of the format there is so far.
+/// The only version of the format so far.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// A script: what the agent answers to the first message, to the second, and so on.
+/// A script: the agent's responses to the first message, to the second, and so on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The version of the format, 1.
     #[serde(deserialize_with = "known_version")]
     pub version: u32,
-    /// What the scenario is called in messages.
+    /// The name of the scenario in messages.
     pub name: String,
-    /// The session id of new conversations; a random one without it.
+    /// The session id of new conversations; random without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// What decides which entry comes next.
+    /// What selects the next entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter: Option<Counter>,
     /// The responses, in order.
     pub invocations: Vec<Entry>,
-    /// Replies to calls that want JSON (`--json-schema`), in order: rounds of questions, or words that are none.
+    /// Replies to calls with `--json-schema`, in order: rounds of questions, or unusable texts.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "replies")]
     pub batches: Vec<Value>,
 }
 
-/// What decides which entry answers a message.
+/// What selects the entry that answers a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -45,7 +44,7 @@ pub enum Counter {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Entry {
-    /// What the agent says and does, in order.
+    /// The agent's texts and actions, in order.
     pub steps: Vec<Step>,
     /// The final text; the last `text` step without it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +70,7 @@ pub struct Entry {
     /// Pause before each later event.
     #[serde(skip_serializing_if = "is_default")]
     pub delay_ms: u64,
-    /// Kills the process after this many lines of output (once: a resumed entry goes on).
+    /// Kills the process after this many lines of output (once: a resumed entry continues).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash_after_events: Option<u64>,
     /// Ends the process with this code after the response.
@@ -80,10 +79,10 @@ pub struct Entry {
     /// Lines for stderr, before the steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stderr_lines: Vec<String>,
-    /// Lines for stdout exactly as they are, after the steps.
+    /// Lines for stdout, verbatim, after the steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub raw_lines: Vec<String>,
-    /// Whether Write, Edit and Bash are really performed (they are).
+    /// Whether Write, Edit and Bash are executed (the default).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute_tools: Option<bool>,
 }
@@ -100,12 +99,10 @@ pub struct Usage {
     pub cache_read_input_tokens: u64,
 }
 
-/// One thing the agent says or does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     Text(String),
-    /// Asks the user.
     Ask(Ask),
     /// Calls several tools in one message, all at once.
     #[serde(deserialize_with = "some_calls")]
@@ -116,13 +113,13 @@ pub enum Step {
     Edit(EditFile),
     /// Runs a command.
     Bash(Bash),
-    /// Calls any other tool, pretended.
+    /// Calls any other tool without executing it.
     Tool(OtherTool),
-    /// Starts an agent of its own in the background.
+    /// Starts a background agent.
     Agent(SubAgent),
     /// Presents a plan and asks to leave plan mode.
     ExitPlan(ExitPlan),
-    /// Pauses for so many milliseconds.
+    /// Pauses for this many milliseconds.
     Delay(u64),
     /// Writes a line to stderr.
     Stderr(String),
@@ -130,7 +127,7 @@ pub enum Step {
     Garbage(String),
     /// Prints the beginning of a line.
     HalfLine(String),
-    /// Prints a JSON event as it is.
+    /// Prints a JSON event verbatim.
     Raw(Value),
     /// Prints a `rate_limit_event` with this content.
     RateLimit(Value),
@@ -139,9 +136,8 @@ pub enum Step {
     Crash(bool),
     /// Ends the process with this code.
     Exit(u8),
-    /// Goes silent for good.
     Hang(Hang),
-    /// Closes stdout and goes on.
+    /// Closes stdout and continues.
     #[serde(deserialize_with = "only_true")]
     CloseStdout(bool),
     /// Waits for a message sent during this turn.
@@ -153,7 +149,6 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// Asks the user.
     Ask(Ask),
     /// Writes a file.
     Write(WriteFile),
@@ -161,9 +156,9 @@ pub enum Call {
     Edit(EditFile),
     /// Runs a command.
     Bash(Bash),
-    /// Calls any other tool, pretended.
+    /// Calls any other tool without executing it.
     Tool(OtherTool),
-    /// Starts an agent of its own in the background.
+    /// Starts a background agent.
     Agent(SubAgent),
     /// Presents a plan and asks to leave plan mode.
     ExitPlan(ExitPlan),
@@ -176,16 +171,15 @@ pub struct Ask {
     /// The questions of the round.
     #[serde(deserialize_with = "some_questions")]
     pub questions: Vec<Question>,
-    /// The tool use id; made from the position without it.
+    /// The tool use id; derived from the position without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// A question, with options as the real tool has them, or only its text as older ones had.
+/// A question, with options like the real tool, or only its text like older ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Question {
-    /// Only the text.
     Plain(String),
     /// Text, header and options.
     Full(FullQuestion),
@@ -195,12 +189,10 @@ pub enum Question {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FullQuestion {
-    /// What is asked.
     pub question: String,
     /// A word or two above it.
     #[serde(default)]
     pub header: String,
-    /// What may be chosen.
     #[serde(default)]
     pub options: Vec<QuestionOption>,
     /// Whether several options may be chosen.
@@ -212,12 +204,9 @@ pub struct FullQuestion {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuestionOption {
-    /// What it is called.
     pub label: String,
-    /// What it means.
     #[serde(default)]
     pub description: String,
-    /// What it would look like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
@@ -226,9 +215,8 @@ pub struct QuestionOption {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteFile {
-    /// Where, from the working directory.
+    /// The path, from the working directory.
     pub path: String,
-    /// What it will hold.
     pub content: String,
     /// Whether permission is asked first.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -242,11 +230,10 @@ pub struct WriteFile {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditFile {
-    /// Which file, from the working directory.
+    /// The path, from the working directory.
     pub path: String,
-    /// The text to replace; must be there.
+    /// The text to replace, which must occur.
     pub find: String,
-    /// What comes in its place.
     pub replace: String,
     /// Whether permission is asked first.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -262,10 +249,9 @@ pub struct EditFile {
 pub struct Bash {
     /// The command, for `sh -c`.
     pub command: String,
-    /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it runs beside the conversation, which goes on at once.
+    /// Whether it runs in the background, while the conversation continues.
     #[serde(default, skip_serializing_if = "is_default")]
     pub background: bool,
     /// Whether permission is asked first.
@@ -276,29 +262,26 @@ pub struct Bash {
     pub id: Option<String>,
 }
 
-/// An agent of the agent, at work beside the conversation.
+/// A background agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubAgent {
-    /// What it is told.
     pub prompt: String,
-    /// What it runs before it is done.
+    /// The command it runs before it is done.
     pub command: String,
     /// The tool use id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// Any other tool: nothing is done, the result is given.
+/// Any other tool: nothing is executed, the result is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OtherTool {
     /// The tool's name.
     pub name: String,
-    /// What it is called with.
     #[serde(default)]
     pub input: Value,
-    /// What it gives back.
     #[serde(default)]
     pub result: String,
     /// Whether permission is asked first.
@@ -323,14 +306,12 @@ pub struct ExitPlan {
 /// How a silent agent ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hang {
-    /// Never: it must be killed.
     Forever,
-    /// When stdin ends.
     UntilEof,
 }
 
 impl Step {
-    /// The tool calls of this step; `None` when it is not about tools.
+    /// The tool calls of this step; `None` if it has none.
     pub fn calls(&self) -> Option<Vec<Call>> {
         match self {
             Step::Ask(ask) => Some(vec![Call::Ask(ask.clone())]),
@@ -358,7 +339,7 @@ impl Step {
 }
 
 impl Question {
-    /// What is asked: answers are keyed by it.
+    /// The text of the question, which is the key of its answer.
     pub fn text(&self) -> &str {
         match self {
             Question::Plain(text) => text,

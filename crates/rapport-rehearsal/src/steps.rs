@@ -1,5 +1,5 @@
-//! One step of the script at a time. What a step did is noted after it was done, so that a resumed play goes on
-//! behind it; steps that end the process are noted before, or they would end every play that follows.
+//! Plays one step of the script at a time. A step is recorded after it is done, so that a resumed play continues after
+//! it; steps that end the process are recorded before, or they would end every later play.
 
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ impl Player {
         self.print(&format!("{event}\n"))
     }
 
-    /// Waits for something the user says during this turn; what came in before and was not waited for counts.
+    /// Waits for a user message during this turn; an earlier one that no step waited for is accepted too.
     fn wait_message(&mut self) -> Result<(), Stop> {
         while self.is_live() && self.turn.unclaimed == 0 && !self.host.eof && !self.host.interrupted {
             if self.host.messages.is_empty() {

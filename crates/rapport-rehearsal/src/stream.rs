@@ -1,5 +1,5 @@
-//! The events the agent prints, in the shapes recorded from the real CLI (`tests/it/support/recorded/`).
-//! They mirror what the driver parses: change both together.
+//! The events that the agent prints, in the formats recorded from the real CLI (`tests/it/support/recorded/`). They
+//! mirror what the driver parses: change both together.
 
 use std::path::Path;
 
@@ -12,19 +12,16 @@ use super::scenario::Usage;
 /// The tool that asks the user.
 pub const ASK_TOOL: &str = "AskUserQuestion";
 
-/// One line of output other than `result`: what is absent is left out.
+/// One line of output other than `result`; absent fields are omitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// The kind of event.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The kind within the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subtype: Option<&'static str>,
-    /// What was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Value>,
-    /// Whatever else belongs to it.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,12 +29,11 @@ pub struct Event {
     /// The event's own id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// When it was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }
 
-/// Who speaks: what `init` tells and other events repeat.
+/// The properties that `init` reports and other events repeat.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The conversation's id.
@@ -65,7 +61,7 @@ impl Event {
         self
     }
 
-    /// The same under a name that was given from outside, if one was.
+    /// The same with a uuid from outside, if there is one.
     pub fn called(mut self, uuid: Option<&str>) -> Self {
         self.uuid = uuid.map(str::to_owned).or(self.uuid);
         self
@@ -92,7 +88,7 @@ impl Event {
         event
     }
 
-    /// Something the model said: one block of a message.
+    /// A model's text or call: one block of a message.
     pub fn assistant(session: &Session, message: Value) -> Self {
         Event::new("assistant", json!({"parent_tool_use_id": null})).of(session).saying(message)
     }
@@ -102,14 +98,14 @@ impl Event {
         Event::new("stream_event", json!({"event": {"type": event}, "parent_tool_use_id": null})).of(session)
     }
 
-    /// Something about what is at work beside the conversation.
+    /// An event about a background task.
     pub fn task(session: &Session, subtype: &'static str, rest: Value) -> Self {
         let mut event = Event::new("system", rest).of(session);
         event.subtype = Some(subtype);
         event
     }
 
-    /// What a tool gave back, or a note in the user's name; `extra` has the fields beside the message.
+    /// A tool result, or a note in the user's name; `extra` has the fields besides the message.
     pub fn user(session: &Session, content: Value, extra: Value) -> Self {
         let mut event =
             Event::new("user", extra).of(session).saying(json!({"role": "user", "content": content}));
@@ -117,7 +113,7 @@ impl Event {
         event
     }
 
-    /// A deferred tool call is taken up again.
+    /// A deferred tool call is resumed.
     pub fn command_lifecycle(session: &Session) -> Self {
         Event::new("command_lifecycle", json!({"command_uuid": new_uuid(), "state": "started"})).of(session)
     }
@@ -138,7 +134,7 @@ impl Event {
         Event::new("control_response", json!({"response": response}))
     }
 
-    /// A request of the host that is not understood.
+    /// The error for an unknown request of the host.
     pub fn control_error(request_id: &Value, error: &str) -> Self {
         let response = json!({"subtype": "error", "request_id": request_id, "error": error});
         Event::new("control_response", json!({"response": response}))
@@ -200,17 +196,16 @@ pub fn hook_callback(
     })
 }
 
-/// Now, as the real CLI writes it.
+/// The current time in the real CLI's format.
 pub fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-/// A fresh id.
 pub fn new_uuid() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-/// The usage an assistant event carries: taken when the message starts, so that output is not counted yet.
+/// The usage in an assistant event: from the start of the message, so that output is not counted yet.
 fn early_usage(usage: Usage) -> Value {
     let mut early = json!({"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens.min(1)});
     if usage.cache_creation_input_tokens + usage.cache_read_input_tokens > 0 {

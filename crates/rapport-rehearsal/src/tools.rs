@@ -1,4 +1,4 @@
-//! The tools that are really performed: Write, Edit and Bash, inside the working directory.
+//! The tools that are executed: Write, Edit and Bash, inside the working directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use super::inbox::Happened;
 
-/// What a tool gave back.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Done {
     pub(super) content: String,
     pub(super) is_error: bool,
-    /// The same for programs.
+    /// The result for programs.
     pub(super) result: Value,
 }
 
-/// An edit that is ready to be made: the file and what it will hold.
+/// A prepared edit: the file and its new content.
 pub(super) struct PlannedEdit {
     path: PathBuf,
     pub(super) content: String,
@@ -50,7 +50,7 @@ pub(super) fn write(cwd: &Path, input: &Value) -> Done {
     }
 }
 
-/// What Write says when it went well.
+/// Write's message on success.
 pub(super) fn written(path: &str, content: &str, original: Option<String>) -> Done {
     let (kind, said) = match original {
         None => ("create", format!("File created successfully at: {path}")),
@@ -65,7 +65,7 @@ pub(super) fn written(path: &str, content: &str, original: Option<String>) -> Do
     )
 }
 
-/// Looks where an edit goes, without making it.
+/// Prepares an edit without making it.
 pub(super) fn plan_edit(cwd: &Path, input: &Value) -> Result<PlannedEdit, Done> {
     let (path, find) = (text(input, "file_path"), text(input, "old_string"));
     let target = inside(cwd, path).map_err(Done::error)?;
@@ -85,13 +85,13 @@ pub(super) fn make_edit(planned: &PlannedEdit, input: &Value) -> Done {
     }
 }
 
-/// Whether the file holds exactly this already.
+/// Whether the file has exactly this content.
 pub(super) fn holds(cwd: &Path, input: &Value, content: &str) -> bool {
     let target = inside(cwd, text(input, "file_path"));
     target.is_ok_and(|target| std::fs::read_to_string(target).is_ok_and(|now| now == content))
 }
 
-/// What Edit says when it went well.
+/// Edit's message on success.
 pub(super) fn edited(input: &Value) -> Done {
     let path = text(input, "file_path");
     Done::ok(
@@ -105,9 +105,9 @@ pub(super) fn edited(input: &Value) -> Done {
     )
 }
 
-/// Starts a command; its end is reported as `Happened::Ran`. The child is for whoever wants to stop it.
+/// Starts a command; its end is reported as `Happened::Ran`. The child is returned so that it can be stopped.
 ///
-/// It stays in our process group, so that whoever kills the agent's group kills it too.
+/// It stays in this process group, so that whoever kills the agent's group kills it too.
 pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Happened>) -> io::Result<u32> {
     let child = Command::new("sh")
         .args(["-c", text(input, "command")])
@@ -118,13 +118,13 @@ pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Ha
         .spawn()?;
     let pid = child.id();
     thread::spawn(move || {
-        // Nobody listens any more when the play is over.
+        // The receiver is gone when the play is over.
         let _ = reports.send(Happened::Ran { run, done: wait(child) });
     });
     Ok(pid)
 }
 
-/// What Bash says when a command ended well.
+/// Bash's message on success.
 pub(super) fn ran(stdout: &str, stderr: &str) -> Done {
     let said = [stdout, stderr].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
     Done::ok(
@@ -154,7 +154,7 @@ fn wait(child: Child) -> Done {
     Done::error(format!("{code}\n{}", done.content).trim_end().to_owned())
 }
 
-/// The real place of a path, refused when it leaves the working directory by `..` or a link.
+/// The resolved path, refused if it leaves the working directory by `..` or a link.
 fn inside(cwd: &Path, path: &str) -> Result<PathBuf, String> {
     let outside = || format!("{path} is outside the working directory {}", cwd.display());
     let full = cwd.join(path);

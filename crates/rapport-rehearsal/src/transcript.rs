@@ -1,5 +1,5 @@
-//! The conversation on disk, where the real CLI keeps it and in its shape, with a few notes of our own.
-//! Every line is written before the thing it tells of is seen, so that kill -9 at any instant loses nothing.
+//! The conversation on disk, where the real CLI keeps it and in its format, with a few additional lines. Every line is
+//! written before its event is printed, so that kill -9 at any instant loses nothing.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,18 +14,18 @@ use super::result::Totals;
 use super::stream::{new_uuid, now};
 use super::{Problem, VERSION};
 
-/// A conversation's file and what it tells.
+/// A conversation's file and its state.
 pub(super) struct Transcript {
     pub(super) path: PathBuf,
     pub(super) history: History,
     session_id: String,
     cwd: String,
-    /// Opened with the first line: a conversation without a message leaves no file.
+    /// Opened with the first line: a conversation without a message has no file.
     file: Option<File>,
 }
 
 impl Transcript {
-    /// The transcript of a conversation in this directory, with whatever it holds already.
+    /// The transcript of a conversation in this directory, with its existing lines.
     pub(super) fn open(cwd: &Path, session_id: &str) -> io::Result<Self> {
         let path = path_of(cwd, session_id);
         let history = read(&path)?;
@@ -33,12 +33,12 @@ impl Transcript {
         Ok(Self { path, history, session_id: session_id.to_owned(), cwd, file: None })
     }
 
-    /// Whether there is such a conversation.
+    /// Whether such a conversation exists.
     pub(super) fn exists(cwd: &Path, session_id: &str) -> bool {
         path_of(cwd, session_id).is_file()
     }
 
-    /// Copies a conversation under a new id; the original stays as it is.
+    /// Copies a conversation under a new id; the original is unchanged.
     pub(super) fn fork(cwd: &Path, from: &str, to: &str) -> io::Result<()> {
         let bytes = std::fs::read(path_of(cwd, from))?;
         let text = String::from_utf8_lossy(&bytes);
@@ -50,7 +50,7 @@ impl Transcript {
         std::fs::write(path_of(cwd, to), copy)
     }
 
-    /// Something the user said, under the name it was given, if it was.
+    /// Records a user message, with its uuid if it has one.
     pub(super) fn message(&mut self, text: &str, name: Option<&str>) -> io::Result<()> {
         let mut line = self.entry("user", json!({"role": "user", "content": text}));
         if let Some(name) = name {
@@ -59,28 +59,28 @@ impl Transcript {
         self.write(line)
     }
 
-    /// Something the user said in the middle of a turn.
+    /// Records a user message during a turn.
     pub(super) fn steering(&mut self, text: &str, name: Option<&str>) -> io::Result<()> {
         let mut line = self.entry("attachment", Value::Null);
         line["attachment"] = json!({"type": "queued_command", "prompt": text, "source_uuid": name});
         self.write(line)
     }
 
-    /// Something the model said at this place of the script.
+    /// Records the model's output at this position of the script.
     pub(super) fn assistant(&mut self, place: Place, message: Value) -> io::Result<()> {
         let mut line = self.entry("assistant", message);
         line["rehearsal"] = json!({"entry": place.entry, "step": place.step, "call": place.call});
         self.write(line)
     }
 
-    /// What a tool gave back.
+    /// Records a tool result.
     pub(super) fn tool_result(&mut self, block: Value, tool_use_result: &Value) -> io::Result<()> {
         let mut line = self.entry("user", json!({"role": "user", "content": [block]}));
         line["toolUseResult"] = tool_use_result.clone();
         self.write(line)
     }
 
-    /// A tool call that will be taken up on resume.
+    /// Records a tool call that will be resumed.
     pub(super) fn deferred(&mut self, call: &OpenCall) -> io::Result<()> {
         let mut line = self.entry("deferred_tool_use", Value::Null);
         line["tool_use_id"] = json!(call.id);
@@ -89,22 +89,22 @@ impl Transcript {
         self.write(line)
     }
 
-    /// A note about the script at this place.
+    /// Records a note about the script at this position.
     pub(super) fn note(&mut self, event: &str, place: Place) -> io::Result<()> {
         self.note_with(event, place, json!({}))
     }
 
-    /// A tool that needs no permission from now on.
+    /// Records a tool that needs no permission from now on.
     pub(super) fn allow_tool(&mut self, tool: &str) -> io::Result<()> {
         self.note_with("tool_allowed", Place::default(), json!({"tool": tool}))
     }
 
-    /// What a file will hold after the edit that comes now.
+    /// Records the content of a file before an edit is made.
     pub(super) fn plan_edit(&mut self, place: Place, content: &str) -> io::Result<()> {
         self.note_with("edit_planned", place, json!({"content": content}))
     }
 
-    /// A question that a message answered.
+    /// Records a question that a message answered.
     pub(super) fn answered(&mut self, call: &OpenCall, answers: &[Answer]) -> io::Result<()> {
         let answers: Vec<Value> = answers
             .iter()
@@ -113,7 +113,7 @@ impl Transcript {
         self.note_with("answered", call.place, json!({"tool_use_id": call.id, "answers": answers}))
     }
 
-    /// The model was called.
+    /// Records a model response.
     pub(super) fn response(&mut self, place: Place, totals: Totals) -> io::Result<()> {
         self.note_with("response", place, json!({"usage": totals.usage, "cost_usd": totals.cost_usd}))
     }
@@ -141,7 +141,7 @@ impl Transcript {
         line
     }
 
-    /// One write for one line: a kill leaves the whole line or a torn one at the very end, which readers skip.
+    /// One write per line: a kill leaves the whole line or a torn one at the very end, which readers skip.
     fn write(&mut self, line: Value) -> io::Result<()> {
         let text = format!("{line}\n");
         self.append(text.as_bytes()).map_err(|error| about(&self.path, &error))?;
@@ -158,12 +158,12 @@ impl Transcript {
     }
 }
 
-/// Says in the words of the real CLI that there is no such conversation.
+/// The real CLI's error for an unknown conversation.
 pub(super) fn not_found(session_id: &str) -> Problem {
     Problem::refused(format!("No conversation found with session ID: {session_id}"))
 }
 
-/// Says in the words of the real CLI that the id is taken.
+/// The real CLI's error for an id in use.
 pub(super) fn in_use(session_id: &str) -> Problem {
     Problem::refused(format!("Error: Session ID {session_id} is already in use."))
 }
@@ -190,7 +190,7 @@ fn read(path: &Path) -> io::Result<History> {
     Ok(history)
 }
 
-/// The whole lines of a transcript; torn ones are passed over.
+/// The whole lines of a transcript; torn ones are skipped.
 fn lines(text: &str) -> impl Iterator<Item = Value> {
     text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(Value::is_object)
 }

@@ -1,4 +1,4 @@
-//! A turn: from a message to its `result`, or on from where the last process left off.
+//! A turn: from a message to its `result`, or continuing from where the last process stopped.
 
 use std::time::Instant;
 
@@ -14,31 +14,28 @@ use super::scenario::{Counter, Entry};
 use super::stream::{ASK_TOOL, Event, new_uuid, text_block};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
-/// The turn being played.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) running: bool,
     pub(super) place: Place,
     pub(super) entry: Entry,
-    /// Lines printed so far.
     pub(super) events: u64,
-    /// The model response under way: texts and the tool calls after them share it.
+    /// The id of the current model response, which texts and the following tool calls share.
     pub(super) message_id: Option<String>,
     pub(super) speaking: bool,
     pub(super) user_events: u64,
     pub(super) permission_denials: Vec<Value>,
     pub(super) spent: Totals,
-    /// Messages that came in during the turn and no step waited for.
+    /// Messages during the turn for which no step waited.
     pub(super) unclaimed: usize,
     pub(super) prompt_id: String,
     started: Option<Instant>,
 }
 
-/// What comes after a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Flow {
     Next,
-    /// The host interrupted, while a tool was at work or not.
+    /// The host interrupted it, while a tool was running or not.
     Interrupted {
         during_tool: bool,
     },
@@ -69,7 +66,7 @@ impl Player {
         self.play_from(place)
     }
 
-    /// The entry that ended, if nothing is being played: told to go on, there is nothing to go on with.
+    /// The entry that ended, if nothing is being played: then a resume message has nothing to continue.
     pub(super) fn last_ended(&self) -> Option<Place> {
         let history = &self.transcript.history;
         let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
@@ -77,7 +74,7 @@ impl Player {
         Some(Place { entry, step: self.entry(entry).steps.len(), call: 0 })
     }
 
-    /// As a model does that is told to go on when it was done: its host may have missed the end.
+    /// Repeats the result, as a model does that is resumed after it was done: its host may have missed the end.
     pub(super) fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
         self.transcript.message(&message.text, message.uuid.as_deref())?;
@@ -86,13 +83,13 @@ impl Player {
         self.play_from(ended)
     }
 
-    /// Asks a deferred tool call again, the very same one, and plays on.
+    /// Repeats a deferred tool call, with the same id, and continues.
     pub(super) fn resume_deferred(&mut self) -> Result<(), Stop> {
         let Some(deferred) = self.transcript.history.deferred.clone() else {
             return Ok(());
         };
         self.begin_turn(deferred.place);
-        match self.take_up(deferred.clone())? {
+        match self.repeat_deferred(deferred.clone())? {
             Flow::Next => {}
             other => return self.end_early(other),
         }
@@ -108,7 +105,7 @@ impl Player {
         self.play_from(place)
     }
 
-    /// Something the model says: a new response unless one is under way. Returns the message's id.
+    /// Starts a model response unless one is in progress. Returns the message's id.
     pub(super) fn respond(&mut self) -> Result<String, Stop> {
         if let Some(id) = &self.turn.message_id {
             return Ok(id.clone());
@@ -123,12 +120,12 @@ impl Player {
         Ok(id)
     }
 
-    /// The model has said all of its message.
+    /// Ends the model's message.
     pub(super) fn end_message(&mut self) -> Result<(), Stop> {
         if std::mem::take(&mut self.turn.speaking) { self.stream("message_stop") } else { Ok(()) }
     }
 
-    /// These lines count for nothing: a host may want them or not.
+    /// These lines are not counted: a host may request them or not.
     fn stream(&mut self, event: &str) -> Result<(), Stop> {
         if self.arguments.partial {
             self.output.event(&Event::streamed(&self.session, event))
@@ -137,7 +134,7 @@ impl Player {
         }
     }
 
-    /// Takes in what the user said during the turn, as the model does between tools.
+    /// Reads user messages during the turn, as the model does between tools.
     pub(super) fn take_steering(&mut self) -> Result<(), Stop> {
         self.pump_ready()?;
         self.take_notices()?;
@@ -149,7 +146,7 @@ impl Player {
         Ok(())
     }
 
-    /// Tells a host that wants to know which of its messages was taken up.
+    /// Echoes a user message that the model has read, if the host wants that.
     fn replay(&mut self, message: &Message) -> Result<(), Stop> {
         if !self.arguments.replay {
             return Ok(());
@@ -178,8 +175,8 @@ impl Player {
         Ok(())
     }
 
-    /// Questions count as answered when the message says it answers them (CLARIFY-11): the open ones, or, after a
-    /// turn in which nobody could answer, those that the message repeats.
+    /// Questions are answered if the message says so (CLARIFY-11): the open ones, or, after a turn in which nobody
+    /// could answer, those that the message repeats.
     fn answer_by_message(&mut self, message: &str) -> Result<(), Stop> {
         if !message.contains(ANSWERS_HEADER) {
             return Ok(());

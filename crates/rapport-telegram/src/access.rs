@@ -1,5 +1,5 @@
-//! Who may use the bot: the users of the settings, and those who were let in by a code. It is the sender who counts,
-//! never the chat. Closed unless opened: with nobody allowed, nobody is served.
+//! Access control: the users from the settings, and those who paired with a code. The sender is checked, never the
+//! chat. With nobody allowed, the bot serves nobody.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,61 +7,62 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::pairing::{Pairing, Try};
 
-/// What strangers are told, at most once an hour each.
+/// The reply to strangers, at most once an hour each.
 pub const REFUSAL: &str = "This bot is private.";
-/// How often a stranger is told.
+/// The minimum time between two replies to the same stranger.
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
-/// The shortest time between two sweeps of the strangers who may be told again.
+/// The minimum time between two sweeps of the table of strangers.
 const SWEEP: SignedDuration = SignedDuration::from_mins(1);
-/// How many strangers are remembered. While there are more within an hour, the rest are told nothing.
+/// The maximum number of strangers to remember. Beyond that, further ones get no reply.
 const MOST_STRANGERS: usize = 10_000;
 
-/// Who may.
+/// The users who have access.
 #[derive(Debug, Default)]
 pub struct Access {
     allowed: BTreeSet<u64>,
     pairing: Option<Pairing>,
     refused: HashMap<u64, Timestamp>,
-    /// The last sweep. Not at every stranger: a crowd must not be costly.
+    /// The last sweep. Sweeping at every stranger would be costly in a crowd.
     swept: Option<Timestamp>,
 }
 
-/// What to do with what somebody sent.
+/// What to do with an update, according to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They may.
+    /// The sender has access.
     Allowed,
-    /// They sent the code. They may as soon as that is durable: [`super::users::Users::add`], then [`Access::allow`].
+    /// The sender sent the pairing code. They get access as soon as that is durable: [`super::users::Users::add`], then
+    /// [`Access::allow`].
     Paired,
     /// A stranger: tell them [`REFUSAL`], and nothing else.
     Refuse,
-    /// A stranger who was told already.
+    /// A stranger who was told recently.
     Ignore,
 }
 
 impl Access {
-    /// Only these.
+    /// Access for these users only.
     pub fn new(allowed: impl IntoIterator<Item = u64>) -> Self {
         Self { allowed: allowed.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether this user may.
+    /// Whether this user has access.
     pub fn allows(&self, sender: u64) -> bool {
         self.allowed.contains(&sender)
     }
 
-    /// Whether nobody may, so that a code is needed.
+    /// Whether nobody has access, so that a code is needed.
     pub fn is_empty(&self) -> bool {
         self.allowed.is_empty()
     }
 
-    /// From now on this user may. The code is used up.
+    /// Gives this user access. The code is used up.
     pub fn allow(&mut self, user: u64) {
         self.allowed.insert(user);
         self.pairing = None;
     }
 
-    /// A code for the host to show: the one that is open, else a fresh one. None where somebody may already.
+    /// A code for the host to show: the current one, else a new one. `None` if somebody has access already.
     pub fn code(&mut self, chance: [u8; 8], now: Timestamp) -> Option<&Pairing> {
         if !self.is_empty() {
             return None;
@@ -72,12 +73,12 @@ impl Access {
         self.pairing.as_ref()
     }
 
-    /// Whether there is a code that can still be used.
+    /// Whether there is a valid code.
     pub fn pairing_is_open(&self, now: Timestamp) -> bool {
         self.pairing.as_ref().is_some_and(|pairing| pairing.is_open(now))
     }
 
-    /// What to do with what this user sent; `words` where it was a text in a chat with the bot alone.
+    /// Judges an update of this user; `words` is its text if it was sent in a private chat with the bot.
     pub fn judge(&mut self, sender: u64, words: Option<&str>, now: Timestamp) -> Verdict {
         if self.allows(sender) {
             return Verdict::Allowed;

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 
 use super::api_error::{ApiError, Parameters, refused};
 
-/// Where the Bot API is.
+/// The address of the Bot API.
 pub const API_URL: &str = "https://api.telegram.org";
 /// The kinds of update to fetch; the others would only be discarded.
 pub const ALLOWED_UPDATES: [AllowedUpdate; 4] = [
@@ -39,7 +39,7 @@ const MARGIN: Duration = Duration::from_secs(15);
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long an ordinary call may take.
 const CALL: Duration = Duration::from_secs(30);
-/// How long a file may take, either way.
+/// How long an upload or a download may take.
 const TRANSFER: Duration = Duration::from_secs(180);
 
 /// A client for one bot.
@@ -52,58 +52,53 @@ pub struct Api {
     bot: u64,
 }
 
-/// Who the bot is.
+/// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Me {
-    /// Its id.
     pub id: u64,
-    /// What it is called.
     #[serde(default)]
     pub first_name: String,
-    /// Its name with an `@` before it.
+    /// Its user name, without the `@`.
     pub username: Option<String>,
 }
 
-/// A message that was sent. Only its id is read, so a change to the rest of the response cannot break us.
+/// A message that was sent. Only its id is parsed, so a change to the rest of the response does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Posted {
-    /// Its id in its chat.
     pub message_id: i32,
 }
 
 /// The webhook that is set.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Webhook {
-    /// Where updates go; empty if none is set.
+pub struct WebhookInfo {
+    /// The address that updates are delivered to; empty if none is set.
     pub url: String,
-    /// How many wait.
+    /// The number of updates that wait for delivery.
     #[serde(default)]
     pub pending_update_count: u64,
-    /// What went wrong last.
+    /// The last delivery error.
     pub last_error_message: Option<String>,
 }
 
 /// A file that Telegram keeps for the bot.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RemoteFile {
-    /// Where it can be fetched; missing where the bot may not.
+    /// The path to download it from; missing if the bot may not.
     pub file_path: Option<String>,
 }
 
 /// A file to be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Its name.
     pub name: String,
-    /// What is in it.
     pub bytes: Vec<u8>,
-    /// What is said about it.
+    /// The caption below it.
     pub caption: String,
-    /// How that looks.
+    /// The formatting of the caption.
     pub entities: Vec<MessageEntity>,
-    /// In which topic.
+    /// The topic that it is for.
     pub thread: Option<i32>,
-    /// Without a sound.
+    /// Whether to send it without a sound.
     pub silent: bool,
 }
 
@@ -111,9 +106,9 @@ impl Api {
     /// A client for the bot with this token.
     pub fn new(base: &str, token: SecretString) -> Result<Self, ApiError> {
         let bot = bot_id(token.expose_secret())?;
-        // If a provider was installed before, that one is used.
+        // If another provider was installed before, that one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirect would carry the token elsewhere.
+        // A redirect would send the token elsewhere.
         let client = Client::builder().connect_timeout(CONNECT).timeout(CALL).redirect(Policy::none());
         let client = client.build().map_err(|error| ApiError::Unreachable(causes(&error.without_url())))?;
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token, bot })
@@ -124,13 +119,13 @@ impl Api {
         self.bot
     }
 
-    /// Who the bot is.
+    /// The bot's own account.
     pub async fn get_me(&self) -> Result<Me, ApiError> {
         self.call("getMe", &Nothing {}).await
     }
 
-    /// Waits for updates from this id on, and confirms all before it. Updates are returned unparsed, so that one that cannot
-    /// be read does not spoil the others.
+    /// Waits for updates from this id on, and confirms all before it. Updates are returned unparsed, so that one
+    /// invalid update does not affect the others.
     pub async fn get_updates(&self, offset: Option<i64>) -> Result<Vec<Box<RawValue>>, ApiError> {
         let params = GetUpdatesParams {
             offset,
@@ -202,7 +197,7 @@ impl Api {
         self.send(self.request("sendDocument").multipart(form).timeout(TRANSFER)).await
     }
 
-    /// Says which commands there are.
+    /// Sets the commands in the bot's menu.
     pub async fn set_my_commands(&self, params: &SetMyCommandsParams) -> Result<(), ApiError> {
         self.tell("setMyCommands", params).await
     }
@@ -212,15 +207,15 @@ impl Api {
         self.tell("deleteMessage", params).await
     }
 
-    /// Where a file can be fetched that somebody sent.
+    /// Where a file that somebody sent can be downloaded.
     pub async fn get_file(&self, id: &str) -> Result<RemoteFile, ApiError> {
         self.call("getFile", &GetFileParams { file_id: id.to_owned() }).await
     }
 
-    /// Fetches a file of at most so many bytes.
+    /// Downloads a file of at most this many bytes.
     pub async fn download(&self, path: &str, most: usize) -> Result<Vec<u8>, ApiError> {
         if path.starts_with('/') || path.contains("..") || path.contains(['?', '#', '\\']) {
-            return Err(unfetched("Telegram names a place for it that cannot be used"));
+            return Err(unfetched("Telegram gave an invalid path for it"));
         }
         let unreachable =
             |error: reqwest::Error| ApiError::Unreachable(self.redacted(causes(&error.without_url())));
@@ -250,7 +245,7 @@ impl Api {
     }
 
     /// The webhook that is set.
-    pub async fn get_webhook_info(&self) -> Result<Webhook, ApiError> {
+    pub async fn get_webhook_info(&self) -> Result<WebhookInfo, ApiError> {
         self.call("getWebhookInfo", &Nothing {}).await
     }
 
@@ -281,10 +276,10 @@ impl Api {
         };
         if envelope.ok {
             let result = envelope.result.map_or("null", RawValue::get);
-            // Telegram did it; trying again would do it twice.
+            // Telegram has executed the call; a retry would execute it twice.
             return serde_json::from_str(result).map_err(|error| ApiError::Refused {
                 code: i64::from(status.as_u16()),
-                description: self.redacted(format!("its answer cannot be read: {error}")),
+                description: self.redacted(format!("its response cannot be parsed: {error}")),
             });
         }
         let code = envelope.error_code.unwrap_or(i64::from(status.as_u16()));
@@ -320,7 +315,7 @@ struct Envelope<'a> {
 
 /// The error for a response that comes from a proxy on the way, not from the Bot API.
 fn stranger(status: StatusCode) -> ApiError {
-    let description = format!("something on the way answered {status}");
+    let description = format!("something other than Telegram responded with {status}");
     match status.as_u16() {
         429 => ApiError::TooMany { retry_after: Duration::from_secs(1) },
         400 | 413 => ApiError::Refused { code: i64::from(status.as_u16()), description },
@@ -333,7 +328,7 @@ fn unfetched(why: &str) -> ApiError {
     ApiError::Refused { code: 0, description: why.to_owned() }
 }
 
-/// The bot id at the beginning of a token. Anything else would change the URL, so it is refused.
+/// The bot id at the beginning of a token. Any other form could change the URL, so it is refused.
 fn bot_id(token: &str) -> Result<u64, ApiError> {
     let harmless = |secret: &str| {
         !secret.is_empty() && secret.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -343,7 +338,7 @@ fn bot_id(token: &str) -> Result<u64, ApiError> {
     id.ok_or_else(|| ApiError::Unauthorized("it is not of the form 123456:letters-and-digits".into()))
 }
 
-/// An error with its sources: reqwest's own text says only "error sending request".
+/// An error with its sources: reqwest's own text is only "error sending request".
 fn causes(error: &reqwest::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

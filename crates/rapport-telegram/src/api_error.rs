@@ -1,76 +1,71 @@
-//! Why a call to Telegram failed, by what the caller has to do about it.
+//! Errors of calls to Telegram, distinguished by what the caller has to do about them.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use thiserror::Error;
 
-/// Why a call to Telegram failed. None of it ever holds the token.
+/// Why a call to Telegram failed. No variant contains the token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ApiError {
     /// The token is wrong or was revoked.
     #[error("Telegram does not accept the bot's token: {0}")]
     Unauthorized(String),
-    /// Somebody else receives the updates of this bot.
+    /// Another process receives the updates of this bot.
     #[error("{0}")]
     Conflict(String),
-    /// Too much was sent; nothing may be sent for a while.
-    #[error("Telegram wants a pause of {} s", .retry_after.as_secs())]
+    /// Too much was sent, and Telegram demands a pause.
+    #[error("Telegram demands a pause of {} s", .retry_after.as_secs())]
     TooMany {
-        /// How long.
+        /// The length of the pause.
         retry_after: Duration,
     },
-    /// The message looks like that already.
-    #[error("the message is as it should be already")]
+    /// The edit would not change the message.
+    #[error("the message already has this content")]
     NotModified,
-    /// The message is not there any more, or cannot be changed any more.
+    /// The message no longer exists, or can no longer be changed.
     #[error("the message cannot be changed: {0}")]
     MessageGone(String),
     /// The person blocked the bot, or it may not write there.
     #[error("the bot may not write there: {0}")]
     Blocked(String),
-    /// The press of a button was so long ago that it cannot be answered any more.
+    /// The button was pressed so long ago that Telegram no longer accepts an answer.
     #[error("the press of the button is too old to be answered")]
     QueryTooOld,
     /// The group became a supergroup, with another id.
     #[error("the group is now {to}")]
     Moved {
-        /// Its id now.
+        /// Its new id.
         to: i64,
     },
     /// The topic is closed or gone.
-    #[error("the topic takes no messages: {0}")]
+    #[error("the topic does not accept messages: {0}")]
     TopicGone(String),
-    /// Telegram does not take it.
+    /// Telegram refused the call.
     #[error("Telegram refuses it ({code}): {description}")]
-    Refused {
-        /// Telegram's code.
-        code: i64,
-        /// Telegram's words.
-        description: String,
-    },
-    /// Too much waits for this chat already; nothing was queued.
-    #[error("too much waits to be sent to this chat already")]
+    Refused { code: i64, description: String },
+    /// The queue of this chat is full; nothing was queued.
+    #[error("too many messages are already queued for this chat")]
     Full,
     /// Telegram cannot be reached.
     #[error("Telegram cannot be reached: {0}")]
     Unreachable(String),
-    /// Telegram, or something on the way, cannot do it: it may be in trouble, or stumble over just this.
-    #[error("Telegram is in trouble: {0}")]
+    /// Telegram, or a proxy on the way, failed: it may be overloaded, or fail on just this call.
+    #[error("Telegram failed: {0}")]
     Failing(String),
     /// The channel is being stopped.
     #[error("the channel is being stopped")]
     Stopped,
 }
 
-/// What Telegram says beside the words.
+/// The parameters of an error response.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Parameters {
     pub(super) retry_after: Option<u64>,
     pub(super) migrate_to_chat_id: Option<i64>,
 }
 
-/// Words of refusals that mean one thing.
+/// Phrases in Telegram's error descriptions, by meaning.
 const NOT_MODIFIED: [&str; 1] = ["message is not modified"];
 const GONE: [&str; 6] = [
     "message to edit not found",
@@ -83,13 +78,13 @@ const GONE: [&str; 6] = [
 const TOPIC_GONE: [&str; 3] = ["message thread not found", "topic_closed", "topic_deleted"];
 const TOO_OLD: [&str; 2] = ["query is too old", "query id is invalid"];
 
-/// The error behind a refusal.
+/// Classifies an error response.
 pub(super) fn refused(code: i64, description: String, parameters: Parameters) -> ApiError {
     let words = description.to_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     match code {
         401 => ApiError::Unauthorized(description),
-        // What a token gets that never was one.
+        // The response to a token that never existed.
         404 if words == "not found" => ApiError::Unauthorized(description),
         403 => ApiError::Blocked(description),
         409 => ApiError::Conflict(description),

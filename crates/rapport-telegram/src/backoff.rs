@@ -8,7 +8,7 @@ const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Delays that double from half a second to thirty seconds. Each is randomly shortened by up to a quarter, so that many
-/// waiters do not all come back at once.
+/// clients do not retry at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
     failures: u32,
@@ -22,7 +22,7 @@ impl Backoff {
         full - (full / 4).mul_f64(chance())
     }
 
-    /// After a success the next delay is the shortest again.
+    /// Starts again with the shortest delay, after a success.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

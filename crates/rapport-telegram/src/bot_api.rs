@@ -1,36 +1,34 @@
-//! The part of Telegram's Bot API that is used here, as types.
+//! The part of Telegram's Bot API that Rapport uses, as types.
 //!
-//! What comes in is read field by field, and only what somebody looks at: whatever else Telegram adds cannot make an update
-//! unreadable. The test server checks every call against the complete types of the `frankenstein` crate. That crate itself
-//! takes too long to build to be a dependency.
+//! Incoming objects are parsed field by field, and only the fields that are used, so that additions by Telegram cannot
+//! make an update unparsable. The test server checks every call against the complete types of the `frankenstein` crate,
+//! which takes too long to build to be a dependency.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// Something that happened in a chat.
+/// An update: something that happened in a chat.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "UpdateFields")]
 pub struct Update {
-    /// Its number. Later updates have higher ones.
+    /// Its number, which increases with every update.
     pub update_id: u32,
-    /// What happened.
     pub content: UpdateContent,
 }
 
-/// What happened.
+/// The content of an update.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UpdateContent {
-    /// A message came.
     Message(Box<Message>),
     /// Somebody edited a message.
     EditedMessage(Box<Message>),
     /// Somebody pressed a button.
     CallbackQuery(Box<CallbackQuery>),
-    /// What the bot may do in a chat has changed.
+    /// The bot's rights in a chat have changed.
     MyChatMember(Box<ChatMemberUpdated>),
 }
 
-/// On the wire, an update has one field for each kind.
+/// The wire format: one field for each kind of update.
 #[derive(Deserialize)]
 struct UpdateFields {
     update_id: u32,
@@ -49,12 +47,12 @@ impl TryFrom<UpdateFields> for Update {
             .or_else(|| fields.edited_message.map(UpdateContent::EditedMessage))
             .or_else(|| fields.callback_query.map(UpdateContent::CallbackQuery))
             .or_else(|| fields.my_chat_member.map(UpdateContent::MyChatMember))
-            .ok_or("it is of no kind that was asked for")?;
+            .ok_or("it is of an unknown kind")?;
         Ok(Self { update_id: fields.update_id, content })
     }
 }
 
-/// A message. Of what is no file, only its presence is known.
+/// A message. Of attachments that are not files, only the presence is parsed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Message {
     pub message_id: i32,
@@ -86,12 +84,12 @@ pub struct Message {
     pub venue: Option<IgnoredAny>,
     pub poll: Option<IgnoredAny>,
     pub dice: Option<IgnoredAny>,
-    /// The other messages that it was joined with: the rest of a text, or of an album.
+    /// The messages that were joined to this one: the rest of a long text, or of an album.
     #[serde(skip)]
     pub joined: Vec<Message>,
 }
 
-/// A file that came with a message.
+/// A file that was sent with a message.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct FileFields {
     pub file_id: String,
@@ -99,7 +97,7 @@ pub struct FileFields {
     pub file_name: Option<String>,
 }
 
-/// Who wrote a message that was forwarded. One of the fields is there.
+/// The author of a forwarded message. Exactly one field is present.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct MessageOrigin {
     pub sender_user: Option<User>,
@@ -113,19 +111,19 @@ pub struct MessageOrigin {
 pub struct CallbackQuery {
     pub id: String,
     pub from: User,
-    /// The message that the button is on. One that Telegram no longer has comes with its id and chat alone.
+    /// The message with the button. If Telegram no longer has it, only its id and chat are present.
     pub message: Option<Box<Message>>,
     pub data: Option<String>,
 }
 
-/// What somebody may do in a chat has changed.
+/// Somebody's rights in a chat have changed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ChatMemberUpdated {
     pub chat: Chat,
     pub new_chat_member: ChatMember,
 }
 
-/// What somebody is in a chat.
+/// Somebody's status in a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChatMember {
     pub status: MemberStatus,
@@ -182,7 +180,7 @@ pub enum AllowedUpdate {
     MyChatMember,
 }
 
-/// A part of a text that looks different, in UTF-16 units.
+/// A formatted part of a text, in UTF-16 units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MessageEntity {
     #[serde(rename = "type")]
@@ -209,7 +207,7 @@ pub enum MessageEntityType {
     ExpandableBlockquote,
 }
 
-/// What is under a message.
+/// The buttons below a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ReplyMarkup {
@@ -230,13 +228,13 @@ pub struct InlineKeyboardButton {
 }
 
 impl InlineKeyboardButton {
-    /// A button that sends this when it is pressed.
+    /// A button that sends this data when it is pressed.
     pub fn new(text: impl Into<String>, data: impl Into<String>) -> Self {
         Self { text: text.into(), callback_data: Some(data.into()) }
     }
 }
 
-/// Has the person's client open a reply to the message.
+/// Makes the person's app open a reply to the message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ForceReply {
     pub force_reply: bool,
@@ -250,7 +248,6 @@ pub struct LinkPreviewOptions {
 }
 
 impl LinkPreviewOptions {
-    /// No preview.
     pub const DISABLED: Self = Self { is_disabled: true };
 }
 
@@ -260,7 +257,7 @@ pub struct ReplyParameters {
     pub allow_sending_without_reply: bool,
 }
 
-/// What the bot is shown to be doing.
+/// The bot's activity that a chat shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatAction {

@@ -1,4 +1,4 @@
-//! The channel as a whole: what it is made from, the right to serve the bot, and serving it until it is told to stop.
+//! The channel as a whole: its configuration, the lease on the bot, and serving it until it has to stop.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,46 +24,45 @@ use crate::users::Users;
 use crate::webhook::WebhookConfig;
 use crate::{BotFiles, CHANNEL, Now, Transcriber};
 
-/// How long the last notices may take to be told when the channel ends.
+/// The time limit for delivering the last notices when the channel ends.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
 
-/// What to do about a token that Telegram does not accept.
+/// The hint for a token that Telegram does not accept.
 const WRONG_TOKEN: &str =
-    "Look at the token: @BotFather shows it with /mybots, and gives a new one with /revoke.";
+    "Check the token: @BotFather shows it with /mybots, and gives a new one with /revoke.";
 
-/// What the channel is made from.
+/// The configuration of the channel.
 pub struct TelegramConfig {
-    /// The way to the bot.
+    /// The client for the bot.
     pub api: Api,
     /// The bot's files.
     pub files: BotFiles,
     /// The directory for the files of planned tasks.
     pub folder: PathBuf,
-    /// What sessions start from.
+    /// Creates the first facts of sessions.
     pub template: Template,
-    /// The ids of those who may use the bot, beside those who were let in by a code.
+    /// The ids of users with access, in addition to those who paired with a code.
     pub users: Vec<u64>,
-    /// After how long somebody is reminded of an open question; never where it is zero.
+    /// The time after which a person is reminded of an open question; zero for never.
     pub remind: SignedDuration,
-    /// Has updates delivered instead of fetching them.
+    /// If set, updates are delivered by webhook instead of being fetched.
     pub webhook: Option<WebhookConfig>,
-    /// How fast messages are sent.
+    /// The rate limits for sending.
     pub limits: Limits,
-    /// Who listens to voice messages, if anybody does.
+    /// Transcribes voice messages, if configured.
     pub transcriber: Option<Transcriber>,
-    /// When chats are quiet where nobody says otherwise there,
+    /// The default quiet hours of chats.
     pub quiet: Option<QuietHours>,
-    /// and the time zone that this is meant in.
+    /// The time zone of the quiet hours.
     pub zone: TimeZone,
-    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    /// The daily budget, in millionths of a dollar, if set.
     pub budget: Option<u64>,
-    /// What must not be in anything that is sent as a file.
+    /// Secrets that are removed from every file that is sent.
     pub secrets: Vec<SecretString>,
-    /// What time it is.
     pub now: Now,
 }
 
-/// A bot that only this process serves.
+/// A bot on which this process has the lease.
 pub struct Telegram {
     config: TelegramConfig,
     users: Users,
@@ -72,7 +71,7 @@ pub struct Telegram {
 }
 
 impl Telegram {
-    /// Takes the right to serve the bot, and reads who may use it.
+    /// Takes the lease on the bot, and reads who has access.
     pub fn open(config: TelegramConfig) -> Result<Self, ChannelError> {
         let lease = Lease::take(&config.files.lock()).map_err(busy)?;
         let users = Users::new(&config.files.users());
@@ -82,7 +81,7 @@ impl Telegram {
         Ok(Self { config, users, known, _lease: lease })
     }
 
-    /// Whose the sessions are that began elsewhere.
+    /// The owner of sessions that began elsewhere.
     pub fn owner(&self) -> Option<u64> {
         self.known.first().copied()
     }
@@ -104,7 +103,7 @@ impl Telegram {
         };
         let name = format!("@{}", me.username.as_deref().unwrap_or(&me.first_name));
         let _ = told.send(ChannelNotice::Serving { channel: CHANNEL, name });
-        let parts = flow::Parts {
+        let parts = flow::ChannelParts {
             sessions,
             api: Arc::new(config.api),
             me,
@@ -139,7 +138,7 @@ impl Channel for Telegram {
     }
 }
 
-/// Asks Telegram who the bot is. Where Telegram cannot be reached, it asks until it can.
+/// Fetches the bot's own account. If Telegram cannot be reached, retries until it can.
 async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
     let mut backoff = Backoff::default();
     let mut since = None;
@@ -172,7 +171,7 @@ async fn pass_on(mut heard: mpsc::UnboundedReceiver<Notice>, to: mpsc::Unbounded
     }
 }
 
-/// Why Telegram does not accept the bot.
+/// Converts Telegram's refusal of the bot to a channel error.
 pub fn refused(error: ApiError) -> ChannelError {
     match error {
         ApiError::Unauthorized(_) => {

@@ -1,4 +1,4 @@
-//! Turns the styles of a text into Telegram's entities: in UTF-16 units, following its nesting rules.
+//! Converts the styles of a text to Telegram's entities: in UTF-16 units, following its nesting rules.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use crate::bot_api::{MessageEntity, MessageEntityType};
 
 use super::text::{Span, Style, units};
 
-/// How many entities a message may have; Telegram leaves out the rest.
+/// The maximum number of entities in a message; Telegram drops the rest.
 const MOST: usize = 100;
 
 /// The entities of a text that is no longer than a message.
 pub(super) fn of(words: &str, spans: &[Span]) -> Vec<MessageEntity> {
     let mut spans = allowed(spans);
     spans.retain(|span| !words[span.range.clone()].trim().is_empty());
-    // The outer one first, as Telegram itself gives them.
+    // The outer one first, which is Telegram's own order.
     spans.sort_by_key(|span| (span.range.start, Reverse(span.range.end), rank(&span.style, 0)));
     spans.truncate(MOST);
     let at = positions(words, &spans);
@@ -23,8 +23,8 @@ pub(super) fn of(words: &str, spans: &[Span]) -> Vec<MessageEntity> {
     spans.iter().map(|span| entity(span, unit(span.range.start), unit(span.range.end))).collect()
 }
 
-/// Telegram's rules: code contains nothing and is in nothing but a quotation; quotations and links are not in their own
-/// kind. A link wins over code in it; other styles are left out where there is code.
+/// Telegram's nesting rules: code contains nothing and is only allowed inside a quotation; quotations and links cannot
+/// contain their own kind. A link wins over code in it; other styles are dropped where there is code.
 fn allowed(spans: &[Span]) -> Vec<Span> {
     let inside = |inner: &Span, outer: &Span| {
         inner.range.start >= outer.range.start && inner.range.end <= outer.range.end
@@ -35,7 +35,7 @@ fn allowed(spans: &[Span]) -> Vec<Span> {
                 other != at
                     && fits(&outer.style)
                     && inside(span, outer)
-                    // Of two that are the same, the first one stays.
+                    // Of two equal ones, the first one stays.
                     && (outer.range != span.range || rank(&outer.style, other) < rank(&span.style, at))
             };
             spans.iter().enumerate().any(larger)
@@ -73,7 +73,7 @@ fn is_code(span: &Span) -> bool {
     matches!(span.style, Style::Code | Style::Pre(_))
 }
 
-/// What is left of a span outside of code, if it may not contain any.
+/// The parts of a span outside of code, if it may not contain code.
 fn without(span: Span, code: &[Range<usize>]) -> Vec<Span> {
     if !is_inline(&span.style) {
         return vec![span];
@@ -101,7 +101,7 @@ fn is_inline(style: &Style) -> bool {
     }
 }
 
-/// Bytes as UTF-16 units, for where spans begin and end.
+/// Maps the byte offsets at which spans begin and end to UTF-16 units.
 fn positions(words: &str, spans: &[Span]) -> BTreeMap<usize, usize> {
     let mut at: BTreeMap<usize, usize> =
         spans.iter().flat_map(|span| [span.range.start, span.range.end]).map(|byte| (byte, 0)).collect();
@@ -126,7 +126,7 @@ fn entity(span: &Span, start: usize, end: usize) -> MessageEntity {
         Style::Quote => (MessageEntityType::Blockquote, None, None),
         Style::Folded => (MessageEntityType::ExpandableBlockquote, None, None),
     };
-    // A finished text is 4096 units long at most.
+    // A finished text has at most 4096 units.
     let short = |units: usize| u16::try_from(units).unwrap_or(u16::MAX);
     MessageEntity { type_field: kind, offset: short(start), length: short(end - start), url, language }
 }

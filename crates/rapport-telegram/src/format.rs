@@ -1,4 +1,4 @@
-//! Files that say which version of their format they are in.
+//! Versioned files: each names the version of its format.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,17 +8,16 @@ use serde::de::DeserializeOwned;
 
 use super::file_error::FileError;
 
-/// What is known about the files of one kind.
+/// A file format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     pub(super) notation: Notation,
-    /// The newest version that is understood.
+    /// The newest known version.
     pub(super) version: u32,
-    /// What to do about one that is damaged.
+    /// The advice for a damaged file.
     pub(super) advice: &'static str,
 }
 
-/// How it is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Notation {
     Json,
@@ -31,8 +30,8 @@ struct Version {
 }
 
 impl Format {
-    /// Reads a file; `None` if there is none yet. A newer version is refused before the rest is parsed, because the rest may
-    /// have another meaning there.
+    /// Reads a file; `None` if it does not exist. A newer version is refused before the rest is parsed, because that
+    /// may have another meaning.
     pub(super) fn read<T: DeserializeOwned>(self, path: &Path) -> Result<Option<T>, FileError> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -45,7 +44,7 @@ impl Format {
         self.parse(path, &text).map(Some)
     }
 
-    /// Says that a file is not what it should be.
+    /// The error for a damaged file.
     pub(super) fn damaged(self, path: &Path, what: String) -> FileError {
         FileError::Damaged { path: path.display().to_string(), what, advice: self.advice }
     }

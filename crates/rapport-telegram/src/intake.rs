@@ -1,8 +1,8 @@
-//! Takes updates in, whether they were polled or came by webhook: parses them one by one, handles them in order within a chat
-//! and concurrently between chats, and notes them in the ledger.
+//! Receives updates, whether polled or delivered by webhook: parses them one by one, handles them in order within a
+//! chat and concurrently between chats, and records them in the ledger.
 //!
-//! One task owns the ledger. An update that cannot be parsed, or whose handler panics, is kept in a file of its own and counts
-//! as done, so that it holds up nobody.
+//! One task owns the ledger. An update that cannot be parsed, or whose handler panics, is stored in a separate file and
+//! is done, so that it blocks nobody.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -21,47 +21,44 @@ use super::notice::{Notice, Notices};
 use super::paste::{self, Paste};
 use super::{BotFiles, Now, durable};
 
-/// How large the file of unreadable updates may grow before it is rotated.
+/// The maximum size of the file of unreadable updates before it is rotated.
 const MOST_UNREAD: u64 = 1 << 20;
 
-/// How many updates may be unfinished before no more are fetched.
+/// The number of unfinished updates above which no more are fetched.
 const MOST_UNFINISHED: usize = 1000;
 
-/// What became of an update.
+/// The outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// It is durable, or there was nothing to keep of it.
+    /// It is durable, or nothing of it had to be stored.
     Durable,
-    /// It could not be made durable; it has to be tried again.
+    /// It could not be made durable and must be retried.
     Again,
 }
 
-/// Makes updates durable, and acts on them. It returns as soon as the update cannot be lost any more and does slow work after
-/// that. It must be idempotent per `update_id`: after a kill the same update may come again.
+/// Makes updates durable, and acts on them. It returns as soon as the update is safe and does slow work after that. It
+/// must be idempotent per `update_id`: after a kill the same update may come again.
 pub trait Handler: Send + Sync + 'static {
-    /// Takes one update.
+    /// Handles one update.
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled>;
 }
 
-/// The way in. Clones share it.
+/// A handle to the intake. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Intake(mpsc::UnboundedSender<Order>);
 
-/// What the way in is made of.
+/// What the intake consists of.
 pub struct Parts {
-    /// What was received before.
+    /// The ledger of received updates.
     pub ledger: Ledger,
-    /// Where to keep what cannot be read.
+    /// Where unreadable updates are stored.
     pub files: BotFiles,
-    /// Who handles updates.
     pub handler: Arc<dyn Handler>,
-    /// Whom to tell.
     pub notices: Notices,
-    /// What time it is.
     pub now: Now,
 }
 
-/// The update is done, and the ledger has it.
+/// Resolves when the update is done and in the ledger.
 pub type Done = oneshot::Receiver<()>;
 
 #[derive(Debug)]
@@ -71,12 +68,12 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// How far the intake is; all of it is on disk.
+/// The progress of the intake; all of it is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// What may be confirmed to Telegram.
+    /// The offset that may be confirmed to Telegram.
     pub offset: Option<i64>,
-    /// How much is still being handled.
+    /// The number of updates being handled.
     pub unfinished: usize,
 }
 
@@ -88,23 +85,23 @@ impl Intake {
         Self(orders)
     }
 
-    /// Takes an unparsed update. The returned receiver resolves when the update is done and the ledger has it; if the process
-    /// ends before, never.
+    /// Accepts an unparsed update. The returned receiver resolves when the update is done and in the ledger; never, if
+    /// the process ends before.
     pub fn take(&self, raw: Box<RawValue>) -> Done {
         let (tell, done) = oneshot::channel();
         let _ = self.0.send(Order::Take(raw, tell));
         done
     }
 
-    /// Writes the ledger with all updates, done or not, and returns what may be confirmed. Waits while the disk refuses it or
-    /// too many updates are unfinished. `None` once the intake is closed.
+    /// Writes the ledger with all updates, done or not, and returns what may be confirmed. Waits while the disk fails
+    /// or too many updates are unfinished. `None` once the intake is closed.
     pub async fn checkpoint(&self) -> Option<Point> {
         let (tell, told) = oneshot::channel();
         self.0.send(Order::Checkpoint(tell)).ok()?;
         told.await.ok()
     }
 
-    /// Takes no more updates, and waits for those being handled. The ledger keeps the rest for the next process.
+    /// Accepts no more updates, and waits for those being handled. The ledger keeps the rest for the next process.
     pub async fn close(&self) {
         let (tell, closed) = oneshot::channel();
         if self.0.send(Order::Close(tell)).is_ok() {
@@ -113,9 +110,9 @@ impl Intake {
     }
 }
 
-/// What a task is for.
+/// The purpose of a task.
 enum Task {
-    /// Waits for more of a text.
+    /// Waits for more parts of a text.
     Gather(Box<Paste>),
     /// Handles the updates with these ids.
     Handle(Vec<u32>),
@@ -124,7 +121,7 @@ enum Task {
 /// The task that owns the ledger.
 struct Taking {
     parts: Parts,
-    /// By chat, the updates that wait for the one being handled.
+    /// By chat, the updates that wait for the current one.
     chats: HashMap<i64, VecDeque<Update>>,
     under_way: JoinSet<()>,
     of_task: HashMap<task::Id, (i64, Task)>,
@@ -186,7 +183,7 @@ impl Taking {
 
     async fn obey(&mut self, order: Order) {
         match order {
-            // Telegram brings it again.
+            // Telegram delivers it again.
             Order::Take(..) if self.closing.is_some() => {}
             Order::Take(raw, done) => self.take(raw, done).await,
             Order::Checkpoint(tell) => self.checkpoints.push(tell),
@@ -224,7 +221,7 @@ impl Taking {
         }
     }
 
-    /// Handles an update that is in the ledger, or queues it behind another of its chat.
+    /// Handles an update that is in the ledger, or queues it behind another one of its chat.
     async fn begin(&mut self, raw: Box<RawValue>) {
         match serde_json::from_str::<Update>(raw.get()) {
             Ok(update) => {
@@ -247,7 +244,7 @@ impl Taking {
         }
     }
 
-    /// Waits for the rest of a text that may have been cut, or handles it.
+    /// Waits for the rest of a text that may have been split, or handles it.
     fn gather(&mut self, chat: i64, paste: Paste) {
         if paste.may_go_on() {
             let task = self.under_way.spawn(sleep(paste::PAUSE));
@@ -284,7 +281,7 @@ impl Taking {
         for id in ids {
             let raw = self.parts.ledger.unfinished_one(id).map(ToOwned::to_owned);
             if let Some(raw) = raw.filter(|_| broken.is_some()) {
-                self.put_aside(&raw, "handling it broke off").await;
+                self.put_aside(&raw, "its handler panicked").await;
             }
             self.finish(id);
         }
@@ -304,7 +301,7 @@ impl Taking {
         self.to_tell.extend(self.waiting.remove(&id).unwrap_or_default());
     }
 
-    /// Writes the ledger, then notifies who waits. Returns whether it could be written.
+    /// Writes the ledger, then notifies those who wait. Returns whether it could be written.
     async fn write(&mut self) -> bool {
         if let Some((path, bytes)) = self.parts.ledger.page() {
             let written = off_thread(move || Ledger::write(&path, &bytes).map_err(|error| error.to_string()));
@@ -336,7 +333,7 @@ impl Taking {
     }
 
     fn tell(&self, notice: Notice) {
-        // Nobody has to listen.
+        // The receiver may be gone.
         let _ = self.parts.notices.send(notice);
     }
 }
@@ -352,7 +349,7 @@ async fn off_thread<T: Send + 'static>(
     task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// JSON has line breaks only between tokens, so they can be replaced.
+/// Line breaks in JSON are only between tokens, so they can be replaced.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }

@@ -1,4 +1,4 @@
-//! The queues of one chat, one for new messages and one for changes, and when the next of each may be sent.
+//! The queues of one chat, one for new messages and one for edits, and when the next of each may be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,45 +18,45 @@ const MOST_WAITING: usize = 500;
 /// The largest queue, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How often Telegram may fail to do something before the next in the queue gets its turn: half a minute, with the pauses.
+/// How often Telegram may fail on a job before the next one gets its turn: half a minute, with the pauses.
 const MOST_FAILURES: u32 = 6;
 
-/// Who wants to know how it ended.
+/// Receives the outcome of a job.
 pub(super) type Waiting = oneshot::Sender<Result<Sent, ApiError>>;
 
-/// What waits for one chat: new messages and changes, each in order.
+/// The queues of one chat: new messages and edits, each in order.
 #[derive(Default)]
 pub(super) struct Lane {
     posts: Track,
     edits: Track,
 }
 
-/// What waits of one kind.
+/// The queue of one kind.
 #[derive(Default)]
 struct Track {
     jobs: VecDeque<Job>,
     bytes: usize,
-    /// Whether the first job is on its way.
+    /// Whether the first job is being sent.
     under_way: bool,
     sendings: Sendings,
     backoff: Backoff,
-    /// Not before then: it was too much, or Telegram could not be reached.
+    /// Nothing is sent before then: Telegram demanded a pause, or could not be reached.
     held: Option<Held>,
 }
 
 /// Why and until when nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Held {
-    /// Telegram said so.
+    /// Telegram demanded a pause.
     Paused(Instant),
-    /// It could not be reached, or could not do it.
+    /// Telegram could not be reached, or failed.
     Unreachable(Instant),
 }
 
 pub(super) struct Job {
     what: Arc<Outgoing>,
     waiting: Vec<Waiting>,
-    /// How often Telegram was there and could not do it.
+    /// How often Telegram failed on it.
     failures: u32,
 }
 
@@ -69,9 +69,9 @@ impl Held {
 }
 
 impl Lane {
-    /// Queues something, or ends it at once: dropped, or refused because the queue is full.
+    /// Queues a job, or ends it at once: dropped, or refused because the queue is full.
     pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
-        // Nobody needs to know what an agent is doing while what it said has not arrived.
+        // Progress is not worth sending while the agent's own messages are still queued.
         let is_new = || self.edits.unsent_edit(&what).is_none();
         if matches!(what, Outgoing::Progress(_)) && self.posts.is_busy() && is_new() {
             return drop(waiting.send(Ok(Sent::Dropped)));
@@ -79,17 +79,17 @@ impl Lane {
         self.track_mut(what.kind()).push(what, waiting, limits, now);
     }
 
-    /// When the next of a kind may be sent. Whether all chats together allow it is not asked here.
+    /// When the next job of a kind may be sent, ignoring the limits for all chats together.
     pub(super) fn due_at(&self, kind: Kind, limits: ChatLimits, now: Instant) -> Option<Instant> {
         self.track(kind).due_at(limits, now)
     }
 
-    /// The first of a kind is on its way.
+    /// Marks the first job of a kind as being sent.
     pub(super) fn start(&mut self, kind: Kind) -> Option<Arc<Outgoing>> {
         self.track_mut(kind).start()
     }
 
-    /// How that ended. What has to be tried again stays where it is.
+    /// Handles the outcome of that job. A job to be retried stays in place.
     pub(super) fn ended(
         &mut self,
         kind: Kind,
@@ -98,7 +98,7 @@ impl Lane {
         now: Instant,
     ) {
         if let Err(ApiError::TooMany { retry_after }) = result {
-            // Telegram pauses the chat, whatever is sent there.
+            // Telegram pauses the whole chat.
             for track in [&mut self.posts, &mut self.edits] {
                 track.held = Some(Held::Paused(now + retry_after));
             }
@@ -106,8 +106,8 @@ impl Lane {
         self.track_mut(kind).ended(result, limits, now);
     }
 
-    /// The chat moved, as the answer to something of this kind says: returns the jobs that can be sent to the new chat. Jobs
-    /// about messages of the old chat end.
+    /// The chat moved, according to the response to a job of this kind: returns the jobs that can be sent to the new
+    /// chat. Jobs about messages of the old chat end.
     pub(super) fn leave_for(&mut self, to: i64, told_to: Kind) -> Vec<Job> {
         for job in self.edits.leave(told_to == Kind::Edit) {
             job.end(&Err(ApiError::Moved { to }));
@@ -115,7 +115,7 @@ impl Lane {
         self.posts.leave(told_to == Kind::Post)
     }
 
-    /// Takes in what was for a chat that became this one.
+    /// Takes over a job of the chat that became this one.
     pub(super) fn take_over(&mut self, job: Job) {
         let what = Arc::unwrap_or_clone(job.what);
         let what = match what {
@@ -128,7 +128,7 @@ impl Lane {
         track.jobs.push_back(Job { what: Arc::new(what), waiting: job.waiting, failures: 0 });
     }
 
-    /// How many wait, those under way among them.
+    /// The number of jobs, including those being sent.
     pub(super) fn len(&self) -> usize {
         self.posts.jobs.len() + self.edits.jobs.len()
     }
@@ -142,13 +142,13 @@ impl Lane {
         paused(&self.posts).or_else(|| paused(&self.edits))
     }
 
-    /// Whether something waits for Telegram to be reachable again.
+    /// Whether a job waits for Telegram to be reachable again.
     pub(super) fn is_unreachable(&self) -> bool {
         let waits = |track: &Track| matches!(track.held, Some(Held::Unreachable(_)));
         waits(&self.posts) || waits(&self.edits)
     }
 
-    /// Telegram can be reached again. What it could not do waits nevertheless.
+    /// Telegram can be reached again. Jobs on which it failed still wait.
     pub(super) fn try_again(&mut self) {
         for track in [&mut self.posts, &mut self.edits] {
             let is_failing = track.jobs.front().is_some_and(|job| job.failures > 0);
@@ -156,7 +156,7 @@ impl Lane {
         }
     }
 
-    /// From when on this queue can be forgotten; `None` while something waits.
+    /// When this queue can be dropped; `None` while it has jobs.
     pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
         let over = |track: &Track| {
             let sent = track.sendings.over_at(limits.longest());
@@ -208,7 +208,7 @@ impl Track {
         Some(if counts(&first.what) { held.max(self.allowed_at(limits, now)) } else { held })
     }
 
-    /// When the rates allow the next.
+    /// When the rates allow the next job.
     fn allowed_at(&self, limits: ChatLimits, now: Instant) -> Instant {
         let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
         by_rates.fold(now, Instant::max)
@@ -233,7 +233,7 @@ impl Track {
             Err(ApiError::TooMany { .. } | ApiError::Unreachable(_) | ApiError::Failing(_)) if is_passing => {
                 self.finish(Ok(Sent::Dropped))
             }
-            // The lane holds both tracks.
+            // The lane pauses both tracks.
             Err(ApiError::TooMany { .. }) => {}
             Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
             Err(ApiError::Failing(_) | ApiError::Unauthorized(_)) if job.failures + 1 < MOST_FAILURES => {
@@ -245,7 +245,7 @@ impl Track {
         }
     }
 
-    /// Gives up its jobs. One that is still on its way stays until its own answer is here.
+    /// Gives up its jobs. One that is still being sent stays until its own response.
     fn leave(&mut self, is_answered: bool) -> Vec<Job> {
         self.under_way = self.under_way && !is_answered;
         self.held = None;
@@ -303,7 +303,7 @@ impl Track {
             || self.allowed_at(limits, now) > now
     }
 
-    /// Where an edit of the same message still waits. There is at most one.
+    /// The position of a queued edit of the same message. There is at most one.
     fn unsent_edit(&self, what: &Outgoing) -> Option<usize> {
         let message = edited(what)?;
         let first = usize::from(self.under_way);
@@ -326,14 +326,14 @@ enum Admission {
     Full,
 }
 
-/// Both edits of one message in one. An edit of the text says everything, one of the buttons only those.
+/// Merges two edits of one message. An edit of the text replaces everything, one of the buttons only those.
 fn merged(older: &Outgoing, newer: Outgoing) -> Outgoing {
     match (older, newer) {
         (Outgoing::Edit(edit), Outgoing::Buttons { keyboard, .. })
         | (Outgoing::Progress(edit), Outgoing::Buttons { keyboard, .. }) => {
             Outgoing::Edit(super::outgoing::Edit { keyboard, ..edit.clone() })
         }
-        // What had to be said still has to be.
+        // A required edit stays required.
         (Outgoing::Edit(_) | Outgoing::Buttons { .. }, Outgoing::Progress(edit)) => Outgoing::Edit(edit),
         (_, newer) => newer,
     }
@@ -351,7 +351,7 @@ fn edited(what: &Outgoing) -> Option<i32> {
     }
 }
 
-/// Whether it counts for what a chat may get.
+/// Whether a job counts towards the rate limit of its chat.
 fn counts(what: &Outgoing) -> bool {
     !matches!(what, Outgoing::Action { .. })
 }

@@ -1,4 +1,4 @@
-//! One process per bot on this machine, by a lock the system releases when its holder dies.
+//! The lease on a bot: one process per bot on this machine, by a lock that the system releases when its holder dies.
 
 use std::io;
 use std::path::Path;
@@ -8,33 +8,28 @@ use thiserror::Error;
 
 use super::durable;
 
-/// The right to receive a bot's updates, as long as it is kept.
+/// The right to receive a bot's updates, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     _lock: Lock,
 }
 
-/// Why it cannot be had.
+/// Why the lease cannot be taken.
 #[derive(Debug, Error)]
 pub enum LeaseError {
     /// Another process has it.
-    #[error("this bot is served already{}; stop that one first, or use another bot", by(*.pid))]
+    #[error("this bot is already served{}; stop that process first, or use another bot", by(*.pid))]
     Busy {
-        /// Which one, if it said so already.
+        /// Its process id, if it has written it.
         pid: Option<u32>,
     },
     /// The lock cannot be used.
     #[error("cannot use the lock {path}: {source}")]
-    Io {
-        /// Which file.
-        path: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { path: String, source: io::Error },
 }
 
 impl Lease {
-    /// Takes the lock in this file, and says in it who has it.
+    /// Takes the lock of this file, and writes the process id to it.
     pub fn take(path: &Path) -> Result<Self, LeaseError> {
         let failed = |source| LeaseError::Io { path: path.display().to_string(), source };
         durable::make_folder(path).map_err(failed)?;

@@ -1,10 +1,10 @@
-//! The ledger of updates: the offset, the ids done lately, and the updates not done yet, in one file that is replaced as a
-//! whole.
+//! The ledger of updates: the offset, the ids of recent updates, and the updates not done yet, in one file that is
+//! replaced as a whole.
 //!
-//! An update is confirmed to Telegram only when it is done or kept here, so a kill at any instant loses none. An update whose
-//! id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and in whatever order it
-//! comes. Only after a kill between "the handler made it durable" and "the ledger noted it" is it handled twice, so handlers
-//! must be idempotent per `update_id`.
+//! An update is confirmed to Telegram only when it is done or stored here, so a kill at any instant loses none. An
+//! update whose id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and
+//! in whatever order it comes. Only after a kill between "the handler made it durable" and "the ledger recorded it" is
+//! it handled twice, so handlers must be idempotent per `update_id`.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use super::durable;
 use super::file_error::FileError;
 use super::format::{Format, Notation};
 
-/// How many ids are remembered.
+/// The number of ids to remember.
 pub const WINDOW: usize = 1000;
 const FORMAT: Format = Format {
     notation: Notation::Json,
     version: 1,
-    advice: "move it away, then what Telegram still has is received again",
+    advice: "move it away; Telegram then delivers its pending updates again",
 };
-/// After a week without updates Telegram picks a random next id, so an older offset means nothing.
+/// After a week without updates Telegram picks a random next id, so an older offset is meaningless.
 const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
 
-/// What was received, and what of it is done.
+/// The received updates, and which of them are done.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -42,24 +42,24 @@ pub struct Ledger {
 #[derive(Serialize, Deserialize)]
 struct Page {
     version: u32,
-    /// The next id to ask for.
+    /// The next id to request.
     offset: Option<i64>,
-    /// When something was received last.
+    /// When the last update was received.
     last: Option<Timestamp>,
-    /// What is done, the latest at the end.
+    /// The ids of updates that are done, the latest at the end.
     done: Vec<u32>,
-    /// What is not done yet, as it came.
+    /// The updates that are not done, unparsed.
     unfinished: Vec<Box<RawValue>>,
 }
 
-/// The one thing every update has.
+/// The part that every update has.
 #[derive(Deserialize)]
 pub(super) struct Head {
     pub(super) update_id: u32,
 }
 
 impl Ledger {
-    /// The ledger in this file; an empty one if there is none yet.
+    /// Opens the ledger in this file; an empty one if it does not exist.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let mut ledger = Self::empty(path);
         let Some(page) = FORMAT.read::<Page>(path)? else { return Ok(ledger) };
@@ -75,7 +75,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The next id to ask Telegram for, which confirms all before it. None where nothing is known, or it was too long ago.
+    /// The next id to request from Telegram, which confirms all before it. `None` if it is unknown or too old.
     pub fn offset(&self, now: Timestamp) -> Option<i64> {
         if self.stale(now) {
             return None;
@@ -83,17 +83,17 @@ impl Ledger {
         self.highest.map(|id| i64::from(id) + 1)
     }
 
-    /// Whether this one was done lately.
+    /// Whether this update was done recently.
     pub fn is_done(&self, id: u32) -> bool {
         self.known.contains(&id)
     }
 
-    /// Whether this one is being handled.
+    /// Whether this update is being handled.
     pub fn is_unfinished(&self, id: u32) -> bool {
         self.unfinished.contains_key(&id)
     }
 
-    /// This came, and is not done yet.
+    /// Adds an update that is not done yet.
     pub fn take(&mut self, id: u32, raw: Box<RawValue>, now: Timestamp) {
         let begins_anew = self.stale(now);
         self.highest = Some(self.highest.filter(|_| !begins_anew).map_or(id, |highest| highest.max(id)));
@@ -102,7 +102,7 @@ impl Ledger {
         self.changed = true;
     }
 
-    /// This is done.
+    /// Marks an update as done.
     pub fn finish(&mut self, id: u32) {
         self.unfinished.remove(&id);
         if self.known.insert(id) {
@@ -116,22 +116,21 @@ impl Ledger {
         self.changed = true;
     }
 
-    /// What is not done, the oldest first.
+    /// The unfinished updates, the oldest first.
     pub fn unfinished(&self) -> impl Iterator<Item = &RawValue> {
         self.unfinished.values().map(AsRef::as_ref)
     }
 
-    /// One that is not done, as it came.
+    /// An unfinished update, unparsed.
     pub fn unfinished_one(&self, id: u32) -> Option<&RawValue> {
         self.unfinished.get(&id).map(AsRef::as_ref)
     }
 
-    /// How much is not done.
     pub fn unfinished_count(&self) -> usize {
         self.unfinished.len()
     }
 
-    /// What has to be written, if anything changed since this was asked last.
+    /// The content to write, if anything changed since the last call.
     pub fn page(&mut self) -> Option<(PathBuf, Vec<u8>)> {
         if !std::mem::take(&mut self.changed) {
             return None;
@@ -143,16 +142,16 @@ impl Ledger {
             done: self.done.iter().copied().collect(),
             unfinished: self.unfinished.values().cloned().collect(),
         };
-        // Nothing in it can fail to become JSON.
+        // This cannot fail for these types.
         serde_json::to_vec(&page).ok().map(|bytes| (self.path.clone(), bytes))
     }
 
-    /// It could not be written, so it has to be asked for again.
+    /// The content could not be written, so the next call of [`Self::page`] returns it again.
     pub fn unwritten(&mut self) {
         self.changed = true;
     }
 
-    /// Writes a page, durably and as a whole.
+    /// Writes the content, durably and atomically.
     pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         durable::replace(path, bytes).map_err(|source| FileError::io(path, source))
     }

@@ -1,7 +1,7 @@
-//! The Telegram channel. What is said and when is the flow's business; here below is how it travels: the client
-//! (`api`), what goes out (`outbox`, kept to Telegram's `rates`), what comes in (`poll` or `webhook`, through `intake`,
-//! noted in the `ledger`), one process per bot (`lease`), who may use it (`access`), and how words become messages
-//! (`text`, `markdown`, `split`).
+//! The Telegram channel. The flow decides what is said and when. The modules here are the transport: the client
+//! (`api`), sending (`outbox`, within Telegram's `rates`), receiving (`poll` or `webhook`, through `intake`, recorded
+//! in the `ledger`), one process per bot (`lease`), access control (`access`), and formatting (`text`, `markdown`,
+//! `split`).
 
 pub mod access;
 pub mod api;
@@ -41,13 +41,13 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use rapport_door::NewFile;
 
-/// What this channel is called where somebody's answer is told.
+/// The channel's name in answers.
 pub const CHANNEL: &str = "telegram";
 
-/// Where the time comes from. Tests bring their own.
+/// A clock. Tests bring their own.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Turns a voice message into words, or says why it cannot.
+/// Transcribes a voice message, or says why it cannot.
 pub type Transcriber = Arc<dyn Fn(NewFile) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// The files of one bot: `$RAPPORT_HOME/telegram/<bot id>.*`.
@@ -63,27 +63,27 @@ impl BotFiles {
         Self { folder: home.join("telegram"), bot }
     }
 
-    /// What was received, and what of it is done.
+    /// The ledger of updates.
     pub fn offset(&self) -> PathBuf {
         self.named("offset")
     }
 
-    /// Who receives.
+    /// The lock of the lease.
     pub fn lock(&self) -> PathBuf {
         self.named("lock")
     }
 
-    /// Who was let in by a code.
+    /// The users who paired with a code.
     pub fn users(&self) -> PathBuf {
         self.named("users.yaml")
     }
 
-    /// What was shown, where.
+    /// The notes about cards.
     pub fn cards(&self) -> PathBuf {
         self.named("cards.jsonl")
     }
 
-    /// What could not be read.
+    /// The updates that could not be parsed.
     pub fn unread(&self) -> PathBuf {
         self.named("unread.jsonl")
     }

@@ -1,4 +1,4 @@
-//! Markdown, as agents write it, as a text. What Telegram has no look for is said in plain characters: lists with
+//! Converts Markdown, as agents write it, to a text. What Telegram cannot format becomes plain characters: lists with
 //! bullets and numbers, tables as blocks of code.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::text::{Style, Text};
 
-/// Markdown as a text.
+/// Converts Markdown to a text.
 pub fn text(markdown: &str) -> Text {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
@@ -19,14 +19,14 @@ pub fn text(markdown: &str) -> Text {
 #[derive(Default)]
 struct Writer {
     text: Text,
-    /// Where what is open began.
+    /// The start of each open element.
     open: Vec<usize>,
-    /// The next number of each list that is open; none for bullets.
+    /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     links: Vec<String>,
     language: Option<String>,
     table: Option<Table>,
-    /// A bullet or number was just written; what follows belongs on its line.
+    /// Whether a bullet or number was just written; what follows belongs on its line.
     at_item: bool,
     quotes: usize,
 }
@@ -159,7 +159,7 @@ impl Writer {
         self.words(&format!("\n{indent}"));
     }
 
-    /// A new block begins: a blank line before it, or just a new line within a list.
+    /// Begins a new block: a blank line before it, or just a new line within a list.
     fn block(&mut self) {
         if self.at_item || self.text.words().is_empty() || self.begins_quote() {
             self.at_item = false;
@@ -176,7 +176,7 @@ impl Writer {
         self.open.push(self.here());
     }
 
-    /// Whether nothing was written yet in a quotation that is open.
+    /// Whether nothing was written yet in an open quotation.
     fn begins_quote(&self) -> bool {
         self.quotes > 0 && self.open.last() == Some(&self.here())
     }
@@ -198,7 +198,7 @@ impl Writer {
 
     fn end_link(&mut self) {
         let to = self.links.pop().unwrap_or_default();
-        // Telegram takes only addresses that lead somewhere from where it is read.
+        // Telegram accepts only absolute addresses.
         let leads = ["http://", "https://", "tg://", "mailto:"].iter().any(|scheme| to.starts_with(scheme));
         let Some(start) = self.open.pop() else { return };
         if leads {
@@ -252,7 +252,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     widths.iter().enumerate().map(cell).collect::<Vec<_>>().join(" │ ").trim_end().to_owned()
 }
 
-/// The first word behind the fence.
+/// The first word after the fence.
 fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
     match kind {
         CodeBlockKind::Fenced(info) => {

@@ -1,4 +1,4 @@
-//! What the host of the channel is told about the way to Telegram, once each.
+//! Notices to the host of the channel about the connection to Telegram, once each.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,93 +6,61 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
-/// Where notices go. Nobody has to listen.
+/// Where notices go. The receiver may be gone.
 pub type Notices = mpsc::UnboundedSender<Notice>;
 
-/// Something the host should know.
+/// A notice to the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Telegram cannot be reached; it is tried again until it can.
-    Unreachable {
-        /// Since when.
-        since: Timestamp,
-        /// What happened.
-        why: String,
-    },
-    /// Telegram is back.
+    /// Telegram cannot be reached; the channel retries until it can.
+    Unreachable { since: Timestamp, why: String },
+    /// Telegram can be reached again.
     Reachable {
-        /// Since when it had not been.
+        /// Since when it was unreachable.
         since: Timestamp,
     },
-    /// Somebody else receives the updates of this bot; it is tried again until they stop.
-    Conflict {
-        /// What Telegram says about it.
-        why: String,
-    },
-    /// Nobody else does any more.
+    /// Another process receives the updates of this bot; the channel retries until it stops.
+    Conflict { why: String },
+    /// The conflict is over.
     ConflictOver,
     /// A webhook was set, and was removed so that updates can be fetched.
-    WebhookRemoved {
-        /// Where updates went until now.
-        url: String,
-    },
-    /// An update could not be read or handled; it is kept in a file.
-    Unread {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// Nobody may use the bot yet; whoever sends it this code may.
+    WebhookRemoved { url: String },
+    /// An update could not be parsed or handled; it is stored in a file.
+    Unread { path: PathBuf, why: String },
+    /// Nobody has access yet; whoever sends this code gets it.
     Code {
-        /// The code.
         code: String,
-        /// Until when it is good.
+        /// Until when it is valid.
         until: Timestamp,
     },
-    /// Somebody was let in.
+    /// A user paired.
     LetIn {
-        /// Their id.
         user: u64,
-        /// What they call themselves.
+        /// The name they chose.
         name: String,
     },
-    /// Telegram does not take a question. It waits until the bot is let in again, or somebody does something in its chat.
+    /// Telegram refuses a question. It waits until the bot is let in again, or until somebody does something in its
+    /// chat.
     Unshown {
-        /// Whose question it is.
+        /// The session of the question.
         session: String,
-        /// What Telegram says about it.
         why: String,
     },
-    /// Telegram does not take what happened in a session. Said once of each.
-    Untold {
-        /// Which session.
-        session: String,
-        /// What Telegram says about it.
-        why: String,
-    },
-    /// A session whose log does not count here. It is not taken up, and nobody is told of it in a chat.
+    /// Telegram refuses an announcement of a session. Reported once per session.
+    Untold { session: String, why: String },
+    /// A session whose log is not trusted here. It is not resumed, and no chat shows it.
     NotOurs {
-        /// Which session.
         session: String,
-        /// Whose word it is.
+        /// The result of checking its signature.
         why: String,
     },
-    /// A session is not followed, so its questions cannot be shown.
-    Lost {
-        /// Which session.
-        session: String,
-        /// Why.
-        why: String,
-    },
-    /// The sessions cannot be listed, so none that began before is shown.
-    Unlisted {
-        /// Why.
-        why: String,
-    },
-    /// Something could not be written.
+    /// A session cannot be followed, so its questions cannot be shown.
+    Lost { session: String, why: String },
+    /// The sessions cannot be listed, so no earlier one is shown.
+    Unlisted { why: String },
+    /// A file could not be written.
     Unwritten {
-        /// What the system said, and about which file.
+        /// The system's error, with the file.
         why: String,
     },
 }

@@ -1,7 +1,8 @@
-//! Sends messages: in order per chat (new ones and changes apart), chats independent of each other, within Telegram's rate limits, with retries.
+//! Sends messages: in order per chat (new ones and edits apart), chats independently of each other, within Telegram's
+//! rate limits, with retries.
 //!
-//! One task owns all queues. It forgets a chat when nothing waits for it and its last messages no longer count towards a rate.
-//! Delivery is at least once: if Telegram's response gets lost, the message is sent again.
+//! One task owns all queues. It drops a chat's queue when that is empty and its last messages no longer count towards a
+//! rate. Delivery is at least once: if Telegram's response is lost, the message is sent again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::lane::{Lane, Waiting};
 use super::outgoing::{Deliver, Kind, Outgoing, Sent};
 use super::rates::{Limits, Rate, Sendings};
 
-/// Called with the old and the new id when a chat moved. What is queued for the old chat is sent to the new one.
+/// Called with the old and the new id when a chat moves. What is queued for the old chat is sent to the new one.
 pub type Moves = Box<dyn Fn(i64, i64) + Send>;
 
 /// A handle to the sending task. Clones share it; queued messages are still sent after the last clone is dropped.
@@ -43,7 +44,8 @@ impl Outbox {
         Self(orders)
     }
 
-    /// Queues something for a chat, at once. The future resolves to the outcome; it is sent even if the future is dropped.
+    /// Queues a job for a chat, at once. The future resolves to the outcome; the job is sent even if the future is
+    /// dropped.
     pub fn send(
         &self,
         chat: i64,
@@ -65,7 +67,7 @@ impl Outbox {
         }
     }
 
-    /// How many chats are known at the moment.
+    /// The number of chats with a queue.
     pub async fn chats(&self) -> usize {
         let (tell, told) = oneshot::channel();
         if self.0.send(Order::Chats(tell)).is_err() {
@@ -75,33 +77,33 @@ impl Outbox {
     }
 }
 
-/// The task that owns what waits.
+/// The task that owns the queues.
 struct Sending {
     limits: Limits,
     through: Arc<dyn Deliver>,
     moves: Moves,
     lanes: HashMap<i64, Lane>,
-    /// New messages, to all chats together,
+    /// New messages to all chats.
     posts: Together,
-    /// and changes.
+    /// Edits in all chats.
     edits: Together,
     /// When to look at a chat again.
     later: BTreeSet<(Instant, i64)>,
-    /// Nothing is sent before then, to nobody.
+    /// Nothing is sent to any chat before then.
     all_paused: Option<Instant>,
     /// Chats that wait for Telegram to be reachable again.
     unreachable: HashSet<i64>,
     under_way: JoinSet<Result<Sent, ApiError>>,
     chat_of: HashMap<task::Id, (i64, Kind)>,
-    /// How much waits, for all chats.
+    /// The number of queued jobs, for all chats.
     waiting: usize,
     flushes: Vec<oneshot::Sender<()>>,
 }
 
-/// What is sent to all chats together, of one kind.
+/// What is sent to all chats, of one kind.
 #[derive(Default)]
 struct Together {
-    /// Chats whose own rates allow the next; all chats together may not.
+    /// Chats whose own limits allow the next job; the common limit may not.
     ready: VecDeque<i64>,
     in_ready: HashSet<i64>,
     sendings: Sendings,
@@ -167,7 +169,7 @@ impl Sending {
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
-            // What nobody waits for leaves most of what may be sent to others.
+            // Messages that nobody waits for must leave most of the rate to others.
             Order::Send { what, waiting, .. }
                 if matches!(*what, Outgoing::Aside(_)) && self.is_full(self.limits.asides()) =>
             {
@@ -188,9 +190,9 @@ impl Sending {
     fn joined(&mut self, ended: Result<(task::Id, Result<Sent, ApiError>), JoinError>) {
         let (id, result) = match ended {
             Ok(ended) => ended,
-            // The task panicked: end the job, so that nobody waits for ever.
+            // The task panicked: end the job, so that nobody waits forever.
             Err(error) => {
-                let description = "sending it broke off".to_owned();
+                let description = "sending it failed unexpectedly".to_owned();
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
             }
         };
@@ -238,7 +240,7 @@ impl Sending {
         self.look_at(chat);
     }
 
-    /// A group became a supergroup, which is another chat.
+    /// Handles a group that became a supergroup, which is another chat.
     fn moved(&mut self, from: i64, kind: Kind, to: i64) {
         // Reported first: whoever waits for a message to arrive has to know the new chat.
         (self.moves)(from, to);
@@ -264,7 +266,7 @@ impl Sending {
         }
     }
 
-    /// Telegram can be reached again: chats that waited for that are tried now.
+    /// Telegram can be reached again: retries the chats that waited for that.
     fn try_the_unreachable(&mut self) {
         for chat in std::mem::take(&mut self.unreachable) {
             if let Some(lane) = self.lanes.get_mut(&chat) {
@@ -329,7 +331,7 @@ impl Sending {
         self.chat_of.insert(task.id(), (chat, kind));
     }
 
-    /// Whether something new that is sent now would have to wait for what is sent to other chats, within this rate.
+    /// Whether a new message would have to wait for messages to other chats, within this rate.
     fn is_full(&self, rate: Rate) -> bool {
         let now = Instant::now();
         let Together { ready, sendings, under_way, .. } = &self.posts;
@@ -338,7 +340,7 @@ impl Sending {
             || sendings.ready_at(rate, *under_way, now).is_none_or(|at| at > now)
     }
 
-    /// When all chats together allow the next of a kind; `None` until something that is under way has ended.
+    /// When the common limit allows the next job of a kind; `None` until a job that is being sent has ended.
     fn overall_at(&self, kind: Kind, now: Instant) -> Option<Instant> {
         let Together { sendings, under_way, .. } = match kind {
             Kind::Post => &self.posts,

@@ -1,4 +1,4 @@
-//! What can be sent to a chat, and the API call for each.
+//! The jobs for a chat, and the API call for each.
 
 use crate::bot_api::{
     ChatAction, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyMarkup, ReplyParameters,
@@ -13,47 +13,39 @@ use super::api::{Api, Document};
 use super::api_error::ApiError;
 use super::text::Text;
 
-/// Something for a chat.
+/// A job for a chat.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outgoing {
-    /// A new message.
     Message(Message),
-    /// A new message that nobody waits for: dropped if it would have to wait, or keep others waiting.
+    /// A new message that nobody waits for: dropped if it would have to wait, or delay others.
     Aside(Message),
-    /// Another text and other buttons for a message.
+    /// A new text and new buttons for a message.
     Edit(Edit),
     /// The same for a progress message: dropped if the queue is long.
     Progress(Edit),
-    /// Other buttons for a message, or none.
+    /// New buttons for a message, or none.
     Buttons {
-        /// Which message.
         message: i32,
-        /// The buttons.
         keyboard: Option<InlineKeyboardMarkup>,
     },
-    /// A file.
     Document(Document),
-    /// A chat action such as "typing". Dropped if anything waits, because it would be shown too late.
+    /// A chat action such as "typing". Dropped if anything is queued, because it would be shown too late.
     Action {
-        /// What.
         action: ChatAction,
-        /// In which topic.
+        /// The topic that it is for.
         thread: Option<i32>,
     },
     /// Deletes a message.
     Delete {
-        /// Which message.
         message: i32,
     },
 }
 
-/// New messages and changes to messages that are there. Each kind has its own queue and its own rates, so that a new card
-/// never waits behind edits.
+/// New messages and edits of existing ones. Each kind has its own queue and its own rates, so that a new card never
+/// waits behind edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Something new.
     Post,
-    /// A change.
     Edit,
 }
 
@@ -63,7 +55,7 @@ impl Kind {
 }
 
 impl Outgoing {
-    /// The same without a sound.
+    /// The same job without a sound.
     #[must_use]
     pub fn silently(self) -> Self {
         match self {
@@ -78,7 +70,6 @@ impl Outgoing {
         }
     }
 
-    /// Whether it is new or a change.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Message(_) | Self::Aside(_) | Self::Document(_) | Self::Action { .. } => Kind::Post,
@@ -87,42 +78,36 @@ impl Outgoing {
     }
 }
 
-/// A new message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Message {
-    /// What it says.
     pub text: String,
-    /// How that looks.
     pub entities: Vec<MessageEntity>,
     /// Buttons under it, or a request to reply.
     pub keyboard: Option<ReplyMarkup>,
-    /// In which topic.
+    /// The topic that it is for.
     pub thread: Option<i32>,
-    /// Which message it replies to. It is sent even if that is gone.
+    /// The message it replies to. It is sent even if that is gone.
     pub reply_to: Option<i32>,
-    /// Without a sound.
+    /// Whether to send it without a sound.
     pub silent: bool,
 }
 
-/// What a message says from now on.
+/// The new content of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edit {
-    /// Which message.
     pub message: i32,
-    /// What it says.
     pub text: String,
-    /// How that looks.
     pub entities: Vec<MessageEntity>,
-    /// Its buttons, or none.
+    /// Its buttons, if any.
     pub keyboard: Option<InlineKeyboardMarkup>,
 }
 
-/// How something ended that was to be sent.
+/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// A message with this id is there now.
+    /// A message with this id was posted.
     Posted(i32),
-    /// It is as it should be.
+    /// It has the requested content.
     Done,
     /// It was dropped, because it would have come too late.
     Dropped,
@@ -144,9 +129,9 @@ impl Edit {
     }
 }
 
-/// Takes things to Telegram, one call each. Tests bring their own.
+/// Executes jobs, one API call each. Tests bring their own.
 pub trait Deliver: Send + Sync + 'static {
-    /// Sends this to a chat.
+    /// Executes a job for a chat.
     fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Result<Sent, ApiError>>;
 }
 
@@ -156,7 +141,7 @@ impl Deliver for Api {
             let sent = deliver(self, chat, what).await;
             let Err(ApiError::TopicGone(_)) = sent else { return sent };
             match beside_topic(what) {
-                // It may be a question, so it is sent to the chat as a whole rather than nowhere.
+                // It may be a question, so it is sent to the chat outside of the topic rather than nowhere.
                 Some(beside) => deliver(self, chat, &beside).await,
                 None => sent,
             }
@@ -164,7 +149,7 @@ impl Deliver for Api {
     }
 }
 
-/// What was for a topic, for the chat as a whole.
+/// A job for a topic, redirected to the chat as a whole.
 fn beside_topic(what: &Outgoing) -> Option<Outgoing> {
     match what {
         Outgoing::Message(message) if message.thread.is_some() => {

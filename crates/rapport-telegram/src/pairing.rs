@@ -1,18 +1,19 @@
-//! Pairing: the first person gets in by sending the bot a code that the host shows. Time and random bytes are passed in.
+//! Pairing: the first user gets access by sending the bot a code that the host shows. Time and random bytes are passed
+//! in.
 
 use jiff::{SignedDuration, Timestamp};
 use subtle::ConstantTimeEq as _;
 
-/// How long a code is good for.
+/// How long a code is valid.
 pub const VALID: SignedDuration = SignedDuration::from_hours(1);
-/// How often it may be tried, by all together.
+/// The number of attempts, by all users together.
 pub const TRIES: u32 = 5;
-/// Letters and digits nobody takes for one another.
+/// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 /// How long a code is.
 const LENGTH: usize = 8;
 
-/// A code that lets one person in, once.
+/// A code that gives one person access, once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pairing {
     code: String,
@@ -20,28 +21,25 @@ pub struct Pairing {
     tries_left: u32,
 }
 
-/// What a try was.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Try {
-    /// The code.
     Right,
-    /// Another one.
     Wrong,
-    /// No code at all.
     NoCode,
-    /// Too late, or too often; a new code is needed.
+    /// Too late, or too many attempts; a new code is needed.
     Over,
 }
 
 impl Pairing {
-    /// A fresh code, out of eight bytes of chance.
+    /// A new code from eight random bytes.
     pub fn new(chance: [u8; LENGTH], now: Timestamp) -> Self {
         let letter = |byte: u8| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]);
         let code = chance.into_iter().map(letter).collect();
         Self { code, until: now.saturating_add(VALID).unwrap_or(now), tries_left: TRIES }
     }
 
-    /// Eight bytes of chance, from the system.
+    /// Eight random bytes from the system.
     pub fn chance() -> [u8; LENGTH] {
         // Six bits of a version 4 UUID are fixed; none of them is in these bytes.
         let id = *uuid::Uuid::new_v4().as_bytes();
@@ -53,7 +51,7 @@ impl Pairing {
         &self.code
     }
 
-    /// Until when it is good.
+    /// Until when it is valid.
     pub fn until(&self) -> Timestamp {
         self.until
     }
@@ -63,7 +61,7 @@ impl Pairing {
         now < self.until && self.tries_left > 0
     }
 
-    /// Tries what somebody wrote. `/start CODE` is how a link brings it.
+    /// Checks a text against the code. A link sends `/start CODE`.
     pub fn attempt(&mut self, words: &str, now: Timestamp) -> Try {
         let Some(said) = code_in(words) else { return Try::NoCode };
         if !self.is_open(now) {
@@ -87,7 +85,7 @@ impl std::fmt::Debug for Pairing {
     }
 }
 
-/// What could be a code in these words. Case, spaces and hyphens do not matter.
+/// The part of a text that could be a code. Case, spaces and hyphens do not matter.
 fn code_in(words: &str) -> Option<String> {
     let words = words.trim();
     let words = words.strip_prefix("/start").unwrap_or(words);

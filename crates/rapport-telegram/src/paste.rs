@@ -1,5 +1,5 @@
-//! A text of more than a message's length comes as several messages, one right after the other, and so does an album. They are
-//! joined, so that what somebody pasted is one text, and what they sent at once is together.
+//! Apps split a text that exceeds a message's length, and an album, into several messages in quick succession. They are
+//! joined, so that a pasted text is one text, and an album one message.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,35 +7,35 @@ use std::time::Duration;
 use super::bot_api::{Message, Update, UpdateContent};
 use super::text::{MESSAGE, units};
 
-/// How long the next part of a text may take to come.
+/// How long to wait for the next part.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
-/// How long a message is at least that goes on in the next. Apps cut a text before its last words, or its last lines.
+/// The minimum length of a message that may continue in the next. Apps split a text at a word or a line.
 const LONG: usize = 3000;
-/// How many seconds may lie between two parts.
+/// The maximum number of seconds between two parts.
 const APART: u64 = 2;
 
-/// A text, perhaps of several messages.
+/// A text that may consist of several messages.
 pub(super) struct Paste {
-    /// The first message, with all of the text.
+    /// The first message, with the whole text.
     pub(super) update: Update,
     /// The updates that it came in.
     pub(super) ids: Vec<u32>,
-    /// The last message of it, as it came.
+    /// Its last message, unchanged.
     last: Update,
 }
 
 impl Paste {
-    /// What this update may be the beginning of.
+    /// Starts with the first update.
     pub(super) fn begun_by(update: Update) -> Self {
         Self { ids: vec![update.update_id], last: update.clone(), update }
     }
 
-    /// Whether more may come.
+    /// Whether more parts may come.
     pub(super) fn may_go_on(&self) -> bool {
         text_of(&self.last).is_some_and(|message| length(message) >= LONG) || album_of(&self.last).is_some()
     }
 
-    /// Takes in the parts that have come. Whether there were any.
+    /// Joins the parts that have come. Returns whether there were any.
     pub(super) fn take(&mut self, waiting: &mut VecDeque<Update>) -> bool {
         let before = self.ids.len();
         while self.may_go_on()
@@ -56,23 +56,23 @@ impl Paste {
             return;
         };
         if let (Some(text), Some(more)) = (&mut whole.text, &part.text) {
-            // Where the app cut at a space or at the end of a line, that is lost.
+            // If the app split at a space or a line end, that character is lost.
             text.push_str(if is_full { "" } else { "\n" });
             text.push_str(more);
         }
-        // Apps put the words below any picture of an album.
+        // In an album the text may be below any picture.
         whole.caption = whole.caption.take().or_else(|| part.caption.clone());
         whole.joined.push((**part).clone());
     }
 }
 
-/// The message of an update that is words of the sender's own.
+/// The message of an update, if it is the sender's own text.
 fn text_of(update: &Update) -> Option<&Message> {
     let UpdateContent::Message(message) = &update.content else { return None };
     (message.text.is_some() && message.forward_origin.is_none()).then_some(message)
 }
 
-/// The album that the message of an update is part of.
+/// The album of an update's message.
 fn album_of(update: &Update) -> Option<&str> {
     let UpdateContent::Message(message) = &update.content else { return None };
     message.media_group_id.as_deref()
@@ -82,7 +82,7 @@ fn length(message: &Message) -> usize {
     message.text.as_deref().map_or(0, units)
 }
 
-/// Whether a message goes on where another one ends.
+/// Whether a message continues another one.
 fn continues(last: &Update, next: &Update) -> bool {
     if let Some(album) = album_of(last) {
         return album_of(next) == Some(album);

@@ -1,5 +1,5 @@
-//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a token that is rejected again
-//! and again ends it.
+//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a token that is rejected
+//! repeatedly ends it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,19 @@ use super::backoff::Backoff;
 use super::intake::Intake;
 use super::notice::{Notice, Notices};
 
-/// How long to wait for the updates of one call before the ledger is written with those not done. Most are done by then, so
-/// that they are written once instead of twice.
+/// How long to wait for the updates of one call before the ledger is written with the unfinished ones. Most are done by
+/// then, and are written once instead of twice.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The shortest time between two calls that bring nothing: a server that does not hold a call must not be asked without pause.
+/// The minimum time between two empty responses: a server that does not hold the call must not be polled without a
+/// pause.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How often in a row the token may be rejected. Telegram has hiccups.
+/// The number of consecutive rejections of the token to tolerate. Telegram has transient failures.
 const MOST_REFUSALS: u32 = 5;
-/// How often Telegram may fail to tell which webhook is set before updates are fetched all the same.
+/// The number of failed queries for the webhook before updates are fetched anyway.
 const MOST_FAILURES: u32 = 5;
 
-/// Where updates are fetched. Tests bring their own.
+/// The source of updates. Tests bring their own.
 pub trait Source: Send + Sync + 'static {
     /// Waits for updates from this id on, and confirms all before it.
     fn updates(&self, offset: Option<i64>) -> BoxFuture<'_, Result<Vec<Box<RawValue>>, ApiError>>;
@@ -42,22 +43,21 @@ impl Source for Api {
     }
 }
 
-/// Removes a webhook that is set: while there is one, Telegram refuses to have updates fetched. Retries while Telegram cannot
-/// be reached.
+/// Removes a webhook, because Telegram refuses long polling while one is set. Retries while Telegram cannot be reached.
 pub async fn remove_webhook(api: &Api, notices: &Notices, now: Now) -> Result<(), ApiError> {
-    let mut trouble = Trouble::new(notices.clone(), now);
+    let mut connection = Connection::new(notices.clone(), now);
     let mut failures = 0;
     loop {
         match try_to_remove_webhook(api, notices).await {
             Err(error @ (ApiError::Unreachable(_) | ApiError::TooMany { .. })) => {
-                trouble.wait_out(error).await
+                connection.wait_out(error).await
             }
             Err(error @ ApiError::Failing(_)) if failures + 1 < MOST_FAILURES => {
                 failures += 1;
-                trouble.wait_out(error).await;
+                connection.wait_out(error).await;
             }
             removed => {
-                trouble.over();
+                connection.recovered();
                 return removed;
             }
         }
@@ -74,8 +74,7 @@ async fn try_to_remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiEr
     Ok(())
 }
 
-/// Fetches until it is told to stop. An error is a token that is not accepted several times in a row, or an intake
-/// that was closed.
+/// Fetches until it has to stop. It fails if the token is rejected several times in a row, or if the intake is closed.
 pub async fn run(
     source: Arc<dyn Source>,
     intake: Intake,
@@ -83,44 +82,44 @@ pub async fn run(
     now: Now,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), ApiError> {
-    let fetching = fetch(&*source, &intake, Trouble::new(notices, now));
+    let fetching = fetch(&*source, &intake, Connection::new(notices, now));
     tokio::select! {
         error = fetching => Err(error),
-        // A dropped sender means stop as well.
+        // A dropped sender means stop too.
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     }
 }
 
-async fn fetch(source: &dyn Source, intake: &Intake, mut trouble: Trouble) -> ApiError {
+async fn fetch(source: &dyn Source, intake: &Intake, mut connection: Connection) -> ApiError {
     let mut refusals = 0;
     loop {
-        // Only what is on disk is confirmed.
+        // Only updates that are on disk are confirmed.
         let Some(point) = intake.checkpoint().await else { return ApiError::Stopped };
         let asked = Instant::now();
         match source.updates(point.offset).await {
             Ok(updates) if updates.is_empty() => {
                 refusals = 0;
-                trouble.over();
+                connection.recovered();
                 sleep_until(asked + SHORTEST).await;
             }
             Ok(updates) => {
                 refusals = 0;
-                trouble.over();
+                connection.recovered();
                 let done = updates.into_iter().map(|raw| intake.take(raw));
-                // Those that take longer go on; they are kept in the ledger.
+                // Slower ones continue; they are in the ledger.
                 let _ = timeout(GRACE, join_all(done)).await;
             }
             Err(error @ ApiError::Unauthorized(_)) if refusals + 1 >= MOST_REFUSALS => return error,
             Err(error) => {
                 refusals = if matches!(error, ApiError::Unauthorized(_)) { refusals + 1 } else { 0 };
-                trouble.wait_out(error).await;
+                connection.wait_out(error).await;
             }
         }
     }
 }
 
-/// What is wrong with the way to Telegram at the moment, and what was told about it.
-pub(super) struct Trouble {
+/// The state of the connection to Telegram, and what was reported about it.
+pub(super) struct Connection {
     notices: Notices,
     now: Now,
     unreachable: Option<Timestamp>,
@@ -128,13 +127,13 @@ pub(super) struct Trouble {
     backoff: Backoff,
 }
 
-impl Trouble {
+impl Connection {
     pub(super) fn new(notices: Notices, now: Now) -> Self {
         Self { notices, now, unreachable: None, conflict: false, backoff: Backoff::default() }
     }
 
-    /// It worked.
-    pub(super) fn over(&mut self) {
+    /// Handles a success.
+    pub(super) fn recovered(&mut self) {
         self.backoff.reset();
         if let Some(since) = self.unreachable.take() {
             self.tell(Notice::Reachable { since });
@@ -144,9 +143,9 @@ impl Trouble {
         }
     }
 
-    /// It did not work: tells so once, and waits.
+    /// Handles a failure: reports it once, and waits.
     pub(super) async fn wait_out(&mut self, error: ApiError) {
-        warn!(%error, "Telegram asked again after a pause");
+        warn!(%error, "Telegram is retried after a pause");
         match error {
             ApiError::TooMany { retry_after } => return sleep(retry_after).await,
             ApiError::Conflict(why) => {
@@ -170,7 +169,7 @@ impl Trouble {
     }
 
     fn tell(&self, notice: Notice) {
-        // Nobody has to listen.
+        // The receiver may be gone.
         let _ = self.notices.send(notice);
     }
 }

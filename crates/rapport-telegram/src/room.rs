@@ -1,4 +1,4 @@
-//! A chat, or a topic in one: where a session belongs, in the words of the core and of Telegram.
+//! A chat, or a topic in one: the place of a session, converted between the core and Telegram.
 
 use rapport_core::Origin;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ mod tests {
         assert_eq!(Room::of(&elsewhere), None);
     }
 
-    /// Logs of before have the numbers themselves.
+    /// Older logs contain the numbers themselves.
     #[test]
     fn rooms_of_older_logs_are_understood() {
         for (stored, room) in [

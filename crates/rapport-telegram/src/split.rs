@@ -1,36 +1,33 @@
-//! Long texts as several messages, cut where a reader would: before a heading, at a blank line, else at the end of a
-//! line, else between words; never inside a block of code that fits into one message. Longer still, and it is a file.
+//! Splits long texts into several messages: before a heading, at a blank line, else at a line end, else between words;
+//! never inside a block of code that fits into one message. Even longer texts become a file.
 
 use super::markdown;
 use super::text::{CAPTION, MESSAGE, Style, Text, fitting};
 
-/// More messages than this are a file instead.
+/// The maximum number of messages; longer texts become a file.
 pub const MOST_MESSAGES: usize = 4;
-/// How much of the beginning is said about a file.
+/// The length of the beginning that a file's caption shows.
 const BEGINNING: usize = CAPTION - 224;
 
-/// How an agent's words are to be sent.
+/// The form in which an agent's text is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// As these messages, one after the other.
     Messages(Vec<Text>),
-    /// As a file.
     File {
-        /// What it is called.
         name: String,
-        /// What is in it: the words as they came.
+        /// The text, verbatim.
         content: String,
-        /// Their beginning.
+        /// The beginning of the text.
         caption: Text,
     },
 }
 
-/// Markdown as it is to be sent; `name` is what a file of it would be called, without an ending.
+/// The form for Markdown; `name` is the name of a file, without an extension.
 pub fn reply(markdown: &str, name: &str) -> Reply {
     pieces(&markdown::text(markdown), format!("{name}.md"), markdown)
 }
 
-/// A text as messages, or as a file of this name and content where there would be too many.
+/// A text as messages, or as a file of this name and content if there would be too many.
 pub fn pieces(text: &Text, name: String, content: &str) -> Reply {
     let parts = split(text, MESSAGE);
     if parts.len() <= MOST_MESSAGES {
@@ -39,14 +36,14 @@ pub fn pieces(text: &Text, name: String, content: &str) -> Reply {
     Reply::File { name, content: content.to_owned(), caption: text.trimmed(BEGINNING) }
 }
 
-/// A text in parts of at most so many UTF-16 units. Only space at the cuts is lost; none is empty.
+/// Splits a text into parts of at most this many UTF-16 units. Only space at the cuts is lost; no part is empty.
 pub fn split(text: &Text, most: usize) -> Vec<Text> {
     let words = text.words();
     let blocks = Blocks::of(text);
     let (mut parts, mut start) = (Vec::new(), 0);
     while let Some(begin) = blocks.begin(words, start) {
         let end = begin + fitting(&words[begin..], most);
-        // One character is longer than a message: nothing sensible can be done but to go on behind it.
+        // A single character exceeds a message: skip it.
         let end = if end == begin { begin + first_char(&words[begin..]) } else { end };
         let cut = if end == words.len() { end } else { blocks.cut(words, begin, end, most) };
         let kept = begin + words[begin..cut].trim_end().len();
@@ -58,7 +55,7 @@ pub fn split(text: &Text, most: usize) -> Vec<Text> {
     parts
 }
 
-/// Where what belongs together begins and ends, in bytes.
+/// The byte ranges that should stay together.
 struct Blocks {
     code: Vec<std::ops::Range<usize>>,
     headings: Vec<std::ops::Range<usize>>,
@@ -75,7 +72,7 @@ impl Blocks {
         }
     }
 
-    /// Where the next part begins. Space is skipped, but not the indentation of code.
+    /// The start of the next part. Space is skipped, except for the indentation of code.
     fn begin(&self, words: &str, start: usize) -> Option<usize> {
         let rest = &words[start..];
         let blank = rest.len() - rest.trim_start().len();
@@ -83,14 +80,14 @@ impl Blocks {
             return None;
         }
         if self.code.iter().any(|block| block.start < start + blank && start + blank < block.end) {
-            // The line the first word is in, as a whole.
+            // The whole line of the first word.
             let line = rest[..blank].rfind('\n').map_or(0, |newline| newline + 1);
             return Some(start + line);
         }
         Some(start + blank)
     }
 
-    /// Where to cut, when all from `begin` to `end` would fit and there is more.
+    /// The position to cut, if everything from `begin` to `end` would fit and there is more.
     fn cut(&self, words: &str, begin: usize, end: usize, most: usize) -> usize {
         let end = self.before_block(words, begin, end, most);
         let early = begin + (end - begin) / 4;
@@ -110,7 +107,7 @@ impl Blocks {
             .unwrap_or(end)
     }
 
-    /// A block of code that would fit into the next part as a whole begins there.
+    /// Cuts before a block of code that would fit into the next part as a whole.
     fn before_block(&self, words: &str, begin: usize, end: usize, most: usize) -> usize {
         let torn = self.code.iter().find(|block| block.start < end && end < block.end);
         match torn {
@@ -119,12 +116,12 @@ impl Blocks {
         }
     }
 
-    /// Not inside a block of code that fits into one message.
+    /// Whether a cut is allowed: not inside a block of code that fits into one message.
     fn may_cut(&self, at: usize, words: &str, most: usize) -> bool {
         !self.code.iter().any(|block| block.start < at && at < block.end && fits(words, block, most))
     }
 
-    /// Whether a heading ends here, whose text would be in the next part.
+    /// Whether a heading ends here whose text would be in the next part.
     fn ends_heading(&self, words: &str, at: usize) -> bool {
         let before = words[..at].trim_end().len();
         self.headings.iter().any(|heading| heading.end == before || heading.contains(&before))

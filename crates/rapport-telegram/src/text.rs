@@ -1,5 +1,5 @@
-//! Text with styles beside it rather than markup in it, so that no content can break the styles. Ranges are bytes here;
-//! [`Text::finish`] converts them to the UTF-16 units that Telegram counts.
+//! Text with styles beside it rather than markup in it, so that no content can break the formatting. Ranges are in
+//! bytes here; [`Text::finish`] converts them to the UTF-16 units that Telegram counts.
 
 use std::ops::Range;
 
@@ -8,123 +8,115 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::entities;
 
-/// How long a message may be, in UTF-16 units.
+/// The maximum length of a message, in UTF-16 units.
 pub const MESSAGE: usize = 4096;
-/// How long what is said about a file may be.
+/// The maximum length of a caption.
 pub const CAPTION: usize = 1024;
 
-/// Words and how they look.
+/// A text with styles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     words: String,
     spans: Vec<Span>,
 }
 
-/// How a part of a text looks.
+/// A styled part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// From where to where, in bytes.
+    /// The range, in bytes.
     pub range: Range<usize>,
-    /// How.
     pub style: Style,
 }
 
-/// How words can look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Bold, and the beginning of what belongs together.
+    /// Bold, and the start of a section.
     Heading,
-    /// Bold.
     Bold,
-    /// Italic.
     Italic,
-    /// Struck out.
     Struck,
     /// Hidden until it is tapped.
     Spoiler,
-    /// Like a typewriter, within a line.
+    /// Monospaced, within a line.
     Code,
     /// A block of code, in this language.
     Pre(Option<String>),
-    /// A link to there.
     Link(String),
-    /// A quotation.
     Quote,
     /// A quotation that is folded until it is tapped.
     Folded,
 }
 
 impl Text {
-    /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The words alone.
+    /// The text without styles.
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// How they look, in no order that means anything.
+    /// The styles, in no particular order.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// How long it is, in UTF-16 units.
+    /// The length in UTF-16 units.
     pub fn units(&self) -> usize {
         units(&self.words)
     }
 
-    /// Adds plain words.
+    /// Appends plain text.
     #[must_use]
     pub fn plain(mut self, words: &str) -> Self {
         self.words.push_str(words);
         self
     }
 
-    /// Adds bold words.
+    /// Appends bold text.
     #[must_use]
     pub fn bold(self, words: &str) -> Self {
         self.styled(Style::Bold, words)
     }
 
-    /// Adds italic words.
+    /// Appends italic text.
     #[must_use]
     pub fn italic(self, words: &str) -> Self {
         self.styled(Style::Italic, words)
     }
 
-    /// Adds words like a typewriter's.
+    /// Appends monospaced text.
     #[must_use]
     pub fn code(self, words: &str) -> Self {
         self.styled(Style::Code, words)
     }
 
-    /// Adds a block of code.
+    /// Appends a block of code.
     #[must_use]
     pub fn pre(self, language: Option<&str>, words: &str) -> Self {
         self.styled(Style::Pre(language.map(str::to_owned)), words)
     }
 
-    /// Adds a link.
+    /// Appends a link.
     #[must_use]
     pub fn link(self, words: &str, to: &str) -> Self {
         self.styled(Style::Link(to.to_owned()), words)
     }
 
-    /// Adds hidden words.
+    /// Appends text that is hidden until it is tapped.
     #[must_use]
     pub fn spoiler(self, words: &str) -> Self {
         self.styled(Style::Spoiler, words)
     }
 
-    /// Adds words that look like this.
+    /// Appends text with this style.
     #[must_use]
     pub fn styled(self, style: Style, words: &str) -> Self {
         self.within(style, &Self::new().plain(words))
     }
 
-    /// Adds another text.
+    /// Appends another text.
     #[must_use]
     pub fn text(mut self, other: &Self) -> Self {
         let at = self.words.len();
@@ -137,7 +129,7 @@ impl Text {
         self
     }
 
-    /// Adds another text that looks like this as a whole: a quotation, a folded one, a spoiler.
+    /// Appends another text with a style around it: a quotation, a folded one, a spoiler.
     #[must_use]
     pub fn within(self, style: Style, other: &Self) -> Self {
         let start = self.words.len();
@@ -146,7 +138,7 @@ impl Text {
         text
     }
 
-    /// From there to the end it looks like this.
+    /// Applies a style from there to the end.
     pub(super) fn mark(&mut self, start: usize, style: Style) {
         if start < self.words.len() {
             self.spans.push(Span { range: start..self.words.len(), style });
@@ -157,7 +149,7 @@ impl Text {
         self.words.push_str(words);
     }
 
-    /// Takes line breaks away from the end, but nothing before `floor`.
+    /// Removes line breaks from the end, but nothing before `floor`.
     pub(super) fn drop_newlines(&mut self, floor: usize) {
         let kept = self.words.trim_end_matches('\n').len().max(floor);
         if kept == self.words.len() {
@@ -170,7 +162,7 @@ impl Text {
         self.spans.retain(|span| span.range.start < span.range.end);
     }
 
-    /// A part of it, with how it looks. The range has to be on character boundaries.
+    /// A part of the text with its styles. The range has to be on character boundaries.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let words = self.words[range.clone()].to_owned();
         let cut = |span: &Span| {
@@ -181,7 +173,7 @@ impl Text {
         Self { words, spans: self.spans.iter().filter_map(cut).collect() }
     }
 
-    /// At most so many UTF-16 units of it, with an ellipsis where something is missing.
+    /// At most this many UTF-16 units of it, with an ellipsis if something is cut.
     #[must_use]
     pub fn trimmed(&self, most: usize) -> Self {
         if self.units() <= most {
@@ -193,7 +185,7 @@ impl Text {
         if most == 0 { trimmed } else { trimmed.plain("…") }
     }
 
-    /// What Telegram is given: at most a message's length, and entities that follow its rules.
+    /// The text and entities for Telegram: at most a message's length, following its rules.
     pub fn finish(&self) -> (String, Vec<MessageEntity>) {
         let text = self.trimmed(MESSAGE);
         let entities = entities::of(&text.words, &text.spans);
@@ -201,13 +193,13 @@ impl Text {
     }
 }
 
-/// How long words are, in UTF-16 units.
+/// The length of a string in UTF-16 units.
 pub fn units(words: &str) -> usize {
     words.chars().map(char::len_utf16).sum()
 }
 
-/// Where to cut words so that so many UTF-16 units remain at most: between what people see as characters, or at least
-/// between characters where one of those alone is longer.
+/// The position to cut a string so that at most this many UTF-16 units remain: between grapheme clusters, or between
+/// characters if a single cluster is longer.
 pub fn fitting(words: &str, most: usize) -> usize {
     let mut used = 0;
     for (at, grapheme) in words.grapheme_indices(true) {

@@ -1,4 +1,4 @@
-//! Who was let in by a code, kept in a file people can read and edit.
+//! The users who paired with a code, in a file that people can read and edit.
 
 use std::path::{Path, PathBuf};
 
@@ -12,19 +12,17 @@ use super::format::{Format, Notation};
 const FORMAT: Format =
     Format { notation: Notation::Yaml, version: 1, advice: "correct it, or move it away and pair again" };
 
-/// Who was let in.
+/// A user who paired.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paired {
-    /// Their id.
     pub id: u64,
-    /// What they called themselves, for people who read the file.
+    /// The name they chose, for people who read the file.
     #[serde(default)]
     pub name: String,
-    /// When.
     pub since: Timestamp,
 }
 
-/// The file of those who were let in.
+/// The file of users who paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Users {
     path: PathBuf,
@@ -37,18 +35,17 @@ struct Page {
 }
 
 impl Users {
-    /// Kept in this file.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// All who were let in; nobody if there is no file.
+    /// All users; empty if there is no file.
     pub fn load(&self) -> Result<Vec<Paired>, FileError> {
         let page: Option<Page> = FORMAT.read(&self.path)?;
         Ok(page.map(|page| page.users).unwrap_or_default())
     }
 
-    /// Lets one more in, durably. Blocks until the disk has it.
+    /// Adds a user, durably. Blocks until that is on disk.
     pub fn add(&self, paired: Paired) -> Result<(), FileError> {
         let mut users = self.load()?;
         users.retain(|user| user.id != paired.id);

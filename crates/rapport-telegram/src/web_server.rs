@@ -1,5 +1,5 @@
-//! Serves HTTP to whoever connects. Who connects and does not say what they want is dropped, so that nobody can use up our
-//! descriptors by saying nothing.
+//! Serves HTTP. Connections that send no request are dropped, so that nobody can exhaust the file descriptors by being
+//! silent.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
-/// How long to wait before connections are taken again when the system had no room for one.
+/// The pause before the next connection is accepted if the system could not accept one.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until it is told to stop; then those who are being answered get their answers.
+/// Serves until it has to stop; requests in progress are still answered.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -29,9 +29,9 @@ pub(super) async fn serve(
                 Ok((stream, _)) => {
                     connections.spawn(answer(stream, router.clone(), headers_within, told.clone()));
                 }
-                // Too many files are open, or the caller is gone: the next may be luckier.
+                // Too many files are open, or the client is gone: retry with the next.
                 Err(error) => {
-                    warn!(%error, "connection not taken");
+                    warn!(%error, "connection not accepted");
                     tokio::time::sleep(PAUSE).await;
                 }
             },
@@ -65,7 +65,7 @@ async fn answer(
     }
 }
 
-/// Until it is told to stop, or there is nobody left to tell it.
+/// Waits until the server has to stop, or the sender is gone.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

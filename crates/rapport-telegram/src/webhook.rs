@@ -1,4 +1,5 @@
-//! A small HTTP server for the webhook. It accepts updates from Telegram only, and responds with success only when they are safe.
+//! A small HTTP server for the webhook. It accepts updates from Telegram only, and responds with success only when they
+//! are safe.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,53 +24,46 @@ use super::api::{ALLOWED_UPDATES, Api};
 use super::api_error::ApiError;
 use super::intake::Intake;
 use super::notice::Notices;
-use super::poll::Trouble;
+use super::poll::Connection;
 use super::web_server;
 
-/// The header Telegram says the secret in.
+/// The header in which Telegram sends the secret.
 pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
-/// How large an update may be.
+/// The maximum size of an update.
 pub const MOST_BYTES: usize = 1 << 20;
-/// How long who connects may take to send the head of a request; and how long a connection may be quiet.
+/// The time limit for the head of a request, and for an idle connection.
 pub const HEADERS_WITHIN: Duration = Duration::from_secs(20);
-/// How long one may take to come in.
+/// The time limit for the body of a request.
 const READING: Duration = Duration::from_secs(30);
-/// How long open requests may take at the end.
+/// The time limit for open requests when the server stops.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How updates are delivered.
+/// The configuration of the webhook.
 #[derive(Clone, Debug)]
 pub struct WebhookConfig {
-    /// Where Telegram finds us, from outside.
+    /// The public address for Telegram.
     pub url: String,
-    /// Where we listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
     /// The secret that only Telegram knows; random if none is set.
     pub secret: Option<SecretString>,
-    /// How long who connects may take to send the head of a request.
+    /// The time limit for the head of a request.
     pub headers_within: Duration,
 }
 
-/// Why updates cannot be delivered.
+/// Why the webhook failed.
 #[derive(Debug, Error)]
 pub enum WebhookError {
-    /// The address cannot be had.
+    /// The address cannot be used.
     #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// Which one.
-        address: SocketAddr,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Telegram does not take it.
+    Listen { address: SocketAddr, source: std::io::Error },
+    /// Telegram refused it.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// The server broke off.
-    #[error("the webhook's server broke off: {0}")]
+    #[error("the webhook's server failed: {0}")]
     Broken(std::io::Error),
 }
 
-/// A webhook that listens.
 pub struct Webhook {
     listener: TcpListener,
     url: String,
@@ -78,7 +72,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Listens. Nothing is taken yet.
+    /// Binds the address. Connections are not accepted yet.
     pub async fn bind(config: &WebhookConfig) -> Result<Self, WebhookError> {
         let listener = TcpListener::bind(config.listen)
             .await
@@ -87,13 +81,12 @@ impl Webhook {
         Ok(Self { listener, url: config.url.clone(), secret, headers_within: config.headers_within })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Sets the webhook and serves it until it is told to stop. The webhook stays set, so that Telegram keeps updates that come
-    /// in the meantime.
+    /// Sets the webhook and serves it until it has to stop. The webhook stays set, so that Telegram keeps updates that
+    /// come in the meantime.
     pub async fn run(
         self,
         api: &Api,
@@ -112,7 +105,7 @@ impl Webhook {
         // The server listens before Telegram learns of it.
         let mut serving = tokio::spawn(web_server::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
-            set = set_webhook(api, &params, Trouble::new(notices, now)) => set,
+            set = set_webhook(api, &params, Connection::new(notices, now)) => set,
             _ = told.wait_for(|stop| *stop) => Ok(()),
         };
         if let Err(error) = set {
@@ -133,7 +126,7 @@ impl Webhook {
     }
 }
 
-/// The routes. Any path will do: Telegram is recognised by the secret.
+/// The routes. Any path works: the secret identifies Telegram.
 pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
     let state = Arc::new(Door { secret, intake, stop });
     Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)
@@ -152,7 +145,7 @@ async fn answer(State(door): State<Arc<Door>>, headers: HeaderMap, body: Body) -
     let mut stop = door.stop.clone();
     tokio::select! {
         status = take(&door, body) => status,
-        // The update is not safe, so Telegram has to bring it again.
+        // The update is not safe, so Telegram has to deliver it again.
         _ = stop.wait_for(|stop| *stop) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
@@ -177,15 +170,19 @@ fn knows_the_secret(headers: &HeaderMap, secret: &SecretString) -> bool {
     said.is_some_and(|said| said.ct_eq(secret.expose_secret().as_bytes()).into())
 }
 
-async fn set_webhook(api: &Api, params: &SetWebhookParams, mut trouble: Trouble) -> Result<(), ApiError> {
+async fn set_webhook(
+    api: &Api,
+    params: &SetWebhookParams,
+    mut connection: Connection,
+) -> Result<(), ApiError> {
     loop {
         match api.set_webhook(params).await {
             Ok(()) => {
-                trouble.over();
+                connection.recovered();
                 return Ok(());
             }
             Err(error @ (ApiError::Unreachable(_) | ApiError::Failing(_) | ApiError::TooMany { .. })) => {
-                trouble.wait_out(error).await
+                connection.wait_out(error).await
             }
             Err(error) => return Err(error),
         }

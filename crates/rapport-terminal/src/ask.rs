@@ -10,21 +10,21 @@ use super::keys::{Intent, Number, Picked, moved, plain_char};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskCard {
     pub question: OpenQuestion,
-    /// The row the cursor is on: an option, or own words behind the last one.
+    /// The row of the cursor: an option, or the free-text row after the last one.
     pub cursor: usize,
-    /// Options that are ticked, where several may be.
+    /// The checked options, if several may be chosen.
     pub chosen: Vec<usize>,
-    /// Words of one's own.
+    /// The free text.
     pub own: Editor,
-    /// Whether words are being typed.
+    /// Whether the free text is being typed.
     pub typing: bool,
-    /// Whether no row is under the cursor yet: what an agent may do is never the first thing that Enter says.
+    /// Whether no row is selected yet: a bare Enter must never allow an agent something.
     pub undecided: bool,
     number: Number,
 }
 
 impl AskCard {
-    /// A card as it first appears. The answer a question had before is where the cursor starts.
+    /// A new card. The cursor starts at the question's previous answer, if there is one.
     pub fn new(question: OpenQuestion) -> Self {
         let typing = question.options.is_empty();
         let mut card = Self {
@@ -43,27 +43,27 @@ impl AskCard {
         card
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent) -> Intent {
         if self.typing { self.key_typing(key) } else { self.key_choosing(key) }
     }
 
-    /// Takes pasted text: words of one's own, where those are an answer.
+    /// Handles pasted text: it becomes free text, if that is accepted.
     pub fn paste(&mut self, text: &str) -> Intent {
         if !self.question.free_text {
-            return Intent::Refused("this question takes one of its options, not words of your own");
+            return Intent::Refused("this question accepts one of its options, not free text");
         }
         self.start_typing();
         self.own.paste(text);
         Intent::Nothing
     }
 
-    /// How many rows can be chosen.
+    /// The number of rows that can be chosen.
     pub fn rows(&self) -> usize {
         self.question.options.len() + usize::from(self.question.free_text)
     }
 
-    /// Whether the cursor is on the row for own words.
+    /// Whether the cursor is on the free-text row.
     pub fn is_on_own(&self) -> bool {
         self.cursor >= self.question.options.len() && !self.undecided
     }
@@ -158,7 +158,7 @@ impl AskCard {
         Intent::Answer(Reply::Choices(vec![self.cursor]))
     }
 
-    /// What is ticked and typed, as an answer.
+    /// The checked options and the free text, as an answer.
     fn answer(&self) -> Intent {
         let words = self.own.text().trim().to_owned();
         let chosen = if self.question.multi { self.chosen.clone() } else { Vec::new() };
@@ -182,7 +182,7 @@ impl AskCard {
         if self.question.previous.is_some() { Intent::Keep } else { Intent::Cancel }
     }
 
-    /// Takes apart an answer in words: labels joined by commas, own words last. Labels may have commas themselves.
+    /// Splits a previous answer: labels joined by commas, free text last. Labels may contain commas themselves.
     fn preselect(&mut self, previous: &str) {
         let mut rest = previous;
         while let Some((row, left)) = self.leading_label(rest) {

@@ -1,5 +1,5 @@
-//! The cards, and which one is on top. The current card stays until its question is settled, whatever else is asked, and keeps
-//! what was typed on it when it comes up again.
+//! The cards, and which one is on top. The current card stays until its question is settled, whatever else is asked,
+//! and keeps its typed text when it comes up again.
 
 use std::time::Duration;
 
@@ -10,23 +10,21 @@ use super::ask::AskCard;
 use super::confirm::ConfirmCard;
 use super::keys::Intent;
 
-/// How long a card that came up by itself, or that could do harm, takes no keys: what was typed just then was not meant
-/// for it.
+/// How long a card that came up by itself, or that could do harm, ignores keys: they were meant for something else.
 pub const GUARD: Duration = Duration::from_millis(300);
-/// How long that is where somebody decides what an agent may do. A key that is pressed meanwhile makes it longer.
+/// The same for a permission. A key that is pressed meanwhile prolongs it.
 pub const LONG_GUARD: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Card {
     Ask(AskCard),
-    /// Whether to start.
+    /// Confirms the plan.
     Confirm(ConfirmCard),
 }
 
-/// Where the text of a question is to be read.
+/// Where the text of a question is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextAt {
-    /// On its card.
     Card,
     /// In the history above, because it is too long for a card.
     History,
@@ -36,25 +34,24 @@ pub enum TextAt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     pub card: Card,
-    /// When it came up.
     pub since: Duration,
-    /// Where the question is to be read.
+    /// Where the text of the question is shown.
     pub text: TextAt,
-    /// Whether some of what would be allowed was not in sight yet.
+    /// Whether part of the permission has not been visible yet.
     pub unread: bool,
     armed_at: Duration,
 }
 
-/// What has just happened, as far as it decides which card comes up.
+/// The latest changes that decide which card comes up.
 #[derive(Clone, Copy, Debug)]
 pub struct News<'a> {
-    /// The question that the person here wants to answer anew.
+    /// The question whose answer the person at this terminal wants to change.
     pub reopened: Option<&'a QuestionId>,
-    /// An answer was given, which a summary has to show.
+    /// Whether an answer was given, which a summary has to show.
     pub answered: bool,
-    /// The person here brought it about, and so expects a card.
+    /// Whether the person at this terminal caused it, and so expects a card.
     pub by_me: bool,
-    /// The question that is in front of people, wherever they look.
+    /// The question that is in front of people in all channels.
     pub in_front: Option<&'a QuestionId>,
 }
 
@@ -78,7 +75,6 @@ impl Card {
         }
     }
 
-    /// The question it is about.
     pub fn question(&self) -> &OpenQuestion {
         match self {
             Card::Ask(card) => &card.question,
@@ -86,7 +82,7 @@ impl Card {
         }
     }
 
-    /// Whether it decides what an agent may do.
+    /// Whether it is a permission.
     fn decides(&self) -> bool {
         match self.question().purpose {
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => true,
@@ -94,7 +90,6 @@ impl Card {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Intent {
         match self {
             Card::Ask(card) => card.key(key),
@@ -102,7 +97,6 @@ impl Card {
         }
     }
 
-    /// Takes pasted text.
     pub fn paste(&mut self, text: &str) -> Intent {
         match self {
             Card::Ask(card) => card.paste(text),
@@ -112,19 +106,19 @@ impl Card {
 }
 
 impl Shown {
-    /// From when on it takes keys.
+    /// When it starts to accept keys.
     pub fn armed_at(&self) -> Duration {
         self.armed_at
     }
 
-    /// A key was pressed that was not meant for it: one that is held must not decide when the time is over.
+    /// Handles a key that was pressed too early: a key that is held down must not decide when the time is over.
     pub fn pressed_ahead(&mut self, now: Duration) {
         if self.card.decides() {
             self.armed_at = self.armed_at.max(now + LONG_GUARD / 2);
         }
     }
 
-    /// It was out of sight: what is pressed now may still be meant for something else.
+    /// Restarts the guard after the card was hidden, because keys may still be meant for something else.
     pub fn guard(&mut self, now: Duration) {
         self.armed_at = now + LONG_GUARD;
     }
@@ -141,7 +135,7 @@ impl Cards {
         self.shown.as_mut()
     }
 
-    /// Puts the right card on top, and says whether another came up.
+    /// Puts the right card on top, and returns whether another one came up.
     pub fn settle(&mut self, view: &View, news: News<'_>, now: Duration) -> bool {
         let is_open = |id: &QuestionId| view.questions.iter().any(|question| question.id == *id);
         self.aside.retain(|card| is_open(&card.question().id));

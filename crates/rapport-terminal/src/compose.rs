@@ -1,5 +1,5 @@
-//! Takes a message of several lines. Pasted text is one text and never keys, so that no line of it can end the message and
-//! leave the rest to the shell, which would run it.
+//! Composes a message of several lines. Pasted text is inserted as text and never as keys, so that no line of it can
+//! end the message and leave the rest to the shell, which would run it.
 
 use std::io;
 
@@ -15,29 +15,28 @@ use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
 use super::{Block, Happening, Size, any_signal, safe};
 
-/// What somebody wants, by the key they pressed.
+/// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// To write on.
     Write,
-    /// To send what is written.
+    /// To send the message.
     Send,
     /// To leave without a message.
     Leave,
-    /// To go back to the shell for a while.
+    /// To suspend the program.
     Suspend,
 }
 
 /// What sends a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentBy {
-    /// Enter; another key begins a line.
+    /// Enter; another key begins a new line.
     Enter,
-    /// Two empty lines in a row, or Ctrl-D; Enter begins a line.
+    /// Two empty lines in a row, or Ctrl-D; Enter begins a new line.
     TwoEmptyLines,
 }
 
-/// Asks for a message. `None` where the person leaves instead, or nothing more can be typed.
+/// Asks for a message. `None` if the person leaves, or at the end of the input.
 pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::Result<Option<String>> {
     let theme = Theme::choose(colour, |name| std::env::var(name).ok());
     let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
@@ -68,7 +67,7 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
         match wish {
             Wish::Write => {}
             Wish::Leave => {
-                // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+                // If the terminal is gone, leaving still succeeds.
                 let _ = region.show(&[], Block::default(), size);
                 return Ok(None);
             }
@@ -87,7 +86,7 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
     }
 }
 
-/// Takes a key into what is written.
+/// Handles a key.
 pub fn key_pressed(editor: &mut Editor, sent_by: SentBy, key: KeyEvent) -> Wish {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -96,7 +95,7 @@ pub fn key_pressed(editor: &mut Editor, sent_by: SentBy, key: KeyEvent) -> Wish 
         (KeyCode::Char('d'), _) if is_control && editor.is_empty() => return Wish::Leave,
         (KeyCode::Char('d'), SentBy::TwoEmptyLines) if is_control && !editor.is_blank() => return Wish::Send,
         (KeyCode::Char('z'), _) if is_control => return Wish::Suspend,
-        // An empty message is none.
+        // An empty message is not sent.
         (KeyCode::Enter, _) if is_plain && editor.is_blank() => {}
         (KeyCode::Enter, SentBy::Enter) if is_plain => return Wish::Send,
         (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain && editor.is_behind("\n\n") => return Wish::Send,
@@ -122,7 +121,7 @@ fn block(asked: &str, sent_by: SentBy, editor: &Editor, size: Size) -> Block {
     body.fitted(room).above(foot).fitted(height).indented(frame::margin(size))
 }
 
-/// The message as it stays in sight.
+/// The message as it stays in the history.
 fn sent(asked: &str, editor: &Editor) -> Vec<Line> {
     let text = editor.text();
     let lines = safe::lines(text.trim_end());
@@ -138,7 +137,7 @@ fn sent(asked: &str, editor: &Editor) -> Vec<Line> {
 mod tests {
     use super::*;
 
-    // FILE-26: a message is sent by a plain Enter, and only where there is one.
+    // FILE-26: a plain Enter sends a message, unless it is empty.
     #[test]
     fn file_26_enter_sends_what_is_written() {
         let key = |code, modifiers| KeyEvent::new(code, modifiers);
@@ -163,7 +162,7 @@ mod tests {
         }
     }
 
-    // CLARIFY-29: an answer is submitted by pressing Enter twice more, wherever a text of several lines has its own empty ones.
+    // CLARIFY-29: pressing Enter twice more submits an answer, wherever a text of several lines has its own empty ones.
     #[test]
     fn clarify_29_two_empty_lines_send_what_is_written() {
         let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);

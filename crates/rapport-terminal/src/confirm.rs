@@ -6,7 +6,6 @@ use rapport_core::{OpenQuestion, QuestionId, Reply};
 use super::editor::{Editor, Typed};
 use super::keys::{Intent, Number, Picked, moved, plain_char};
 
-/// What can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Start the work.
@@ -22,42 +21,40 @@ pub enum Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfirmCard {
     pub question: OpenQuestion,
-    /// The answers that can be changed, in order.
+    /// The questions whose answers can be changed, in order.
     pub answers: Vec<QuestionId>,
-    /// What the card is at.
+    /// The current mode.
     pub mode: Mode,
-    /// The row the cursor is on.
+    /// The row of the cursor.
     pub cursor: usize,
-    /// What the agent is to be told.
+    /// The message to the agent.
     pub wish: Editor,
     number: Number,
 }
 
-/// What the card is at.
+/// The mode of the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Choosing what to do.
     Choosing,
     /// Choosing the answer to change.
     Picking,
-    /// Typing what the agent is to change.
+    /// Typing a message to the agent.
     Telling,
 }
 
 impl ConfirmCard {
-    /// A card as it first appears.
     pub fn new(question: OpenQuestion, answers: Vec<QuestionId>) -> Self {
         let (mode, cursor, wish, number) = (Mode::Choosing, 0, Editor::default(), Number::default());
         Self { question, answers, mode, cursor, wish, number }
     }
 
-    /// What can be chosen, in order.
+    /// The choices, in order.
     pub fn choices(&self) -> Vec<Choice> {
         let all = [Choice::Confirm, Choice::Edit, Choice::Tell, Choice::Cancel];
         all.into_iter().filter(|choice| *choice != Choice::Edit || !self.answers.is_empty()).collect()
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Intent {
         match self.mode {
             Mode::Choosing => self.key_choosing(key),
@@ -66,7 +63,7 @@ impl ConfirmCard {
         }
     }
 
-    /// Takes pasted text: what the agent is to change.
+    /// Handles pasted text, which goes into the message to the agent.
     pub fn paste(&mut self, text: &str) -> Intent {
         self.enter(Mode::Telling);
         self.wish.paste(text);

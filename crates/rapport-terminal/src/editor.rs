@@ -5,23 +5,23 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::safe;
 
-/// Words being typed.
+/// The text being typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Editor {
     chars: Vec<char>,
     at: usize,
 }
 
-/// What became of a key.
+/// The result of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typed {
-    /// It changed the text or the place in it.
+    /// It changed the text or the cursor.
     Taken,
-    /// There was nothing to do with it here.
+    /// It has no function here.
     Ignored,
 }
 
-/// The text as it is shown: its rows, and where the cursor is.
+/// The laid-out text: its rows, and the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Rows of safe text.
@@ -31,7 +31,7 @@ pub struct Layout {
 }
 
 impl Editor {
-    /// An editor with this text, the cursor behind it.
+    /// An editor with this text, and the cursor at its end.
     pub fn with(text: &str) -> Self {
         let mut editor = Self::default();
         editor.paste(text);
@@ -42,12 +42,11 @@ impl Editor {
         self.chars.iter().collect()
     }
 
-    /// Whether there is nothing in it but blanks.
+    /// Whether it contains only white space.
     pub fn is_blank(&self) -> bool {
         self.chars.iter().all(|c| c.is_whitespace())
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.chars.is_empty()
     }
@@ -57,12 +56,12 @@ impl Editor {
         !self.chars[..self.at].contains(&'\n')
     }
 
-    /// Whether the cursor is at the end, behind this.
+    /// Whether the cursor is at the end, after this text.
     pub fn is_behind(&self, end: &str) -> bool {
         self.at == self.chars.len() && self.chars.ends_with(&end.chars().collect::<Vec<_>>())
     }
 
-    /// Puts text in at the cursor. Control characters other than line breaks and tabs are left out.
+    /// Inserts text at the cursor. Control characters other than line breaks and tabs are dropped.
     pub fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let chars: Vec<char> = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
@@ -71,7 +70,6 @@ impl Editor {
         self.at = after;
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Typed {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -102,7 +100,7 @@ impl Editor {
         Typed::Taken
     }
 
-    /// The text in rows of so many columns.
+    /// The text in rows of this many columns.
     pub fn layout(&self, columns: usize) -> Layout {
         let columns = columns.max(2);
         let (mut rows, mut used, mut cursor) = (vec![String::new()], 0, (0, 0));
@@ -143,7 +141,7 @@ impl Editor {
         self.at = from;
     }
 
-    /// The place before the letter in front of the cursor; marks go with their letter.
+    /// The position before the character in front of the cursor, including its combining marks.
     fn before(&self) -> usize {
         let mut place = self.at.saturating_sub(1);
         while place > 0 && is_mark(self.chars[place]) {

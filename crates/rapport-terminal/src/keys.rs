@@ -1,32 +1,32 @@
-//! What keys do in lists, and what a card can ask for when one is pressed.
+//! The keys in lists, and what a key on a card can ask for.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport_core::{QuestionId, Reply};
 
-/// How far a page key moves.
+/// The number of rows that a page key moves.
 const PAGE: usize = 5;
 
-/// What somebody wants, by the key they pressed on a card.
+/// What a key on a card asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// Nothing beyond the card itself.
+    /// Nothing outside the card.
     Nothing,
     Answer(Reply),
-    /// To go back to the question before.
+    /// To go back to the previous question.
     Back,
-    /// To leave the answer as it was.
+    /// To keep the previous answer.
     Keep,
     /// To change the answer to this question.
     Edit(QuestionId),
-    /// To end the session; they will be asked whether they are sure.
+    /// To end the session, after a confirmation.
     Cancel,
-    /// To leave, with everything staying as it is.
+    /// To leave; everything stays as it is.
     Detach,
-    /// To see which keys there are.
+    /// To list the keys.
     Help,
-    /// To read all of what the card is about.
+    /// To read the full text of the card.
     Whole,
-    /// Nothing that is possible; this says why.
+    /// Something impossible, and why.
     Refused(&'static str),
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn plain_char(key: KeyEvent) -> Option<char> {
     }
 }
 
-/// Where the cursor of a list goes; `None` for keys that do not move it.
+/// The new position of a list's cursor; `None` for keys that do not move it.
 pub(crate) fn moved(cursor: usize, rows: usize, key: KeyEvent) -> Option<usize> {
     let last = rows.checked_sub(1)?;
     match (key.code, plain_char(key)) {
@@ -54,23 +54,21 @@ pub(crate) fn moved(cursor: usize, rows: usize, key: KeyEvent) -> Option<usize> 
     }
 }
 
-/// A number being typed. Where one digit can name every row, it is complete at once.
+/// A number being typed. If one digit can name every row, it is complete at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Number(usize);
 
-/// What a digit led to: a row, from 0.
+/// The result of a digit: a row, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Picked {
-    /// The row is meant.
+    /// This row is chosen.
     Row(usize),
     /// The row so far; more digits may follow.
     SoFar(usize),
-    /// There is no such row.
     None,
 }
 
 impl Number {
-    /// Takes a digit.
     pub(crate) fn digit(&mut self, digit: u32, rows: usize) -> Picked {
         let longer = self.0 * 10 + digit as usize;
         self.0 = if longer <= rows { longer } else { digit as usize };

@@ -1,4 +1,4 @@
-//! A last look over the answers of a round, before the last of them is sent: the round is the agent's from then on.
+//! A last look over the answers of a round, before the last of them is sent and the agent gets the round.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, View};
@@ -6,7 +6,7 @@ use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, View};
 use super::keys::{moved, plain_char};
 use super::story::Asked;
 
-/// The answer that is not sent yet, and where the cursor is: on sending, or on an answer.
+/// The unsent answer, and the cursor: on sending, or on an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastLook {
     pub question: QuestionId,
@@ -14,24 +14,24 @@ pub struct LastLook {
     pub cursor: usize,
 }
 
-/// What somebody wants at a last look.
+/// What a key at the last look asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
     Nothing,
     /// To send the answers.
     Send,
-    /// To change the answer in this place, from 0.
+    /// To change the answer at this index, from 0.
     Change(usize),
     /// To go back to the question.
     Back,
-    /// To leave, with everything staying as it is.
+    /// To leave; everything stays as it is.
     Detach,
-    /// To end the session; they will be asked whether they are sure.
+    /// To end the session, after a confirmation.
     Cancel,
 }
 
-/// Whether the answer to this question completes a round of several. One that was sent before, and is changed now, is looked
-/// over with the plan.
+/// Whether the answer to this question completes a round of several. If the round was complete before and the answer is
+/// being changed, the summary with the plan serves as the last look.
 pub(super) fn is_due(question: &OpenQuestion, view: &View) -> bool {
     let is_last = view.questions.iter().filter(|other| other.round == question.round).count() == 1;
     question.of > 1 && is_last && question.previous.is_none() && question.purpose == Purpose::Clarify
@@ -42,7 +42,6 @@ impl LastLook {
         Self { question, reply, cursor: 0 }
     }
 
-    /// Takes a key.
     pub(super) fn key(&mut self, key: KeyEvent, answers: usize) -> Looked {
         if let Some(row) = moved(self.cursor, answers + 1, key) {
             self.cursor = row;
@@ -61,7 +60,7 @@ impl LastLook {
         }
     }
 
-    /// What is to be sent, in words, among the questions of its round.
+    /// The unsent answer in words, for its question in the round.
     pub(crate) fn words(&self, asked: &Asked<'_>) -> Option<String> {
         let answer =
             asked.question.resolve(&self.reply).ok().filter(|_| asked.question.id == self.question)?;

@@ -1,8 +1,8 @@
-//! The terminal channel: what a person sees and types while a session runs.
+//! The terminal channel: the screen and keyboard of a person while a session runs.
 //!
-//! All but the loop below is pure. [`screen::Screen`] (with a terminal) and [`plain::Plain`] (without one) take events and
-//! return effects; [`story`] turns facts into lines; `render` draws cards; [`region`] writes. History scrolls by in the normal
-//! screen, and only the few rows below it are ever redrawn.
+//! Everything but the loop below is pure. [`screen::Screen`] (with a terminal) and [`plain::Plain`] (without one) take
+//! events and return effects; [`story`] converts facts to lines; `render` draws cards; [`region`] writes. History
+//! scrolls in the normal screen, and only the few rows below it are ever redrawn.
 
 pub mod ask;
 pub mod cards;
@@ -52,20 +52,20 @@ pub use style::ColourChoice;
 use style::Theme;
 use text::Line;
 
-/// How many updates are taken in before the screen is drawn again.
+/// The maximum number of updates to apply before the screen is redrawn.
 const AT_ONCE: usize = 256;
 
-/// How long nothing is typed before all that belongs together has been.
+/// How long the keyboard must be silent before pasted input is considered complete.
 const QUIET: Duration = Duration::from_millis(50);
 
 static LINES_ONLY: AtomicBool = AtomicBool::new(false);
 
-/// From now on lines are typed and written where a screen could be had, as screen readers need it.
+/// Use plain lines even where a screen would be possible, as screen readers need it.
 pub fn use_lines() {
     LINES_ONLY.store(true, Ordering::SeqCst);
 }
 
-/// Whether lines are wanted, or all that the terminal can do.
+/// Whether plain lines were requested, or are all that the terminal supports.
 pub fn lines_only() -> bool {
     LINES_ONLY.load(Ordering::SeqCst) || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
@@ -73,7 +73,7 @@ pub fn lines_only() -> bool {
 /// How the terminal is used.
 #[derive(Debug)]
 pub struct Terminal {
-    /// Who sits here.
+    /// The person at the terminal.
     pub by: By,
     /// Whether somebody can see and type: input and output are terminals.
     pub interactive: bool,
@@ -81,30 +81,30 @@ pub struct Terminal {
     pub colour: ColourChoice,
     /// The command that answers this session from elsewhere, such as `rapport answer 20260124-add-user-auth`.
     pub answer_hint: String,
-    /// What answers by itself, in a demonstration.
+    /// Answers questions automatically, in a demonstration.
     pub auto: Option<AutoAnswer>,
 }
 
-/// Something that answers every question after it was shown, in its own name.
+/// An automatic answer to every question after it was shown, in its own name.
 pub struct AutoAnswer {
-    /// Who it is. Everybody is told.
+    /// Whose name it answers in. Everybody sees it.
     pub by: By,
     /// How long a question is shown before.
     pub pause: Duration,
-    /// What it answers.
+    /// Picks the answer.
     pub pick: Box<dyn Fn(&OpenQuestion) -> Reply + Send + Sync>,
 }
 
-/// How it came to an end here.
+/// How the channel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The session is over, or cannot go on by itself.
+    /// The session is over, or waits for somebody to continue it.
     Ended(Status),
-    /// The person left, or was made to. The session is as it was.
+    /// The person left, or the program was stopped. The session is unchanged.
     Detached,
 }
 
-/// Why the terminal could not go on.
+/// Why the terminal failed.
 #[derive(Debug, Error)]
 pub enum TerminalError {
     /// The session cannot be followed.
@@ -115,82 +115,75 @@ pub enum TerminalError {
     Io(#[from] io::Error),
 }
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// From left to right.
     pub columns: usize,
-    /// From top to bottom.
     pub rows: usize,
 }
 
-/// What can happen.
 #[derive(Debug)]
 pub enum Happening {
-    /// Something was seen in the session.
+    /// An update from the session.
     Update(Update),
-    /// A key was pressed.
     Key(KeyEvent),
-    /// Text was pasted.
     Paste(String),
     /// The terminal has another size.
     Resized(Size),
-    /// What was submitted is durable, or was refused in these words.
+    /// A submitted act is durable, or was refused with this message.
     Submitted(Result<(), String>),
-    /// A line was typed, where keys cannot be had.
+    /// A line was typed, if the terminal is not in raw mode.
     Line(String),
-    /// The shell has taken this program up again.
+    /// The program was resumed after a suspend.
     Resumed,
-    /// The time that was waited for has come.
+    /// The wake-up time has come.
     TimePassed,
-    /// The program is to stop, or nothing more can be typed.
+    /// The program has to stop, or the input has ended.
     Stopped,
 }
 
-/// What is to be done.
+/// An effect of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Add lines to the history.
+    /// Append lines to the history.
     Print(Vec<Line>),
-    /// Do something in the session.
+    /// Submit an act to the session.
     Submit {
-        /// In whose name.
         by: By,
         act: Act,
     },
-    /// Tell a person who may look elsewhere that this waits for them.
+    /// Notify a person who may look elsewhere that this waits for them.
     Notify(String),
-    /// Give the terminal back to the shell until it takes this program up again.
+    /// Suspend the program.
     Suspend,
-    /// Come to an end.
     Leave(Outcome),
 }
 
 /// What the terminal needs of a session.
 pub trait Link: Send {
-    /// The next update; dropped before it is ready, nothing is lost.
+    /// The next update. Cancel safe: dropping the future loses nothing.
     fn next(&mut self) -> impl Future<Output = Option<Update>> + Send;
-    /// Does something in the session.
+    /// Submits an act to the session.
     fn submit(&self, by: By, act: Act) -> impl Future<Output = Result<(), DoorError>> + Send + 'static;
-    /// Whether nothing more is to be seen, once there is no next update.
+    /// Whether the end of the updates means that everything was seen.
     fn is_complete(&self) -> bool {
         false
     }
 }
 
-/// A screen of any kind.
+/// A front end of any kind.
 pub trait Front: Send {
-    /// Takes in what happened, and says what to do about it.
+    /// Handles an event, and returns the effects.
     fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect>;
-    /// When to look again although nothing happens.
+    /// When to wake up although nothing happens.
     fn wake(&self, now: Duration) -> Option<Duration>;
-    /// Adds lines to the history, and shows how things stand.
+    /// Appends lines to the history, and shows the current state.
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()>;
-    /// Tells a person who may look elsewhere that this waits for them.
+    /// Notifies a person who may look elsewhere that this waits for them.
     fn notify(&mut self, _what: &str) -> io::Result<()> {
         Ok(())
     }
-    /// Gives the terminal back to the shell, and takes it again when this program goes on.
+    /// Suspends the program, and takes the terminal again when it resumes.
     fn suspend(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -224,7 +217,7 @@ pub async fn run_with(
         let mut live = live::Live::new(screen, theme)?;
         let mut keys: Keys = Box::pin(live::keys());
         let outcome = drive(&mut live, link, &mut keys, shutdown).await;
-        // A terminal that is gone shows nothing any more.
+        // A terminal that is gone cannot be cleared.
         let _ = live.clear();
         forget_the_rest(&mut keys).await;
         return outcome;
@@ -234,7 +227,7 @@ pub async fn run_with(
     drive(&mut plain, link, &mut lines, shutdown).await
 }
 
-/// What is typed, line by line. Where no more can come, that is the same as leaving.
+/// The typed lines. The end of the input means leaving.
 fn lines() -> impl Stream<Item = Happening> + Send {
     let typed = stream::unfold((), |()| async {
         Some((Happening::Line(review::line_input::line().await.ok()??), ()))
@@ -294,12 +287,12 @@ async fn drive(
             }
         }
         let shown = front.show(&lines, now);
-        // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+        // If the terminal is gone, leaving still succeeds.
         if let Some(outcome) = outcome {
             return Ok(outcome);
         }
         shown?;
-        // One is enough to look up.
+        // One notification is enough.
         if let Some(what) = notices.first() {
             front.notify(what)?;
         }
@@ -313,8 +306,8 @@ async fn drive(
     }
 }
 
-/// Takes in what is still being typed, until it is quiet. Where a terminal pastes key by key, one of them may have meant to
-/// leave, and what comes behind it would be run by the shell.
+/// Drains the keys that are still being typed, until it is quiet. If a terminal pastes key by key, one of them may have
+/// meant leaving, and the shell would run those after it.
 async fn forget_the_rest(keys: &mut Keys) {
     let more = async {
         loop {
@@ -322,7 +315,7 @@ async fn forget_the_rest(keys: &mut Keys) {
             let Ok(Some(_)) = tokio::time::timeout(QUIET, keys.next()).await else { break };
         }
     };
-    // Whatever it is that never ends, the person wants to leave.
+    // Even if the input never ends, the person wants to leave.
     let _ = tokio::time::timeout(QUIET * 50, more).await;
     live::discard_typed();
 }
@@ -341,7 +334,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Returns once the program is to stop. A sender that is gone says nothing any more.
+/// Returns once the program has to stop. A sender that is gone never says so.
 async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|stop| *stop).await.is_err() {
         std::future::pending().await

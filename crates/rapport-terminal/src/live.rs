@@ -24,7 +24,6 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Takes the terminal.
     pub(super) fn new(screen: Screen, theme: Theme) -> io::Result<Self> {
         let raw = Raw::enter()?;
         Ok(Self { screen, region: Region::new(io::stdout(), theme, size()), _raw: raw })
@@ -32,7 +31,7 @@ impl Live {
 }
 
 impl Live {
-    /// Takes away what is drawn below the history: what comes next begins on a row of its own.
+    /// Clears what is drawn below the history, so that later output begins on a new row.
     pub(super) fn clear(&mut self) -> io::Result<()> {
         self.region.show(&[], Block::default(), self.screen.size())
     }
@@ -41,7 +40,7 @@ impl Live {
         self.clear()?;
         restore();
         suspend()?;
-        // What was typed for the shell is no answer to anything.
+        // What was typed for the shell must not become an answer.
         discard_typed();
         switch_to_raw()?;
         self.region.begin_anew();
@@ -69,7 +68,7 @@ impl Front for Live {
     }
 
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
-        // A panic elsewhere in the program gave the terminal back; here it goes on.
+        // A panic elsewhere in the program restored the terminal; take it again.
         if !IS_RAW.load(Ordering::SeqCst) {
             switch_to_raw()?;
             self.region.begin_anew();
@@ -78,7 +77,7 @@ impl Front for Live {
     }
 }
 
-/// How long whoever read keys before may take to stop.
+/// How long the previous key reader may take to stop.
 const OLD_READER: Duration = Duration::from_millis(100);
 
 /// How large the terminal is.
@@ -89,11 +88,11 @@ pub fn size() -> Size {
     }
 }
 
-/// What is typed. When there is no more to come, that is the same as leaving; it is never an answer.
+/// The typed keys. The end of the input means leaving; it is never an answer.
 pub(super) fn keys() -> impl Stream<Item = Happening> {
     static READ_BEFORE: AtomicBool = AtomicBool::new(false);
-    // Whoever read keys before was woken to stop. Until that has been taken in, it would come together with the first key, and
-    // hide it until the second.
+    // The previous reader was woken to stop. Until it has consumed that event, the event would arrive together with the
+    // first key, and hide it until the second.
     let patience = if READ_BEFORE.swap(true, Ordering::SeqCst) { OLD_READER } else { Duration::ZERO };
     let _ = crossterm::event::poll(patience);
     let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
@@ -101,7 +100,7 @@ pub(super) fn keys() -> impl Stream<Item = Happening> {
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 
-/// Drops what was typed, also what was read by those who asked before.
+/// Drops typed input, including what previous readers have read.
 pub(super) fn discard_all() {
     discard_typed();
     while crossterm::event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
@@ -109,13 +108,13 @@ pub(super) fn discard_all() {
     }
 }
 
-/// Drops what was typed and is not read yet.
+/// Drops typed input that is not read yet.
 pub(super) fn discard_typed() {
-    // What is no terminal holds nothing back.
+    // This fails if stdin is not a terminal, which has no such buffer.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
 }
 
-/// Stops this process until the shell takes it up again.
+/// Stops this process until the shell resumes it.
 pub(super) fn suspend() -> io::Result<()> {
     Ok(nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?)
 }
@@ -129,14 +128,14 @@ fn happening(event: Event) -> Option<Happening> {
     }
 }
 
-/// The terminal in raw mode, for as long as this lives.
+/// The terminal in raw mode, until this is dropped.
 pub(super) struct Raw;
 
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
 impl Raw {
-    /// Takes it out of the mode in which the system edits lines.
+    /// Enters raw mode.
     pub(super) fn enter() -> io::Result<Self> {
         HOOK.call_once(restore_on_panic);
         let raw = Self;
@@ -151,12 +150,12 @@ impl Drop for Raw {
     }
 }
 
-/// Whether a screen is being drawn, which nothing else may write into.
+/// Whether a screen is being drawn, so that nothing else may write to the terminal.
 pub fn screen_is_up() -> bool {
     IS_RAW.load(Ordering::SeqCst)
 }
 
-/// The same again, where a panic elsewhere in the program gave the terminal back.
+/// Enters raw mode again, if a panic elsewhere in the program restored the terminal.
 pub(super) fn raw_again() -> io::Result<()> {
     if IS_RAW.load(Ordering::SeqCst) { Ok(()) } else { switch_to_raw() }
 }
@@ -164,7 +163,7 @@ pub(super) fn raw_again() -> io::Result<()> {
 fn switch_to_raw() -> io::Result<()> {
     IS_RAW.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
-    // Bracketed paste, so that a pasted line break is not taken for Enter.
+    // Bracketed paste, so that a pasted line break does not act as Enter.
     io::stdout().write_all(b"\x1b[?2004h")?;
     io::stdout().flush()
 }

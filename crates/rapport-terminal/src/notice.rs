@@ -1,40 +1,40 @@
-//! How a terminal tells a person who looks elsewhere that a question waits: its bell, or a notification on the desktop.
+//! Notifies a person who looks elsewhere that a question waits: by the terminal's bell, or by a desktop notification.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::safe;
 use super::text::clip;
 
-/// The longest notification; desktops cut them anyway.
+/// The maximum length of a notification; desktops cut them anyway.
 const LONGEST: usize = 120;
 
 static CHOSEN: AtomicU8 = AtomicU8::new(Notice::Bell as u8);
 
-/// How a person is told.
+/// The kind of notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Notice {
     Off,
-    /// The terminal's bell, which most show as a mark on the window or the tab.
+    /// The terminal's bell, which most terminals show as a mark on the window or the tab.
     #[default]
     Bell,
-    /// A notification on the desktop, where the terminal can show one.
+    /// A desktop notification, if the terminal supports it.
     Desktop,
 }
 
-/// From now on people are told in this way.
+/// Sets the kind of notification.
 pub fn notify_by(notice: Notice) {
     CHOSEN.store(notice as u8, Ordering::SeqCst);
 }
 
-/// How people are told.
+/// The kind of notification that was set.
 pub(super) fn chosen() -> Notice {
     let chosen = CHOSEN.load(Ordering::SeqCst);
     [Notice::Off, Notice::Desktop].into_iter().find(|notice| *notice as u8 == chosen).unwrap_or_default()
 }
 
 impl Notice {
-    /// What is written to the terminal; `env` looks up a variable.
+    /// The bytes to write to the terminal; `env` looks up a variable.
     pub(super) fn sequence(self, what: &str, env: impl Fn(&str) -> Option<String>) -> String {
         let what = clip(&safe::line(what), LONGEST);
         match self {
@@ -44,13 +44,13 @@ impl Notice {
             Notice::Desktop if takes_777(env) => {
                 format!("\x1b]777;notify;Rapport;{}\x1b\\", what.replace(';', ","))
             }
-            // With a number at its beginning it would be another command.
+            // A text that begins with a digit would be another command.
             Notice::Desktop => format!("\x1b]9;Rapport: {what}\x1b\\"),
         }
     }
 }
 
-/// The terminals of GNOME and urxvt have a sequence of their own; the others share one.
+/// The terminals of GNOME and urxvt have their own sequence; the others share one.
 fn takes_777(env: impl Fn(&str) -> Option<String>) -> bool {
     env("VTE_VERSION").is_some() || env("TERM").is_some_and(|term| term.starts_with("rxvt"))
 }

@@ -1,4 +1,4 @@
-//! Asks for one of a few keys: whatever is offered as `(y)es / (n)o` is answered by one key, wherever it is asked.
+//! Asks for one of a few keys: an offer such as `(y)es / (n)o` is answered by one key everywhere.
 
 use std::io::{self, Write as _};
 
@@ -10,23 +10,21 @@ use super::keys::plain_char;
 use super::live::{self, Raw};
 use super::safe;
 
-/// What was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
-    /// One of the keys that are offered.
+    /// One of the offered keys.
     Key(char),
-    /// Nothing more can be typed, or Ctrl-D.
+    /// The end of the input, or Ctrl-D.
     End,
-    /// Ctrl-C.
     Left,
 }
 
-/// Asks until one of these keys is pressed. What was typed before is no answer, and neither is a letter of a word: after any other
-/// key, Enter has it asked again.
+/// Asks until one of these keys is pressed. Input from before the question is dropped, and letters of a word do not
+/// count either: after any other key, Enter repeats the question.
 pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
     let asked = format!("{} ", safe::lines(asked).join("\r\n"));
     let _raw = Raw::enter()?;
-    // Keys are listened to before they are offered.
+    // Start listening before the keys are offered.
     let mut typed = Box::pin(live::keys());
     live::discard_all();
     write(&asked)?;

@@ -1,6 +1,6 @@
-//! The channel without a screen: facts as plain lines, written at once and without control characters. Where lines can be
-//! typed, a line answers the first open question, an empty line answers nothing, and the end of the input leaves. Otherwise
-//! nothing is read, and each question says how to answer it from elsewhere.
+//! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can be
+//! typed, a line answers the first open question, an empty line answers nothing, and the end of the input leaves.
+//! Otherwise nothing is read, and each question says how to answer it from elsewhere.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::words;
 use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
 use rapport_door::Update;
 
-/// What the agent is at just now is told only where no fact tells it within this time.
+/// The agent's activity is printed only if no fact mentions it within this time.
 const QUIET: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -26,24 +26,24 @@ pub struct Plain<W> {
     story: Story,
     me: By,
     answer_hint: String,
-    /// Whether somebody can type lines here.
+    /// Whether lines can be typed.
     typing: bool,
-    /// What the next line answers, as it was written last.
+    /// The prompt of the next line, as it was last written.
     prompt: Option<String>,
     auto: Option<AutoAnswer>,
-    /// Questions that were printed, and since when.
+    /// The printed questions, with their times.
     printed: Vec<(QuestionId, Duration)>,
     path_told: Option<String>,
     tried: Vec<QuestionId>,
     sending: bool,
-    /// What the agent was last told to be at.
+    /// The agent's activity that was last printed.
     doing: Option<String>,
-    /// What it is at now, and when that is told.
+    /// Its current activity, and when to print it.
     progress: Option<(String, Duration)>,
 }
 
 impl<W: Write> Plain<W> {
-    /// Plain lines to this, with nothing told yet.
+    /// Prints to `out`; nothing is printed yet.
     pub fn new(config: Terminal, session: SessionId, past: u64, out: W) -> Self {
         let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
         Self {
@@ -94,13 +94,13 @@ impl<W: Write> Plain<W> {
         }
     }
 
-    /// A fact says what the agent is at; that is not said again.
+    /// A fact mentions the agent's activity, so it is not printed again.
     fn told(&mut self, doing: &str) {
         self.doing = Some(doing.to_owned());
         self.progress = None;
     }
 
-    /// The open questions that were not printed yet. The confirmation waits for the others.
+    /// The open questions that are not printed yet. The confirmation waits for the others.
     fn questions(&mut self, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let only_confirm = view.questions.iter().all(|question| question.purpose == Purpose::Confirm);
@@ -152,10 +152,10 @@ impl<W: Write> Plain<W> {
             lines.push(Line::new(Tone::Text, "  several may be chosen"));
         }
         if question.free_text && !question.options.is_empty() {
-            lines.push(Line::new(Tone::Text, "  words of your own are an answer too"));
+            lines.push(Line::new(Tone::Text, "  free text is accepted too"));
         }
         if self.typing {
-            let own = if question.free_text { "; =WORDS says exactly these words" } else { "" };
+            let own = if question.free_text { "; =WORDS answers with exactly these words" } else { "" };
             lines.push(Line::new(
                 Tone::Text,
                 &format!("  type a number or a label{own}; ctrl-c leaves it open"),
@@ -168,7 +168,7 @@ impl<W: Write> Plain<W> {
     }
 
     fn plan_saved(&mut self) -> Option<[Line; 2]> {
-        // At the end it is told with what came of it.
+        // At the end the plan is shown with its outcome.
         let view = self.story.view().filter(|_| self.story.ended().is_none())?;
         let plan = view.plan.as_ref().filter(|plan| plan.saved)?;
         let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
@@ -199,13 +199,13 @@ impl<W: Write> Plain<W> {
         refused.into_iter().collect()
     }
 
-    /// The question that a line answers: of those that were printed, the first that is open.
+    /// The question that a line answers: the first open one among those printed.
     fn in_hand(&self) -> Option<(&OpenQuestion, Duration)> {
         let open = self.printed.iter().filter_map(|(id, since)| Some((self.story.open(id)?, *since)));
         open.into_iter().next().filter(|_| self.typing && !self.sending)
     }
 
-    /// A line was typed. What was typed before a decision was asked for is no decision.
+    /// Handles a line. A line that was typed before a decision was asked for does not decide.
     fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
         self.prompt = None;
         let say = |words: &str| vec![Effect::Print(vec![Line::new(Tone::Text, &format!("! {words}"))])];
@@ -219,14 +219,14 @@ impl<W: Write> Plain<W> {
             return say("this was typed before it was asked; type it again");
         }
         if line.trim().is_empty() {
-            return say("an empty line answers nothing");
+            return say("an empty line is not an answer");
         }
         let act = Act::Answer { question: Some(question.id.clone()), reply: reply(question, line.trim()) };
         self.sending = true;
         vec![Effect::Submit { by: self.me.clone(), act }]
     }
 
-    /// What stands before the line that is typed next. Nothing yet while a line would not be taken.
+    /// The prompt for the next line. `None` while a line would not be accepted.
     fn next_prompt(&self, now: Duration) -> Option<String> {
         let (question, _) = self.in_hand().filter(|(question, since)| armed_at(question, *since) <= now)?;
         Some(format!("{} {} > ", question.id, clip(&words::title(question), 40)))
@@ -251,7 +251,7 @@ impl<W: Write> Plain<W> {
         let open = self.story.view().map_or(0, |view| view.questions.len());
         let line = Line::new(
             Tone::Text,
-            &format!("What was asked stays open. Answer from anywhere with: {}", self.answer_hint),
+            &format!("The question stays open. Answer from anywhere with: {}", self.answer_hint),
         );
         let said = (open > 0).then(|| Effect::Print(vec![line]));
         said.into_iter().chain([Effect::Leave(Outcome::Detached)]).collect()
@@ -308,12 +308,12 @@ impl<W: Write + Send> Front for Plain<W> {
     }
 }
 
-/// From when on a line is taken as the answer to a question that was printed then.
+/// When a line is first accepted as the answer to a question that was printed at `since`.
 fn armed_at(question: &OpenQuestion, since: Duration) -> Duration {
     if question.purpose == Purpose::Clarify { since } else { since + LONG_GUARD }
 }
 
-/// A line as an answer: options where it names them, one or several; `=` before words that are meant exactly so.
+/// A line as an answer: options if it names them, one or several; `=` marks literal text.
 fn reply(question: &OpenQuestion, line: &str) -> Reply {
     if let Some(words) = line.strip_prefix('=') {
         return Reply::Text(words.trim().to_owned());
@@ -327,8 +327,7 @@ fn reply(question: &OpenQuestion, line: &str) -> Reply {
     }
 }
 
-/// A value to answer with, quoted so that a shell takes it as it is. What could mean something to a shell is named by
-/// its number instead.
+/// An example value, quoted for a shell. A value with characters that are special to a shell is replaced by its number.
 fn example(question: &OpenQuestion) -> String {
     let is_harmless = |label: &str| {
         !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || " .,:;&/()+-_'?<>=".contains(c))

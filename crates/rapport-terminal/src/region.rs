@@ -1,4 +1,4 @@
-//! Writes to the terminal: history scrolls by as plain lines, and the block below it is redrawn in one write.
+//! Writes to the terminal: history scrolls as plain lines, and the block below it is redrawn in one write.
 
 use std::io::{self, Write};
 
@@ -7,13 +7,13 @@ use super::render::{block::Block, frame};
 use super::style::Theme;
 use super::text::Line;
 
-/// Everything between these two is shown at once, where the terminal can do that.
+/// Synchronised output: the terminal shows everything between these at once, if it supports that.
 const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_BELOW: &str = "\x1b[J";
 const CLEAR_ROW: &str = "\x1b[2K";
-/// This row and all below it.
+/// Clears this row and all below it.
 const CLEAR_ROWS: &str = "\x1b[2K\x1b[B\x1b[J\x1b[A";
 
 /// The bottom of a terminal.
@@ -26,18 +26,18 @@ pub struct Region<W> {
 }
 
 impl<W: Write> Region<W> {
-    /// Begins where the cursor is, at the start of a row.
+    /// Begins at the cursor, at the start of a row.
     pub fn new(out: W, theme: Theme, size: Size) -> Self {
         Self { out, theme, drawn: Block::default(), size }
     }
 
-    /// Adds lines to the history and draws this block below them.
+    /// Appends lines to the history and draws this block below them.
     pub fn show(&mut self, history: &[Line], block: Block, size: Size) -> io::Result<()> {
         if history.is_empty() && block == self.drawn && size == self.size {
             return Ok(());
         }
-        // Rows are cleared as a whole before they are written: what is merely overwritten still counts when a terminal
-        // that gets another size finds out how many rows a line takes.
+        // Rows are cleared as a whole before they are written: when a terminal is resized, overwritten cells still
+        // count for the number of rows that a line takes.
         let mut text = format!("{}{HIDE_CURSOR}{}{}", TOGETHER.0, self.to_top(size), self.clear(size));
         for row in history.iter().flat_map(|line| history_rows(line, size)) {
             text.push_str(&format!("{}\r\n", self.theme.paint(&row)));
@@ -52,18 +52,18 @@ impl<W: Write> Region<W> {
         Ok(())
     }
 
-    /// Begins again where the cursor is, because something else has written meanwhile.
+    /// Begins again at the cursor, because something else has written meanwhile.
     pub fn begin_anew(&mut self) {
         self.drawn = Block::default();
     }
 
-    /// What has been written to, for looking at it.
+    /// The output, for tests.
     pub fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Clears what is drawn, from its first row. All below that is cleared from the second row on: where everything is cleared
-    /// from the first cell of the screen, tmux keeps a copy of it among what scrolled by.
+    /// Clears the block from its first row; everything below is cleared from the second row on. Clearing everything
+    /// from the first cell of the screen would make tmux copy it to the scrollback.
     fn clear(&self, size: Size) -> &'static str {
         match self.drawn.rows.iter().map(|row| takes(row, size)).sum::<usize>() {
             0 => CLEAR_BELOW,
@@ -72,7 +72,7 @@ impl<W: Write> Region<W> {
         }
     }
 
-    /// From the cursor to the first row of what is drawn. Terminals wrap rows that have become too long for them.
+    /// Moves from the cursor to the first row of the block. Terminals wrap rows that have become too long.
     fn to_top(&self, size: Size) -> String {
         let columns = size.columns.max(1);
         let last = self.drawn.rows.len().saturating_sub(1);
@@ -85,7 +85,7 @@ impl<W: Write> Region<W> {
     }
 }
 
-/// How many rows a line takes that was written whole.
+/// The number of rows that a whole line takes.
 fn takes(row: &Line, size: Size) -> usize {
     row.width().div_ceil(size.columns.max(1)).max(1)
 }

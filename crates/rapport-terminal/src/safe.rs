@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use rapport_core::visible::push;
 use unicode_width::UnicodeWidthChar as _;
 
-/// How many marks one letter may carry. Real writing needs three.
+/// The maximum number of combining marks on one letter. Real writing needs three.
 const MAX_MARKS: usize = 4;
 
 /// One line of text, safe to show. Line breaks become spaces.
@@ -21,7 +21,7 @@ pub fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n", "\n").split('\n').map(|line| clean(line.trim_end(), " ")).collect()
 }
 
-/// One character of what is being typed, safe to show.
+/// One character of typed text, safe to show.
 pub fn typed(c: char) -> String {
     let mut out = String::new();
     push(&mut out, c, None, "↵");

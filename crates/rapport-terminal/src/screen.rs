@@ -1,5 +1,5 @@
-//! The interactive screen as a pure state: events go in, effects come out, and [`Screen::frame`] is what the bottom of the
-//! screen shows. The time is an argument.
+//! The interactive screen as a pure state: events go in, effects come out, and [`Screen::frame`] is the bottom of the
+//! screen. The time is an argument.
 
 use std::time::Duration;
 
@@ -28,34 +28,34 @@ pub struct Screen {
     pub(super) work: Work,
     pub(super) auto: Option<AutoAnswer>,
     pub(super) over: Over,
-    /// An act is on its way; the next has to wait.
+    /// Whether an act is being submitted; the next one has to wait.
     pub(super) sending: bool,
     /// What was wrong with the last key or answer.
     pub(super) notice: Option<String>,
     pub(super) size: Size,
-    /// Words for the agent, as they are typed while no card is shown.
+    /// The message to the agent that is typed while no card is shown.
     pub(super) words: Editor,
-    /// Words that are on their way to it.
+    /// The message that is being submitted.
     said: Option<String>,
-    /// The last answer of a round, which is looked over before it is sent.
+    /// The last answer of a round, which is shown for a last look before it is sent.
     pub(super) look: Option<LastLook>,
     /// The card from which it was sent.
     sent_from: Option<QuestionId>,
-    /// What was decided meanwhile on the card that came up next.
+    /// A decision on the next card that was made meanwhile.
     held: Option<Act>,
     me: By,
     answer_hint: String,
-    /// Questions that were answered automatically, or could not be.
+    /// Questions for which an automatic answer was tried.
     tried: Vec<QuestionId>,
     rounds_told: Vec<RoundId>,
     path_told: Option<String>,
     left: bool,
 }
 
-/// How many rows the card of a permission takes; what is above it has to be in sight together with it.
+/// The number of rows of a permission's card, which has to be visible together with the text above it.
 const CARD_ROWS: usize = 16;
 
-/// What lies over the card.
+/// An overlay on the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Nothing,
@@ -63,14 +63,14 @@ pub(super) enum Over {
     Cancel,
     /// A last look over the answers of a round.
     LastLook,
-    /// All of what the card is about, from this row on.
+    /// The full text of the card, from this row on.
     Whole {
         top: usize,
     },
 }
 
 impl Screen {
-    /// A screen on which nothing happened yet; entries up to `past` are told in brief.
+    /// An empty screen; entries up to `past` are shown in brief.
     pub fn new(config: Terminal, session: SessionId, past: u64, size: Size) -> Self {
         let auto_by = config.auto.as_ref().map(|auto| auto.by.clone());
         let story = Story::new(session, config.by.clone(), auto_by, past);
@@ -97,7 +97,7 @@ impl Screen {
         }
     }
 
-    /// Takes in what happened, and says what to do about it.
+    /// Handles an event, and returns the effects.
     pub fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
         match happening {
             Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
@@ -125,18 +125,17 @@ impl Screen {
         }
     }
 
-    /// What the bottom of the screen shows.
+    /// The bottom of the screen.
     pub fn frame(&self, now: Duration) -> Block {
         if self.left { Block::default() } else { frame::block(self, now) }
     }
 
-    /// How large the terminal is.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// When to look again although nothing happens: for the spinner, for a card whose keys begin to work. Never while a
-    /// question simply waits.
+    /// When to wake up although nothing happens: for the spinner, or when a card starts to accept keys. Never while a
+    /// question just waits.
     pub fn wake(&self, now: Duration) -> Option<Duration> {
         if self.left {
             return None;
@@ -150,7 +149,7 @@ impl Screen {
         armed.into_iter().chain(auto).min()
     }
 
-    /// When the card in hand is answered by itself, if ever.
+    /// When the current card is answered automatically, if ever.
     pub(super) fn auto_due(&self) -> Option<Duration> {
         let (auto, shown) = (self.auto.as_ref()?, self.cards.shown()?);
         let waits = !self.sending && !self.tried.contains(&shown.card.question().id);
@@ -173,7 +172,7 @@ impl Screen {
         effects
     }
 
-    /// Who looks elsewhere is told of a card that came up by itself.
+    /// The notification about a card that came up by itself.
     fn notice_of(&self, entry: &Entry, before: Option<&QuestionId>) -> Option<Effect> {
         let question = self.cards.shown()?.card.question();
         let is_news =
@@ -181,7 +180,7 @@ impl Screen {
         (is_news && self.auto.is_none()).then(|| Effect::Notify(words::title(question)))
     }
 
-    /// Puts the right card on top after these facts, and says what has to be read before it.
+    /// Puts the right card on top after these facts, and returns the lines to read before it.
     fn settle(&mut self, entry: &Entry, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let news = News { in_front: self.story.in_front(), ..news(entry, &self.me) };
@@ -194,7 +193,7 @@ impl Screen {
         self.preface()
     }
 
-    /// An answer was changed from the last look: that goes on with the answer it had. Where its question is settled, it is over.
+    /// Returns to the last look after an answer was changed from it. If its question is settled, the last look is over.
     fn look_again(&mut self) {
         let Some((look, view)) = self.look.as_mut().zip(self.story.view()) else { return };
         let question = view.questions.iter().find(|question| question.id == look.question);
@@ -209,7 +208,7 @@ impl Screen {
         }
     }
 
-    /// What has to be read before the card that has just come up.
+    /// The lines to read before the card that has just come up.
     fn preface(&mut self) -> Vec<Line> {
         let Some((view, shown)) = self.story.view().zip(self.cards.shown_mut()) else { return Vec::new() };
         if let Card::Confirm(_) = shown.card {
@@ -286,13 +285,13 @@ impl Screen {
         self.intend(intent)
     }
 
-    /// Whether the agent can be told something here, while no card is shown.
+    /// Whether a message to the agent can be typed, because no card is shown.
     pub(super) fn listens(&self) -> bool {
         let has_agent = |aim: &Aim| matches!(aim, Aim::Work | Aim::Progress(_) | Aim::Chat);
         self.auto.is_none() && self.story.view().is_some_and(|view| has_agent(&view.aim))
     }
 
-    /// What is typed is for the agent; Esc stops it, or leaves it where it was stopped.
+    /// Handles a key of the message to the agent; Esc stops the agent, or leaves if it is stopped.
     fn key_for_words(&mut self, key: KeyEvent) -> Vec<Effect> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
@@ -310,7 +309,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Says what was typed. While something else is on its way, it stays where it is.
+    /// Submits the message. While something else is being submitted, it stays in the editor.
     fn say(&mut self) -> Vec<Effect> {
         if self.sending || self.words.is_blank() {
             return Vec::new();
@@ -358,7 +357,7 @@ impl Screen {
         Vec::new()
     }
 
-    /// Pages through all of what the card is about. What was in sight to its end can be allowed.
+    /// Pages through the full text of the card. Once its end was visible, it can be allowed.
     fn key_reading(&mut self, key: KeyEvent, top: usize) -> Vec<Effect> {
         let Some(shown) = self.cards.shown_mut() else { return Vec::new() };
         let (rows, page) = (frame::whole(shown.card.question(), self.size).len(), frame::page(self.size));
@@ -393,7 +392,7 @@ impl Screen {
         self.over = Over::Whole { top: 0 };
     }
 
-    /// Whether this answer allows what was not in sight to its end.
+    /// Whether this answer allows something whose end was not visible.
     fn allows_unread(&self, question: &OpenQuestion, reply: &Reply) -> bool {
         let asked = question.question();
         let allows = asked.resolve(reply).is_ok_and(|answer| !asked.is_denied_by(&answer));
@@ -436,7 +435,7 @@ impl Screen {
             (Intent::Help, _) => self.over = Over::Help,
             (Intent::Whole, _) => self.read_whole(),
             (Intent::Answer(reply), Some(question)) if self.allows_unread(&question, &reply) => {
-                self.notice = Some("some of it was not in sight yet: press p and read to its end".into());
+                self.notice = Some("part of it was not visible yet: press p and read to its end".into());
             }
             (Intent::Cancel, _) => self.over = Over::Cancel,
             (Intent::Detach, _) => return self.detach(),
@@ -473,7 +472,7 @@ impl Screen {
     fn submit(&mut self, act: Act) -> Vec<Effect> {
         let from = self.cards.shown().map(|shown| shown.card.question().id.clone());
         if self.sending {
-            // The next card may come up before the last act is known to be done; a key pressed twice is another matter.
+            // The next card may come up before the last act is confirmed; pressing a key twice is a different case.
             if from != self.sent_from || matches!(act, Act::Cancel { .. } | Act::Stop) {
                 self.held = Some(act);
             }
@@ -485,7 +484,7 @@ impl Screen {
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.sending = false;
-        // What was refused can be said in another way.
+        // A refused message returns to the editor.
         if let Some(said) = self.said.take().filter(|_| result.is_err() && self.words.is_empty()) {
             self.words = Editor::with(&said);
         }
@@ -529,7 +528,7 @@ impl Screen {
     }
 }
 
-/// Keeps as many lines as fit so many rows, and says how many are left out.
+/// Keeps as many lines as fit this many rows, and returns the number of omitted ones.
 fn shorten(lines: &mut Vec<Line>, room: usize, columns: usize) -> usize {
     let mut used = 0;
     let fits = |line: &&Line| {

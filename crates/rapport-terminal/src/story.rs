@@ -1,7 +1,7 @@
-//! The facts of a session as lines of history, for every kind of screen.
+//! The facts of a session as lines of history, for every kind of front end.
 //!
-//! A story folds the same facts into the same state as the engine does, so that what it shows is never older or newer than the
-//! fact it is shown with.
+//! A story applies the same facts to the same state as the engine does, so that it never shows a state older or newer
+//! than the fact.
 
 use rapport_core::{Aim, Asker, Asking, PhaseView, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{
@@ -13,43 +13,43 @@ use super::render::{ending, prose};
 use super::text::{self, Line, Tone};
 use super::words;
 
-/// The longest that words of the agent are shown in passing.
+/// The maximum number of rows for the agent's remarks.
 const SAID_ROWS: usize = 4;
-/// The longest that a question is named in passing.
+/// The maximum length of a question's title.
 const TITLE: usize = 60;
 
 /// A question of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     pub question: &'a Question,
-    /// The answer in words, where it is given.
+    /// The answer in words, if given.
     pub answer: Option<String>,
-    /// Whether it is the one that is asked just now.
+    /// Whether it is the current question.
     pub is_here: bool,
 }
 
-/// A session as it unfolds before somebody.
+/// A session as it is told to a person.
 #[derive(Debug)]
 pub struct Story {
     id: SessionId,
     me: By,
     auto: Option<By>,
-    /// Entries up to here happened before anybody looked, and are told in brief.
+    /// Entries up to here happened before the channel was opened, and are told in brief.
     past: u64,
     presenter: Option<Presenter>,
     view: Option<View>,
     rounds: Vec<(RoundId, Vec<QuestionId>)>,
-    /// How many rounds were about the task.
+    /// The number of rounds about the task.
     clarifying: usize,
-    /// Words of the agent that may turn out to be its last, which are told in another place.
+    /// The agent's text that may turn out to be its last, which is shown elsewhere.
     held: Option<String>,
     ended: bool,
-    /// Whether somebody is asked here what an agent that was stopped is to do next.
+    /// Whether this channel asks what a stopped agent should do next.
     asks_next: bool,
 }
 
 impl Story {
-    /// A story nothing has been told of yet.
+    /// A story from the beginning.
     pub fn new(id: SessionId, me: By, auto: Option<By>, past: u64) -> Self {
         let (presenter, view, rounds, held) = (None, None, Vec::new(), None);
         Self {
@@ -67,33 +67,33 @@ impl Story {
         }
     }
 
-    /// The same where somebody is asked here what an agent that was stopped is to do next.
+    /// The same for a channel that asks what a stopped agent should do next.
     pub fn asking_next(self) -> Self {
         Self { asks_next: true, ..self }
     }
 
-    /// Whether the agent of a task was stopped, and somebody is asked here what it is to do next.
+    /// Whether the agent of a task is stopped, and this channel asks what it should do next.
     pub fn asks_next(&self) -> bool {
         let rests = |view: &View| view.is_at_rest() && matches!(view.aim, Aim::Work | Aim::Progress(_));
         self.asks_next && self.is_present() && self.view.as_ref().is_some_and(rests)
     }
 
-    /// The session after what was told so far.
+    /// The session's state after the entries so far.
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }
 
-    /// Whether everything that had happened before anybody looked is told.
+    /// Whether all entries from before the channel was opened are told.
     pub fn is_present(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.seq >= self.past)
     }
 
-    /// Whether this entry happened before anybody looked.
+    /// Whether this entry is from before the channel was opened.
     pub fn is_past(&self, entry: &Entry) -> bool {
         entry.seq <= self.past
     }
 
-    /// How it ended, once that was told.
+    /// How the session ended, once that was told.
     pub fn ended(&self) -> Option<Status> {
         self.view.as_ref().filter(|_| self.ended).map(|view| view.status)
     }
@@ -106,14 +106,14 @@ impl Story {
         ids[..place].iter().rev().find(|id| !is_open(id))
     }
 
-    /// The question that is in front of the person, if one is.
+    /// The question that is in front of the person, if any.
     pub fn in_front(&self) -> Option<&QuestionId> {
         // A plan that waits is reviewed elsewhere.
         let is_question = |focus: &&Focus| TurnCard::read(&focus.question).is_none();
         self.presenter.as_ref()?.focus().iter().find(is_question).map(|focus| &focus.question)
     }
 
-    /// The questions of a round, in order, with the answers so far. `here` is the one that is asked.
+    /// The questions of a round, in order, with the answers so far. `here` is the current one.
     pub fn round(&self, round: RoundId, here: &QuestionId) -> Vec<Asked<'_>> {
         let rounds = self.presenter.iter().flat_map(|presenter| presenter.session().rounds());
         let items = rounds.filter(|view| view.id == round).flat_map(|view| view.items);
@@ -126,12 +126,11 @@ impl Story {
             .collect()
     }
 
-    /// A question that is open now.
     pub fn open(&self, id: &QuestionId) -> Option<&OpenQuestion> {
         self.view.as_ref()?.questions.iter().find(|question| question.id == *id)
     }
 
-    /// Takes an entry in, and tells what it means.
+    /// Applies an entry, and returns its lines.
     pub fn take(&mut self, entry: &Entry) -> Vec<Line> {
         let lines = entry.facts.iter().flat_map(|fact| self.tell(fact, entry)).collect::<Vec<_>>();
         match &mut self.presenter {
@@ -204,12 +203,12 @@ impl Story {
             Event::Stopped { by, .. } if *by == self.me => vec![passing("Stopped")],
             Event::Stopped { by, .. } => vec![passing(&format!("Stopped ({})", words::somebody(by)))],
             Event::Unchecked { reason } => {
-                vec![Line::warning(&format!("Whether more has to be asked is not known: {reason}"))]
+                vec![Line::warning(&format!("It is unknown whether more has to be asked: {reason}"))]
             }
-            // For those who look into the log.
+            // Only of interest in the log.
             Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
             Event::Heard { .. } | Event::DraftStarted { .. } | Event::Filed { .. } => Vec::new(),
-            // What becomes of a plan of actions is shown by who runs it.
+            // The command that runs a plan of actions shows these.
             Event::DraftLeft { .. }
             | Event::TurnFound(_)
             | Event::TurnGone { .. }
@@ -294,7 +293,7 @@ impl Story {
         }
     }
 
-    /// What the agent said before this, unless this fact says the same again.
+    /// The agent's previous text, unless this fact repeats it.
     fn tell_held(&mut self, next: &Event) -> Vec<Line> {
         if matches!(next, Event::Spent { .. }) {
             return Vec::new();
@@ -311,7 +310,7 @@ impl Story {
         let Some(view) = self.view.as_ref().filter(|view| view.seq >= self.past && !self.ended) else {
             return Vec::new();
         };
-        // A turn is over when its plan is there, or its agent has answered; what comes next begins elsewhere.
+        // A turn is over when its plan exists, or its agent has answered; the next one begins elsewhere.
         let rests = || (view.is_at_rest() && !self.asks_next()).then(|| ending::at_rest(view));
         let ending = ending::lines(view, self.clarifying).or_else(rests);
         let Some(lines) = ending else { return Vec::new() };
@@ -327,7 +326,7 @@ impl Story {
         vec![settled(mark, &words::title(question), &asked.words(answer), note)]
     }
 
-    /// What a rule allowed was never open before anybody.
+    /// A question that a rule answered was never open to a person.
     fn allowed(&self, id: &QuestionId, by: &By, entry: &Entry) -> Vec<Line> {
         let asked = entry.facts.iter().find_map(|fact| match fact {
             Event::Asked { questions, .. } => questions.iter().find(|question| question.id == *id),
@@ -343,7 +342,7 @@ impl Story {
     fn reopened(&self, id: &QuestionId, by: &By) -> Vec<Line> {
         let given = self.view.iter().flat_map(|view| &view.answers).find(|given| given.id == *id);
         let question = given.map_or_else(|| id.to_string(), |given| text::clip(&given.text, TITLE));
-        vec![passing(&format!("{} answers anew: {question}", words::somebody(by)))]
+        vec![passing(&format!("{} changes the answer: {question}", words::somebody(by)))]
     }
 
     fn kept(&self, id: &QuestionId, by: &By) -> Vec<Line> {
@@ -370,19 +369,19 @@ impl Story {
         match (number, kind) {
             (1, TurnKind::Plan) => Vec::new(),
             (_, TurnKind::Plan) if self.makes_file() && mends => {
-                vec![passing("That is no valid progress file; the agent is told what is wrong")]
+                vec![passing("The progress file is invalid; the agent is told what is wrong")]
             }
             (_, TurnKind::Plan) if self.makes_file() => vec![passing("The agent makes the file again")],
-            (_, TurnKind::Plan) => vec![passing("The agent makes the plan anew")],
+            (_, TurnKind::Plan) => vec![passing("The agent makes the plan again")],
             (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
-            (_, TurnKind::Work) if self.has_worked() => vec![passing("The agent goes on")],
+            (_, TurnKind::Work) if self.has_worked() => vec![passing("The agent continues")],
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]
             }
         }
     }
 
-    /// Where a file is made, the questions of a round are told together before they are asked one by one.
+    /// If a file is made, the questions of a round are listed before they are asked one by one.
     fn asked(&self, questions: &[Question]) -> Vec<Line> {
         let clarifies = questions.iter().all(|question| question.purpose == Purpose::Clarify);
         if !self.makes_file() || !clarifies {
@@ -397,7 +396,7 @@ impl Story {
         lines
     }
 
-    /// What the agent wanted to ask, and why nobody was asked.
+    /// The questions that the agent wanted to ask, and why nobody was asked.
     fn declined(&self, asked: &[String]) -> Vec<Line> {
         let view = self.view.as_ref();
         let assumes = view.is_some_and(|view| match &view.aim {
@@ -418,7 +417,7 @@ impl Story {
         [first].into_iter().chain(questions).collect()
     }
 
-    /// With the last answer of a round the agent goes on.
+    /// The note that the agent continues after the last answer of a round.
     fn resuming(&self, answered: &QuestionId) -> Option<Line> {
         let question = self.open(answered).filter(|_| self.makes_file())?;
         let mut open = self.view.iter().flat_map(|view| &view.questions);
@@ -455,7 +454,7 @@ impl Story {
     }
 }
 
-/// What stands before an answer, and before a no.
+/// The signs before an answer, and before a refusal.
 const SETTLED: (Tone, &str) = (Tone::Good, "✓ ");
 const DENIED: (Tone, &str) = (Tone::Bad, "✗ ");
 
@@ -471,7 +470,6 @@ fn settled(mark: (Tone, &str), title: &str, answer: &str, note: Option<String>) 
     }
 }
 
-/// Something told in passing.
 fn passing(words: &str) -> Line {
     Line::new(Tone::Dim, "· ").and(Tone::Dim, words)
 }

@@ -1,5 +1,5 @@
-//! How tones look: the sixteen standard colours with bold and dim, bold and dim alone, or nothing.
-//! Colour only repeats what a sign or a word says.
+//! The appearance of tones: the sixteen standard colours with bold and dim, bold and dim alone, or nothing. Colour only
+//! repeats what a sign or a word says.
 
 use anstyle::{AnsiColor, Style};
 
@@ -15,14 +15,13 @@ pub enum ColourChoice {
     Never,
 }
 
-/// How tones look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
     /// Colours, bold and dim.
     Colour,
     /// Bold and dim, for `NO_COLOR`.
     Mono,
-    /// Text alone: not a single control character.
+    /// Text alone, without control characters.
     Bare,
 }
 
@@ -38,7 +37,7 @@ impl Theme {
         }
     }
 
-    /// A line as it is written to the terminal.
+    /// A line with the control characters of this theme.
     pub fn paint(self, line: &Line) -> String {
         let mut out = String::new();
         for span in &line.spans {

@@ -4,25 +4,23 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::safe;
 
-/// Text is never set wider than this: long rows are hard to read.
+/// The maximum width of text: long rows are hard to read.
 pub const MEASURE: usize = 88;
 
-/// What a piece of text is, which decides how it looks.
+/// The kind of a piece of text, which determines its appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
     #[default]
     Text,
-    /// What the eye should find first.
+    /// The most important text.
     Strong,
-    /// What can be skipped.
     Dim,
-    /// Where one is: the cursor, the current choice.
+    /// The cursor, the current choice.
     Here,
     /// Done, answered, added.
     Good,
-    /// Word for word, such as a name in a program.
+    /// Literal text, such as a name in a program.
     Code,
-    /// To be careful about.
     Care,
     Bad,
 }
@@ -30,19 +28,17 @@ pub enum Tone {
 /// A piece of a line in one tone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The text; safe.
     pub text: String,
-    /// What it is.
     pub tone: Tone,
 }
 
-/// A line of styled text. Too long for a row, it is wrapped or one of its spans is shortened.
+/// A line of styled text. If it is too long for a row, it is wrapped or one of its spans is shortened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     pub spans: Vec<Span>,
-    /// How far rows after the first are indented.
+    /// The indentation of rows after the first.
     hang: usize,
-    /// The span that gives way, in its middle, instead of wrapping.
+    /// The span that is shortened, in its middle, instead of wrapping.
     gives: Option<usize>,
     /// Whether it stays one row however long it is: the terminal wraps it, so that it can be copied as a whole.
     is_whole: bool,
@@ -54,22 +50,19 @@ impl Line {
         Self::default()
     }
 
-    /// A line that starts with this.
     pub fn new(tone: Tone, text: &str) -> Self {
         Self::empty().and(tone, text)
     }
 
-    /// A command to be copied. Only for history: a block that is drawn again has to know its rows.
+    /// A command to be copied. Only for history: a redrawn block has to know its rows.
     pub fn command(text: &str) -> Self {
         Self { is_whole: true, ..Self::new(Tone::Strong, text).indented(2) }
     }
 
-    /// A line about something to take care of.
     pub fn warning(text: &str) -> Self {
         Self::new(Tone::Care, "! ").and(Tone::Text, text).hanging(2)
     }
 
-    /// This line with more text at its end.
     #[must_use]
     pub fn and(mut self, tone: Tone, text: &str) -> Self {
         let text = safe::line(text);
@@ -79,28 +72,28 @@ impl Line {
         self
     }
 
-    /// This line with more text at its end, which gives way where the line is too long for one row.
+    /// Appends text that is shortened if the line is too long for one row.
     #[must_use]
     pub fn and_giving(mut self, tone: Tone, text: &str) -> Self {
         self.gives = Some(self.spans.len());
         self.and(tone, text)
     }
 
-    /// This line with another at its end.
+    /// Appends another line.
     #[must_use]
     pub fn then(mut self, other: Line) -> Self {
         self.spans.extend(other.spans);
         self
     }
 
-    /// This line, its further rows indented by so much.
+    /// Indents rows after the first.
     #[must_use]
     pub fn hanging(mut self, columns: usize) -> Self {
         self.hang = columns;
         self
     }
 
-    /// This line with blanks in front.
+    /// Indents the whole line.
     #[must_use]
     pub fn indented(mut self, columns: usize) -> Self {
         if columns > 0 {
@@ -111,7 +104,7 @@ impl Line {
         self
     }
 
-    /// How many columns it takes.
+    /// The number of columns it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|span| width(&span.text)).sum()
     }
@@ -121,7 +114,7 @@ impl Line {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The rows it takes where there are so many columns.
+    /// The rows it takes in this many columns.
     pub fn rows(&self, columns: usize) -> Vec<Line> {
         let columns = columns.max(1);
         if self.width() <= columns || self.is_whole {
@@ -185,12 +178,12 @@ impl Line {
     }
 }
 
-/// How many columns a text takes, as terminals count: character by character.
+/// The number of columns a text takes, counted by character as terminals do.
 pub fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// A text that takes at most so many columns, with its middle left out where it is longer.
+/// A text of at most this many columns, with its middle omitted if it is longer.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -201,7 +194,7 @@ pub fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// A text of at most so many columns, with its end left out where it is longer.
+/// A text of at most this many columns, with its end omitted if it is longer.
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -225,8 +218,8 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
     chars.take_while(fits).collect()
 }
 
-/// Where the first row of these cells ends, and where the next begins: at the last blank that fits (or beside a wide
-/// character, where East Asian text may break), or in the middle of a word that fits no row.
+/// The end of the first row, and the start of the next: at the last blank that fits (or beside a wide character, where
+/// East Asian text may break), or in the middle of a word that fits no row.
 fn break_at(cells: &[Cell], columns: usize) -> (usize, usize) {
     let mut used = 0;
     let fits = |cell: &&Cell| {

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rapport_core::{By, OpenQuestion, Purpose, Usage};
 
-/// What a question is recognised by: its header, or the question itself.
+/// The title of a question: its header, or the question itself.
 pub(super) fn title(question: &OpenQuestion) -> String {
     match &question.purpose {
         Purpose::Permission(asked) => format!("{} {}", asked.tool, asked.what),
@@ -13,7 +13,7 @@ pub(super) fn title(question: &OpenQuestion) -> String {
     }
 }
 
-/// Who answered, where that needs saying: not for the person who sits here.
+/// Who answered, unless it is the person at this terminal.
 pub(super) fn answered_by(by: &By, me: &By, auto: Option<&By>) -> Option<String> {
     if by == me {
         return None;
@@ -50,7 +50,7 @@ pub(super) fn tokens(number: u64) -> String {
     }
 }
 
-/// Tokens and money: `5.2k in, 1.2k out · $0.03`; nothing where nothing was used.
+/// Tokens and money: `5.2k in, 1.2k out · $0.03`; `None` if nothing was used.
 pub(super) fn usage(usage: &Usage) -> Option<String> {
     let read = usage.input.saturating_add(usage.cache_write).saturating_add(usage.cache_read);
     if read == 0 && usage.output == 0 {
@@ -63,7 +63,7 @@ pub(super) fn usage(usage: &Usage) -> Option<String> {
     Some(words)
 }
 
-/// Money: `$0.03`, and `<$0.01` for what is less than a cent.
+/// Money: `$0.03`, and `<$0.01` for less than a cent.
 pub(super) fn cost(micros: u64) -> String {
     match micros {
         0..5_000 => "<$0.01".into(),
@@ -71,7 +71,7 @@ pub(super) fn cost(micros: u64) -> String {
     }
 }
 
-/// A time on a clock: `01:12`, `1:02:03`.
+/// A duration as on a clock: `01:12`, `1:02:03`.
 pub(super) fn clock(time: SignedDuration) -> String {
     let seconds = time.as_secs().max(0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,4 +1,4 @@
-//! What the agent is doing, from facts and from the progress reports between them.
+//! The agent's activity, from facts and from the progress reports between them.
 
 use std::time::Duration;
 
@@ -7,17 +7,15 @@ use rapport_core::{Event, Progress, Usage, View};
 use super::render::progress;
 use super::text::Line;
 
-/// What the agent is at.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     doing: Option<String>,
-    /// What the process used since the last fact about it.
+    /// The usage of the process since the last fact about it.
     usage: Usage,
     since: Duration,
 }
 
 impl Work {
-    /// Takes in a fact.
     pub(super) fn fact(&mut self, fact: &Event, now: Duration) {
         match fact {
             Event::TurnStarted { .. } => {
@@ -32,7 +30,7 @@ impl Work {
         }
     }
 
-    /// Takes in what the agent is at just now.
+    /// Applies a progress report.
     pub(super) fn progress(&mut self, progress: Progress) {
         self.usage = progress.usage;
         if let Some(doing) = progress.doing {
@@ -40,7 +38,6 @@ impl Work {
         }
     }
 
-    /// The line that shows it.
     pub(super) fn line(&self, view: Option<&View>, now: Duration) -> Line {
         let mut usage = view.map(|view| view.usage).unwrap_or_default();
         usage += self.usage;
@@ -48,7 +45,7 @@ impl Work {
         progress::line(doing.unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
     }
 
-    /// When the spinner turns next.
+    /// When the spinner's next frame is due.
     pub(super) fn next_frame(&self, now: Duration) -> Duration {
         now + progress::FRAME
     }

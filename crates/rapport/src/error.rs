@@ -1,4 +1,4 @@
-//! How commands fail: what, why, what to do next, and an exit code that is documented.
+//! How commands fail: what, why, what to do next, and a documented exit code.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -14,18 +14,18 @@ use crate::engine::DoorError;
 use crate::stores::{Holder, StoreError};
 use crate::turns::TurnError;
 
-/// What holds where something cannot be stored.
-pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is mended, go on from there.";
+/// The hint if something cannot be stored.
+pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is fixed, continue from there.";
 
-/// How a command ended, for scripts. `docs/commands.md` lists them.
+/// The exit codes. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
-    /// Something this program did not foresee, or the system does not let it do.
+    /// An unforeseen problem, or an error of the system.
     Trouble = 1,
     /// The command line or the settings are wrong.
     Usage = 2,
-    /// The session does not take it: already answered, no such option, not now.
+    /// The session refused it: already answered, no such option, not now.
     Refused = 3,
     /// There is no such session.
     NotFound = 4,
@@ -37,22 +37,22 @@ pub enum Code {
     Agent = 7,
     /// The session was cancelled.
     Cancelled = 8,
-    /// What somebody else wrote would start something, and nobody has said that it may.
+    /// Something that is not trusted would start something.
     Untrusted = 9,
-    /// Nothing to say: whoever read our output has had enough.
+    /// The reader closed the pipe; nothing is printed.
     Quiet = 141,
     /// Stopped before the end; the session waits and can be resumed.
     Interrupted = 130,
 }
 
-/// A failure, told to a person.
+/// A failure, for a person.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
     pub code: Code,
     /// What failed and why.
     pub message: String,
-    /// The sessions that may have been meant, where it is not clear which.
+    /// The sessions that may have been meant, if it is ambiguous.
     pub candidates: Vec<Candidate>,
     /// What to do next: full sentences with the command to run.
     pub hints: Vec<String>,
@@ -61,20 +61,18 @@ pub struct Failure {
 /// A session that may have been meant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// Its name.
     pub id: String,
-    /// How it stands, in one word.
+    /// Its status, in one word.
     pub status: &'static str,
     /// The same for people.
     #[serde(skip)]
     pub word: &'static str,
-    /// The beginning of what somebody wants done.
+    /// The beginning of its task.
     pub task: String,
     /// What it waits for, if it does.
     pub waits_for: Option<String>,
 }
 
-/// What a command gives back.
 pub type Outcome = Result<(), Failure>;
 
 impl Failure {
@@ -97,7 +95,7 @@ impl Failure {
         self
     }
 
-    /// Tells it on stderr, in words or as JSON.
+    /// Prints it on stderr, in words or as JSON.
     pub fn print(&self, as_json: bool) {
         if self.code == Code::Quiet || self.message.is_empty() && self.hints.is_empty() {
             return;
@@ -112,7 +110,7 @@ impl Failure {
             // Messages quote plans, files and arguments.
             safe::lines(&self.to_string()).join("\n")
         };
-        // Where not even this can be written, the exit code has to say it.
+        // If this fails too, the exit code has to tell.
         let _ = writeln!(io::stderr(), "{words}");
     }
 }
@@ -139,7 +137,7 @@ impl fmt::Display for Candidate {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        // Whoever read what a command prints has had enough: `rapport log | head`.
+        // The reader closed the pipe: `rapport log | head`.
         let is_closed = error.kind() == io::ErrorKind::BrokenPipe;
         Self::new(if is_closed { Code::Quiet } else { Code::Trouble }, error.to_string())
     }
@@ -199,7 +197,7 @@ impl From<StoreError> for Failure {
             }
             StoreError::NotOurs { id, .. } => Self::new(Code::Untrusted, message)
                 .hint(format!("Nothing was started. Read it with: rapport log {id}"))
-                .hint(format!("See what it would do, and let it count if you want that: rapport trust {id}")),
+                .hint(format!("See what it would do, and trust it if you want: rapport trust {id}")),
             StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
     }
@@ -211,8 +209,9 @@ impl From<TurnError> for Failure {
         match error {
             TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
             TurnError::Journal(_) => Self::new(Code::Store, message),
+            TurnError::Store(error) => error.into(),
             TurnError::Wrong { .. } => {
-                Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
+                Self::new(Code::Store, message).hint("Nothing was changed. Fix or remove it.")
             }
             TurnError::NoTurn { .. } => {
                 Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree")
@@ -253,7 +252,9 @@ impl From<DoorError> for Failure {
             DoorError::Forbidden(why) => Self::new(Code::Refused, why)
                 .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."),
             DoorError::Silent { id, holder: Holder { pid, .. } } => Self::new(Code::Busy, message)
-                .hint(format!("What you sent may still count. Before you send it again: rapport status {id}"))
+                .hint(format!(
+                    "What you sent may still take effect. Before you send it again: rapport status {id}"
+                ))
                 .hint(format!("If somebody stopped that process, let it go on with: kill -CONT {pid}"))
                 .hint(format!("Or end it, nothing is lost: kill -KILL {pid}")),
             DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),

@@ -1,4 +1,4 @@
-//! The log of what Rapport itself does, to trace a fault: off by default, written to a file or to stderr.
+//! Rapport's own diagnostic log: off by default, written to a file or to stderr.
 //!
 //! Only our own modules log. Libraries could log addresses and headers, and with them secrets.
 
@@ -22,16 +22,16 @@ use crate::options::Common;
 use crate::output::warn;
 use crate::workers::process;
 
-/// The level where a file is named and no level is.
+/// The default level if a file is named.
 const USUAL: &str = "info";
 
-/// The log; dropping it tells how many lines were left out.
+/// The log; dropping it reports how many lines were dropped.
 #[derive(Debug)]
 pub(crate) struct Logging {
     left_out: Arc<AtomicUsize>,
 }
 
-/// Begins to log as the command line says. A process whose stderr its host reads logs to a file or not at all.
+/// Starts logging according to the command line. A process whose stderr its host reads logs to a file or not at all.
 pub(crate) fn start(common: &Common, owns_stderr: bool) -> Result<Logging, Failure> {
     let logging = Logging { left_out: Arc::default() };
     let filter = common.log.as_deref().filter(|filter| !filter.is_empty());
@@ -56,24 +56,24 @@ pub(crate) fn start(common: &Common, owns_stderr: bool) -> Result<Logging, Failu
 fn init(targets: Targets, writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) {
     let ours = FilterFn::new(|metadata| metadata.target().starts_with("rapport"));
     let layer = fmt::layer().with_ansi(false).with_writer(writer);
-    // There is no other in this process.
+    // This process has no other subscriber.
     let _ = Registry::default().with(layer.with_filter(ours).with_filter(targets)).try_init();
 }
 
 fn targets(filter: &str) -> Result<Targets, Failure> {
-    // Anything passes for the name of a module; one that cannot be any would log nothing.
+    // The filter accepts any module name; an impossible one would log nothing.
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_:=,".contains(c);
     let parsed = filter.parse().ok().filter(|_| filter.chars().all(is_name));
     parsed.ok_or_else(|| {
-        Failure::new(Code::Usage, format!("{filter:?} is no level to log at"))
+        Failure::new(Code::Usage, format!("{filter:?} is not a log level"))
             .hint("Use error, warn, info, debug or trace, or one per module: --log info,rapport_engine=debug")
     })
 }
 
-/// Opens the file for its owner alone and to append: several processes share it.
+/// Opens the file privately and for appending: several processes share it.
 fn open(path: &Path) -> Result<Arc<File>, Failure> {
     let open = || -> io::Result<File> {
-        // A pipe that nobody reads is refused instead of waited for.
+        // A pipe without a reader is refused instead of blocking.
         let flags = OFlag::O_NONBLOCK.bits();
         let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path)?;
         if file.metadata()?.is_file() {

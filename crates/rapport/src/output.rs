@@ -1,5 +1,5 @@
-//! What commands print, and the only place where they do: everything is made safe to show on the way, so that no text of
-//! others reaches the terminal as it came. A reader that has had enough is no failure.
+//! The output of commands, and the only module that prints: everything is made safe to show, so that no text of others
+//! reaches the terminal unchanged. A closed pipe is not a failure.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -43,9 +43,9 @@ pub(crate) fn prompt(text: &str) -> Outcome {
     write(&lines.join("\n"))
 }
 
-/// Tells on stderr what the person should know and nothing fails for.
+/// Prints a warning on stderr.
 pub(crate) fn warn(text: impl Display) {
-    // Where not even this can be written, there is nobody to tell.
+    // If this fails too, there is nobody to tell.
     let _ = writeln!(io::stderr(), "rapport: {}", shown(text));
 }
 

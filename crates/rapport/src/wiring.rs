@@ -1,4 +1,4 @@
-//! Puts the parts together. The only place that knows them all.
+//! Assembles the parts. The only place that knows them all.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -29,16 +29,13 @@ use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Helpers, Workshop};
-use crate::workers::Workers;
-use crate::workers::local::{self, Local};
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::sandboxes::Sandboxes;
-use crate::workers::worktrees::Worktrees;
+use crate::workers::{WorkerSetup, Workers, local};
 
-/// How many rounds of questions before a plan, where nobody says otherwise.
+/// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
 
-/// So many files are named where the agent is started without them.
+/// The maximum number of files to name in the warning that the agent is started without them.
 const MOST_NAMED: usize = 5;
 
 /// How long a model may take to make a round of questions.
@@ -47,9 +44,7 @@ const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Where a command is given.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Rapport's home.
     pub home: PathBuf,
-    /// The project.
     pub project: PathBuf,
     /// The kinds of agents that there are.
     pub agents: AgentKinds,
@@ -71,7 +66,7 @@ impl Place {
             Some(directory) => {
                 let refused = |why: &dyn std::fmt::Display| {
                     let what = format!("cannot use {} as the project: {why}", directory.display());
-                    Failure::new(Code::Usage, what).hint("Name a directory that is there: --project DIR")
+                    Failure::new(Code::Usage, what).hint("Name an existing directory: --project DIR")
                 };
                 let found = directory.canonicalize().map_err(|error| refused(&error))?;
                 if !found.is_dir() {
@@ -107,7 +102,7 @@ impl Place {
         Ok(Self::new(home, project))
     }
 
-    /// The settings that hold here. What the person has to know about them is told once, on stderr.
+    /// The effective settings. A warning about them is printed once, on stderr.
     pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
         static TOLD: Once = Once::new();
         let settings = Settings::load(&self.home, &self.project, variable, flags)?;
@@ -117,19 +112,19 @@ impl Place {
         Ok(settings)
     }
 
-    /// The seals of the person here.
     pub fn seals(&self) -> Seals {
         Seals::new(self.home.clone(), self.project.clone())
     }
 
-    /// Where a batch is carried out or undone that has its journal there.
+    /// The place of a batch with this journal.
     pub fn batch(&self, journal: &Path) -> actions::Place {
         let (project, journal) = (self.project.clone(), journal.to_owned());
-        actions::Place { project, journal, seals: Some(Arc::new(self.seals())) }
+        let seals = Some(Arc::new(self.seals()));
+        actions::Place { project, journal, seals, clock: Clock::system() }
     }
 
-    /// What the project brings that counts only where the person trusts it: its settings, and what the agent's CLI would
-    /// take from it.
+    /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
+    /// it.
     pub fn brought(&self) -> Vec<Brought> {
         let settings = config::brought(&self.home, &self.project);
         settings.into_iter().chain(self.brought_for_agents()).collect()
@@ -139,12 +134,12 @@ impl Place {
         self.agents.brought(&self.project, &Environment::of_this_process())
     }
 
-    /// What the person said about that.
+    /// The person's decision about that.
     pub fn trust(&self) -> Result<Trust, Failure> {
         Ok(config::trust(&self.home, &self.project, variable)?)
     }
 
-    /// Tells once, on stderr, what the agent's CLI is started without.
+    /// Warns once, on stderr, about what the agent's CLI is started without.
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
         static TOLD: Once = Once::new();
         let brought = self.brought_for_agents();
@@ -158,7 +153,7 @@ impl Place {
         TOLD.call_once(|| {
             warn(format_args!(
                 "the agent is started without {}{more}, which came with the project\n  \
-                 Look at what it brings, and let it count if you trust it: rapport trust",
+                 Look at what it brings, and decide whether to trust it: rapport trust",
                 names.join(", ")
             ));
         });
@@ -170,18 +165,18 @@ impl Place {
         self.sessions_in(&Shelf::Sessions)
     }
 
-    /// The same for those that are kept there.
+    /// The same for the sessions of a shelf.
     pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
             .granting(Grants::of(&self.home, &self.project))
     }
 
-    /// Where this project's logs are, for commands that wait for what they read.
+    /// The store of this project's logs, for commands that block.
     pub fn store(&self) -> BlockingStore {
         self.store_in(&Shelf::Sessions).into()
     }
 
-    /// Where the logs are that are kept there.
+    /// The store of a shelf's logs.
     pub fn store_in(&self, shelf: &Shelf) -> Arc<dyn Store> {
         let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
         Arc::new(files.sealed_by(self.seals()))
@@ -192,21 +187,18 @@ impl Place {
         Batches::of(&self.project, Naming::ByTurn).sealed_by(Arc::new(self.seals()))
     }
 
-    /// The kinds of places that agents of this project can work in.
+    /// The workers of this project.
     pub fn workers(&self) -> Workers {
         self.workers_with(Network::None)
     }
 
-    /// The same, where those that are apart from the host reach such a network.
+    /// The same, with this network access for sandboxes.
     fn workers_with(&self, network: Network) -> Workers {
-        let folder = config::worktrees(&self.project);
         let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let sandboxes = Sandboxes::new(&folder, person).with_network(network);
-        let workers = Workers::default().with("local", Local).with("worktree", Worktrees::new(folder));
-        workers.with("sandbox", sandboxes)
+        Workers::of_every_kind(&WorkerSetup { worktrees: config::worktrees(&self.project), person, network })
     }
 
-    /// What a new session here starts from.
+    /// The first fact of a new session here.
     pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
@@ -220,7 +212,7 @@ impl Place {
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // Other kinds of sessions change nothing, or belong where they are.
-        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::Local };
+        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
         let worker = worker.as_str().to_owned();
         // Where there is none, whoever starts a turn is told.
         let agent = self.agents.command(settings).ok();
@@ -229,17 +221,15 @@ impl Place {
     }
 }
 
-/// What is kept where in a project.
+/// The kinds of stored sessions in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shelf {
-    /// Sessions.
     Sessions,
-    /// Plans that belong to no session of files, each with its batch, and what they are called.
+    /// Plans without a session, each with its batch, and the plan's name.
     Plans(String),
 }
 
 impl Shelf {
-    /// The directory.
     pub fn root(&self, project: &Path) -> PathBuf {
         match self {
             Shelf::Sessions => config::sessions(project),
@@ -317,7 +307,7 @@ impl Host {
         Ok(Self { sessions, engine, socket })
     }
 
-    /// The door to all sessions of the place, those of this engine included.
+    /// The door to all sessions of the place, including those of this engine.
     pub fn sessions(&self) -> Arc<dyn Sessions> {
         Arc::new(self.sessions.clone())
     }
@@ -329,7 +319,7 @@ impl Host {
     }
 }
 
-/// What agents in places apart from the host reach of the network.
+/// The network access of sandboxed agents.
 fn network(settings: &Settings) -> Result<Network, Failure> {
     let patterns = settings.allowed_hosts.iter().map(|host| host.parse());
     let patterns = patterns.collect::<Result<Vec<HostPattern>, _>>();
@@ -341,7 +331,7 @@ fn network(settings: &Settings) -> Result<Network, Failure> {
     })
 }
 
-/// Refuses to act in a person's name where an agent started this program.
+/// Refuses to act in a person's name if an agent started this program.
 pub fn refuse_agents() -> Result<(), Failure> {
     if !descent::is_of_an_agent(std::process::id()) {
         return Ok(());
@@ -350,17 +340,17 @@ pub fn refuse_agents() -> Result<(), Failure> {
         .hint("Let the person do it, in a terminal of their own or in a channel such as Telegram."))
 }
 
-/// Each session that is held takes two descriptors, so as many are taken as the system gives.
+/// Raises the limit of file descriptors: each held session needs two.
 fn raise_file_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // Fewer sessions at once is the worst that can come of it.
+        // Otherwise fewer sessions fit at once.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-/// The agents that sessions here may have, by name. New ones begin with the agent of the settings.
+/// The agents of sessions here, by name. New sessions use the agent of the settings.
 pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
     let setup = AgentSetup {
         home: place.home.clone(),
@@ -376,7 +366,7 @@ pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failur
     })
 }
 
-/// The agent of the settings, which new sessions begin with.
+/// The agent of the settings, for new sessions.
 pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
 }

@@ -1,4 +1,4 @@
-//! Parses one action: its parameters and fences, which its kind then makes an action of.
+//! Parses one action: its parameters and fences. The action's kind then builds an action from them.
 
 use super::fence::{Block, Place, is_stray};
 use super::inline::{self, Marker};
@@ -33,8 +33,8 @@ pub(super) fn action(reader: &mut Reader<'_>, at: usize, row: &'static Row, rest
     (reader.errors.len() == before).then_some(Action { kind: kind?, description, line: at + 1, remark: None })
 }
 
-/// Takes what the heading has after the name: the path, where none is named below; otherwise words about it, which are given back.
-/// A heading that names another path than the list below it means nobody knows what.
+/// Interprets the text after the name in a heading: the path, if no parameter gives one; otherwise words, which are
+/// returned. A heading that names a different path than the list below it is an error.
 fn heading_path(reader: &mut Reader<'_>, body: &mut Body<'_>, rest: &str) -> Option<String> {
     let rest = rest.trim().trim_start_matches([':', '-', '–', '—', '|', '→', '*']).trim_start();
     let rest = rest.trim_end_matches('*').trim();
@@ -57,10 +57,10 @@ fn heading_path(reader: &mut Reader<'_>, body: &mut Body<'_>, rest: &str) -> Opt
     None
 }
 
-/// The parameters that a heading may have the value of.
+/// The parameters whose value a heading may give.
 const PATH_KEYS: [&str; 2] = ["File Path", "Resource"];
 
-/// Whether a line outside of any action is a parameter of some.
+/// Whether a line outside of any action looks like a parameter of one.
 pub(super) fn is_parameter(line: &str) -> bool {
     let named = |written| ROWS.into_iter().any(|row| key(row, written).is_some());
     inline::parameter(line).is_some_and(|(written, _)| named(written))
@@ -96,7 +96,7 @@ impl Body<'_> {
 /// Everything below the heading of an action that has parameters and blocks.
 fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
     let mut marker = None;
-    // The line a parameter may go on at.
+    // The line on which a parameter may continue.
     let mut next = None;
     while reader.at < reader.lines.len() {
         let at = reader.at;
@@ -157,7 +157,7 @@ fn missing_block(reader: &mut Reader<'_>, at: usize) {
     reader.wrong(at, "a FIND or REPLACE has no fence below it", "Put its text into a fence right after it.");
 }
 
-/// Takes a variable below `env`: an item of the list in it, or a line right after.
+/// Parses a variable below `env`: an item of the nested list, or a line right after it.
 fn item(body: &mut Body<'_>, at: usize, line: &str, next: Option<usize>) -> bool {
     let Some(last) = body.parameters.last_mut().filter(|last| last.key == "env") else { return false };
     let bullet = inline::bullet(line);
@@ -169,7 +169,7 @@ fn item(body: &mut Body<'_>, at: usize, line: &str, next: Option<usize>) -> bool
     below
 }
 
-/// Takes a parameter: a known one however it is written, any other where it looks like one.
+/// Parses a parameter: a known one in any spelling, others only if they look like one.
 fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str) -> bool {
     let known = inline::pair(line).and_then(|(written, value)| Some((key(body.row, written)?, value)));
     if let Some((key, value)) = known {
@@ -184,7 +184,7 @@ fn parameter(reader: &mut Reader<'_>, body: &mut Body<'_>, at: usize, line: &str
     true
 }
 
-/// Takes more words of the last parameter, if it can have more: a path, say, is complete.
+/// Appends a continuation line to the last parameter, if its value can span lines (a path cannot).
 fn more(body: &mut Body<'_>, line: &str) -> bool {
     let Some(last) = body.parameters.last_mut() else { return false };
     let words = inline::bullet(line).unwrap_or(line).trim();
@@ -215,7 +215,8 @@ fn unknown_parameter(reader: &mut Reader<'_>, row: &Row, at: usize, written: &st
     );
 }
 
-/// A message is everything up to the next action, so only what is known is taken for a parameter, and only before it.
+/// Reads the parameters of an action with a message. A message runs to the next action, so only known parameters before
+/// it are recognised.
 fn read_head(reader: &mut Reader<'_>, body: &mut Body<'_>) {
     while reader.at < reader.lines.len() {
         let line = reader.lines.line(reader.at);
@@ -236,7 +237,7 @@ fn read_head(reader: &mut Reader<'_>, body: &mut Body<'_>) {
     }
 }
 
-/// The message, which goes on to the next action.
+/// The message, which runs to the next action.
 pub(super) fn message(reader: &mut Reader<'_>, body: &Body<'_>) -> Option<String> {
     let start = reader.at;
     let message = reader.free(Until::Action);
@@ -271,7 +272,7 @@ pub(super) fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replace
                 reader.wrong(block.open, "a REPLACE has no FIND before it", HINT)
             }
             (None, earlier) if is_patch(&block) => {
-                reader.wrong(block.open, "the fence has a patch, and EDIT takes FIND and REPLACE", HINT);
+                reader.wrong(block.open, "the fence has a patch, and EDIT needs FIND and REPLACE", HINT);
                 found = earlier;
             }
             (None, earlier) => {
@@ -288,7 +289,7 @@ pub(super) fn edits(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Vec<Replace
     edits
 }
 
-/// What to do about a patch.
+/// The hint for a patch.
 pub(super) const NO_PATCH: &str =
     "Write all of the file, or change it with EDIT: pairs of `#### FIND:` and `#### REPLACE:`.";
 
@@ -333,6 +334,6 @@ pub(super) fn only_block<'t>(reader: &mut Reader<'_>, body: &mut Body<'t>, what:
 
 pub(super) fn no_block(reader: &mut Reader<'_>, body: &Body<'_>) {
     if let Some((_, block)) = body.blocks.first() {
-        reader.wrong(block.open, format!("{} takes no fence", body.row.name()), "Leave it out.");
+        reader.wrong(block.open, format!("{} does not take a fence", body.row.name()), "Leave it out.");
     }
 }

@@ -3,14 +3,14 @@
 use super::lines::Lines;
 use super::parse::Reader;
 
-/// A line may be looked at this often.
+/// The maximum number of times that each byte may be read.
 const OFTEN: usize = 30;
 
 fn plan(actions: &str) -> String {
     format!("# Do it\n\n## Rationale\n\nBecause.\n\n## Action Plan\n\n{actions}")
 }
 
-/// Shapes that make a careless reader look at everything again and again.
+/// Inputs that make a careless parser take quadratic time.
 fn nasty(size: usize) -> Vec<(&'static str, String)> {
     let fill = |piece: &str| piece.repeat(size / piece.len());
     let create = |fence: &str| plan(&format!("### CREATE\n- **File Path:** a\n\n{fence}"));

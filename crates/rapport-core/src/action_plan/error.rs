@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-/// More are not collected: who made these has enough to do.
+/// The maximum number of errors to collect; more do not help whoever fixes the plan.
 pub(super) const MAX_ERRORS: usize = 50;
 
-/// One thing that keeps a text from being a plan.
+/// One error that makes a text an invalid plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("plan.md:{line}: {what}. {hint}")]
 pub struct PlanError {

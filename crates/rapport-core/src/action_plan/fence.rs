@@ -58,12 +58,12 @@ pub(super) fn block<'t>(
     Ok(Block { open, close, info: fence.info, content: content(lines, open, close) })
 }
 
-/// Whether a bare fence opens nothing: the plan goes on right after it.
+/// Whether a bare fence opens nothing, because the plan continues right after it.
 pub(super) fn is_stray(lines: &Lines<'_>, at: usize, fence: Fence<'_>) -> bool {
     fence.info.is_empty() && lines.is_boundary(lines.solid(at + 1))
 }
 
-/// The same within free text, where a fence may well show an action.
+/// The same within free text, where a fence may contain an action as an example.
 pub(super) fn is_stray_in_text(lines: &Lines<'_>, at: usize, fence: Fence<'_>) -> bool {
     let shows = lines.solid(at + 1) == at + 1 && lines.may_close(at, fence);
     is_stray(lines, at, fence) && !shows
@@ -143,8 +143,8 @@ fn is_cut_short(lines: &Lines<'_>, close: usize, place: Place) -> bool {
     lines.solid(close + 1) < fence && !marked
 }
 
-/// Whether a fence in a message goes on into the next action. It may show one: then it begins with it, or is longer, or
-/// holds all of the message.
+/// Whether a fence in a message runs into the next action. A fence may also show an action as an example: then it
+/// begins with the action, is longer than its fences, or holds the whole message.
 pub(super) fn runs_over(lines: &Lines<'_>, block: &Block<'_>, fence: Fence<'_>) -> bool {
     let boundary = lines.boundary_after(block.open);
     fence.length == 3 && fence.info != "message" && boundary < block.close && boundary != block.open + 1
@@ -157,7 +157,7 @@ fn rivals<'t>(lines: &Lines<'t>, open: usize, fence: Fence<'t>) -> impl Iterator
     })
 }
 
-/// Fences inside that say what they hold are closed by the bare ones after them.
+/// Finds the end of a fence whose inner fences have a language: each of those is closed by the next bare one.
 fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut depth = 0_usize;
@@ -171,7 +171,8 @@ fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) ->
     None
 }
 
-/// A document whose fences all are bare: they come in pairs, and the last one before the plan goes on is its own.
+/// Finds the end of a document whose fences are all bare: they come in pairs, and the last one before the plan
+/// continues closes the document.
 fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let (mut count, mut last) = (0_usize, None);
@@ -184,7 +185,7 @@ fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) ->
     last.filter(|at| count % 2 == 1 && goes_on(lines, *at, place))
 }
 
-/// A long fence that is closed with something written after it.
+/// Finds the end of a long fence whose closing line has text after it.
 fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut rivals = rivals(lines, open, fence).take_while(|(at, _)| *at < boundary).map(|(at, _)| at);
@@ -194,7 +195,7 @@ fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> O
     rivals.find(|at| lines.is_boundary(lines.solid(at + 1)) || goes_on(lines, *at, place))
 }
 
-/// Whether what comes after a line is what may come after a block.
+/// Whether the text after a line is something that may follow a block.
 fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
     let next = lines.solid(close + 1);
     if lines.is_boundary(next) {
@@ -210,7 +211,7 @@ fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
     }
 }
 
-/// The lines of a block without the indentation of its first; a line that has less of it loses what it has.
+/// The lines of a block without the indentation of its first line; a line with less indentation loses all of it.
 fn content(lines: &Lines<'_>, open: usize, close: usize) -> String {
     let raw = lines.slice(open + 1, close);
     let first = lines.line(open);

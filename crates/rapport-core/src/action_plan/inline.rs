@@ -1,4 +1,5 @@
-//! Parses what is inside a line (keys, links, code, markers) as models write it, and writes it in one way.
+//! Parses the inline parts of a line (keys, links, code, markers) in every form that models write, and writes them in
+//! one.
 
 use memchr::memchr;
 
@@ -32,7 +33,7 @@ pub(crate) fn parameter(line: &str) -> Option<(&str, &str)> {
     if width <= 3 && dressed { pair(rest) } else { None }
 }
 
-/// The same, also where it is `Key: value` on a line of its own, or indented as far as one likes.
+/// The same, also for `Key: value` on a line of its own, with any indentation.
 pub(super) fn pair(line: &str) -> Option<(&str, &str)> {
     let rest = line.trim_start();
     let text = bullet(rest).unwrap_or(rest);
@@ -54,7 +55,7 @@ pub(super) fn pair(line: &str) -> Option<(&str, &str)> {
     (fits && !absolute).then_some((key.trim(), value.trim()))
 }
 
-/// What a list's item says.
+/// The text of a list item.
 pub(super) fn bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let numbered = || {
@@ -65,7 +66,7 @@ pub(super) fn bullet(line: &str) -> Option<&str> {
     item.starts_with(char::is_whitespace).then(|| item.trim_start())
 }
 
-/// Words before a number that counts, in the languages that plans are written in.
+/// Words that precede an ordinal number, in the languages that plans are written in.
 const COUNTING: [&str; 18] = [
     "step",
     "action",
@@ -86,7 +87,7 @@ const COUNTING: [&str; 18] = [
     "步骤",
     "ステップ",
 ];
-/// Words that are neither a number nor a name.
+/// Words to skip that are neither a number nor a name.
 const PASSING: [&str; 3] = ["optional", "第", "步"];
 
 /// A heading without marks, emoji and numbers before its first word: `1. Name`, `**2.1** Name`, `Step 3 of 5: Name`, `b) Name`,
@@ -103,7 +104,7 @@ pub(super) fn unnumbered(text: &str) -> &str {
     }
 }
 
-/// What comes after a number, a single letter or a Roman numeral that counts.
+/// The text after an ordinal: a number, a single letter or a Roman numeral.
 fn counter(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     if digits.len() < text.len() {
@@ -168,7 +169,7 @@ fn unpadded(code: &str) -> &str {
     inner.filter(|inner| !inner.trim().is_empty()).unwrap_or(code)
 }
 
-/// A text as a code span that reads back as it is.
+/// The text as a code span that parses back to the same text.
 pub(super) fn as_code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(text) + 1);
     let padded = text.starts_with('`')
@@ -201,7 +202,7 @@ pub(super) fn link(text: &str) -> Option<(String, String, &str)> {
     Some((label, unescaped(target), rest))
 }
 
-/// What is before the parenthesis that closes, and after it. Names of directories may have such in them: `app/(auth)/`.
+/// The text before and after the closing parenthesis. Directory names may contain parentheses: `app/(auth)/`.
 fn balanced(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut escaped) = (0_usize, false);
     for (at, c) in text.char_indices() {
@@ -217,7 +218,7 @@ fn balanced(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Without the backslashes that keep punctuation from meaning something.
+/// The text without the backslashes that escape punctuation.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -230,7 +231,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// `%20` and the like as what they stand for.
+/// Decodes percent escapes such as `%20`.
 pub(super) fn decoded(target: &str) -> String {
     let mut bytes = Vec::with_capacity(target.len());
     let mut rest = target.as_bytes();
@@ -250,7 +251,7 @@ pub(super) fn decoded(target: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A path as it is written in a plan: a link to itself, or code where a link could not hold it, which says that it is none.
+/// A path as a plan writes it: a link to itself, or a code span if a link cannot hold it.
 pub(crate) fn as_path(path: &str) -> String {
     if path.contains(']') && path.contains("](") {
         let ticks = "`".repeat((longest_run(path) + 1).max(2));

@@ -1,6 +1,6 @@
-//! The kinds of action: all in which they differ, but for how they are carried out, which is in the engine's
-//! `actions/kinds.rs`. A new kind is a variant, a row among [`ROWS`], and an arm in each `match` here; the compiler names
-//! them. What a plan's other parts need to know of an action they ask as its [`Effect`], and name no kind.
+//! The kinds of action and everything in which they differ, except their execution, which is in the engine's
+//! `actions/kinds.rs`. A new kind is a variant, a row among [`ROWS`], and an arm in each `match` here; the compiler
+//! lists them. The rest of a plan's code never names a kind: it asks an action for its [`Effect`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,67 +23,67 @@ use crate::review::preview::{Preview, as_will_be, of_edit, one_line as escaped};
 /// What an action does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ActionKind {
-    /// A file comes to be.
+    /// Creates a file.
     Create {
-        /// Where, from the project's root.
+        /// Its path, from the project's root.
         path: String,
-        /// What is in it.
+        /// Its content.
         content: String,
-        /// Whether one that is there is replaced.
+        /// Whether an existing file is replaced.
         overwrite: bool,
     },
-    /// A file or a page is read, and shown in the report and the next turn.
+    /// Reads a file or a page, and shows it in the report and the next turn.
     Read {
         /// The file or the page.
         resource: Resource,
     },
-    /// A file is changed.
+    /// Changes a file.
     Edit {
-        /// Which, from the project's root.
+        /// Its path, from the project's root.
         path: String,
-        /// How, in order.
+        /// The replacements, in order.
         edits: Vec<Replacement>,
     },
-    /// A file is taken away.
+    /// Deletes a file.
     Delete {
-        /// Which, from the project's root.
+        /// Its path, from the project's root.
         path: String,
     },
-    /// A file gets another path.
+    /// Moves a file to another path.
     Move {
-        /// Where it is, from the project's root.
+        /// The current path, from the project's root.
         from: String,
-        /// Where it will be, from the project's root.
+        /// The new path, from the project's root.
         to: String,
     },
-    /// A command is run.
+    /// Runs a command.
     Execute {
-        /// As the shell takes it.
+        /// The command line, as the shell reads it.
         command: String,
-        /// Which shell, as the fence says.
+        /// The shell that the fence names.
         shell: Shell,
-        /// Where, from the project's root; the root where nothing is said.
+        /// The working directory, from the project's root; `None` for the root.
         cwd: Option<String>,
-        /// Variables beside the usual ones.
+        /// Additional environment variables.
         env: BTreeMap<String, String>,
-        /// What is expected of it, in words.
+        /// The expected result, in words.
         expected: Option<String>,
-        /// Whether the plan goes on when it fails.
+        /// Whether the plan continues if it fails.
         allow_failure: bool,
-        /// How long it may take, where the plan says so.
+        /// The time limit, if the plan sets one.
         timeout: Option<SignedDuration>,
     },
-    /// The web is searched.
+    /// Searches the web.
     Research {
         /// What to search for.
         queries: Vec<String>,
     },
-    /// A person is told or asked something, and their words go into the report.
+    /// Tells or asks a person something; their reply goes into the report.
     ChatWithUser {
-        /// What, in Markdown.
+        /// The text, in Markdown.
         message: String,
     },
-    /// Another agent gets a session of its own.
+    /// Starts a session of another agent.
     Invoke {
         /// The name of the agent.
         agent: String,
@@ -92,44 +92,44 @@ pub enum ActionKind {
     },
 }
 
-/// What an action does to the project and to others: all that the rest of a plan has to know of it.
+/// What an action does to the project and to others: all that the rest of a plan needs to know about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect<'a> {
-    /// A file is written, whole.
+    /// Writes a whole file.
     Creates {
         /// Its path in the project.
         path: &'a str,
         /// Its new content.
         content: &'a str,
     },
-    /// Parts of a file are replaced.
+    /// Replaces parts of a file.
     Edits {
         /// Its path in the project.
         path: &'a str,
         /// The replacements, in order.
         edits: &'a [Replacement],
     },
-    /// A file is taken away.
+    /// Deletes a file.
     Deletes(&'a str),
-    /// A file gets another path.
+    /// Moves a file to another path.
     Moves {
-        /// Where it is.
+        /// The current path.
         from: &'a str,
-        /// Where it will be.
+        /// The new path.
         to: &'a str,
     },
-    /// A file of the project is read.
+    /// Reads a file of the project.
     Reads(&'a str),
-    /// A command runs on the project as it is.
+    /// Runs a command, which may read and change anything.
     Runs,
-    /// A person or another agent is needed.
+    /// Involves a person or another agent.
     Hands,
-    /// Nothing that others could build on.
+    /// Nothing that later actions could depend on.
     Nothing,
 }
 
 impl<'a> Effect<'a> {
-    /// The files that are changed, if any are.
+    /// The paths of the files that it changes.
     pub fn changed(self) -> impl Iterator<Item = &'a str> {
         let (first, second) = match self {
             Effect::Creates { path, .. } | Effect::Edits { path, .. } | Effect::Deletes(path) => {
@@ -142,20 +142,20 @@ impl<'a> Effect<'a> {
     }
 }
 
-/// How a kind of action is written in a plan, and read from it.
+/// How a kind of action is written in a plan and parsed.
 pub(super) struct Row {
-    /// Its name in a heading, first as it is written, then what else it is called.
+    /// Its names in a heading: the canonical one first, then aliases.
     pub(super) names: &'static [&'static str],
-    /// Its parameters, each first as it is written, then what else it is called.
+    /// Its parameters, each with its canonical name first, then aliases.
     pub(super) parameters: &'static [&'static [&'static str]],
     /// What comes below its parameters.
     pub(super) shape: Shape,
-    /// Makes the action of what was found below its heading.
+    /// Builds the action from what was found below its heading.
     pub(super) read: fn(&mut Reader<'_>, &mut Body<'_>) -> Option<ActionKind>,
 }
 
 impl Row {
-    /// Its name, as it is written.
+    /// Its canonical name.
     pub(super) fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
@@ -168,7 +168,7 @@ pub(super) enum Shape {
     Bare,
     /// One fenced block.
     Fence,
-    /// As many fences as it takes.
+    /// Any number of fenced blocks.
     Fences,
     /// Pairs of FIND and REPLACE, each with a fence.
     Pairs,
@@ -176,7 +176,7 @@ pub(super) enum Shape {
     Message,
 }
 
-/// Every kind of action, in the order in which people are told them.
+/// Every kind of action, in the order in which messages list them.
 pub(super) static ROWS: [&Row; 9] =
     [&CREATE, &READ, &EDIT, &DELETE, &MOVE, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
 
@@ -295,7 +295,7 @@ impl ActionKind {
         }
     }
 
-    /// Whether the plan goes on when it fails.
+    /// Whether the plan continues if it fails.
     pub fn may_fail(&self) -> bool {
         match self {
             ActionKind::Execute { allow_failure, .. } => *allow_failure,
@@ -310,8 +310,8 @@ impl ActionKind {
         }
     }
 
-    /// Whether it does more than Rapport can see, as a command or another session does. It cannot be undone, and one that
-    /// was cut off may have run: it is not idempotent.
+    /// Whether it does more than Rapport can observe, as a command or another session does. It cannot be undone, and an
+    /// interrupted one may have run: it is not idempotent.
     pub fn is_irreversible(&self) -> bool {
         match self {
             ActionKind::Execute { .. } | ActionKind::Invoke { .. } => true,
@@ -325,7 +325,7 @@ impl ActionKind {
         }
     }
 
-    /// The action in a few words, such as `EXECUTE cargo test`.
+    /// A short description, such as `EXECUTE cargo test`.
     pub fn in_brief(&self) -> String {
         let about = match self {
             ActionKind::Create { path, .. } | ActionKind::Edit { path, .. } | ActionKind::Delete { path } => {
@@ -341,7 +341,7 @@ impl ActionKind {
         format!("{} {about}", self.name())
     }
 
-    /// What it does to the project and to others.
+    /// Its effect on the project and on others.
     pub fn effect(&self) -> Effect<'_> {
         match self {
             ActionKind::Create { path, content, .. } => Effect::Creates { path, content },
@@ -355,11 +355,11 @@ impl ActionKind {
         }
     }
 
-    /// What it is about in one line, and what makes it unlike the others.
+    /// A one-line summary, and a note on what is unusual about it.
     pub(crate) fn summary(&self) -> (String, Option<&'static str>) {
         match self {
             ActionKind::Create { path, overwrite, .. } => {
-                (path.clone(), overwrite.then_some("replaces one that is there"))
+                (path.clone(), overwrite.then_some("replaces an existing file"))
             }
             ActionKind::Edit { path, .. } | ActionKind::Delete { path } => (path.clone(), None),
             ActionKind::Move { from, to } => (moved(from, to), None),
@@ -371,7 +371,7 @@ impl ActionKind {
         }
     }
 
-    /// What it is done with, by name, without the contents of files, which are in the plan.
+    /// Its parameters by name, without the contents of files, which are in the plan.
     pub(crate) fn parameters(&self) -> Vec<(String, String)> {
         let one = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self {
@@ -403,7 +403,7 @@ impl ActionKind {
         }
     }
 
-    /// What it makes of a file and what it runs, as lines to compare with those of another plan.
+    /// Its effect on a file, or the command it runs, as lines for comparing two plans.
     pub fn content(&self) -> String {
         let lines = |sign: &str, text: &str| {
             text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>()
@@ -424,7 +424,7 @@ impl ActionKind {
         }
     }
 
-    /// What it does and nothing of what is said about it. Journals keep a digest of this: it must never change.
+    /// What it does, without the description. Journals store a digest of this, so it must never change.
     pub fn identity(&self) -> Value {
         let fields = match self {
             ActionKind::Create { path, content, overwrite } => json!([path, content, overwrite]),
@@ -437,7 +437,7 @@ impl ActionKind {
             ActionKind::Delete { path } => json!([path]),
             ActionKind::Move { from, to } => json!([from, to]),
             ActionKind::Execute { command, shell: _, cwd, env, expected: _, allow_failure, timeout } => {
-                // Journals of versions that ran everything with `sh` have this digest as well.
+                // Journals of versions that ran everything with `sh` contain this digest too.
                 json!([command, cwd, env, allow_failure, timeout.map(|time| time.as_millis() as i64)])
             }
             ActionKind::Research { queries } => json!([queries]),
@@ -447,7 +447,7 @@ impl ActionKind {
         json!([self.name(), fields])
     }
 
-    /// Writes what comes below the heading.
+    /// Writes the part below the heading.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, description: Option<String>) -> fmt::Result {
         match self {
             ActionKind::Create { path, content, overwrite } => {
@@ -497,7 +497,7 @@ impl ActionKind {
             ActionKind::Research { queries } => {
                 parameter(f, "Description", description)?;
                 if queries.is_empty() {
-                    // A fence with nothing in it says that there is nothing, and no fence would say nothing at all.
+                    // An empty fence says that the content is empty; without a fence the content would be missing.
                     return write!(f, "\n{}", fenced("", "text"));
                 }
                 queries.iter().try_for_each(|query| write!(f, "\n{}", fenced(&one_line(query), "text")))
@@ -516,7 +516,7 @@ impl ActionKind {
         }
     }
 
-    /// Checks it against the project as it is by then.
+    /// Checks it against the project as the earlier actions leave it.
     pub(crate) fn check(&self, checked: &mut Checked<'_, '_>) {
         match self {
             ActionKind::Create { path, content, overwrite } => checked.create(path, content, *overwrite),
@@ -524,7 +524,7 @@ impl ActionKind {
             ActionKind::Read { resource: Resource::Url(url) } => {
                 let host = url.split_once("://").map_or("", |(_, rest)| rest);
                 if host.is_empty() || host.starts_with('/') || url.contains(char::is_whitespace) {
-                    checked.wrong(format!("{url:?} is no address"), "Write it as https://host/path.");
+                    checked.wrong(format!("{url:?} is not an address"), "Write it as https://host/path.");
                 }
             }
             ActionKind::Edit { path, edits } => checked.edit(path, edits),
@@ -546,7 +546,7 @@ impl ActionKind {
         }
     }
 
-    /// What is read to preview it, if anything is.
+    /// The resource that its preview reads, if any.
     pub(crate) fn shows(&self) -> Option<Resource> {
         match self {
             ActionKind::Read { resource } => Some(resource.clone()),
@@ -562,7 +562,7 @@ impl ActionKind {
         }
     }
 
-    /// What can be seen of it before it is approved, given those `before` it and what was `read`.
+    /// Its preview, given the actions `before` it and the content that was `read`.
     pub(crate) fn preview(&self, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
         let name = self.name();
         match self {
@@ -612,7 +612,7 @@ impl ActionKind {
     }
 }
 
-/// How much actions of one kind come to, such as `2 files (3 edits)`.
+/// The number of items in actions of one kind, such as `2 files (3 edits)`.
 pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
     let mut files = BTreeSet::new();
     let (mut pages, mut queries, mut replaced) = (0, 0, BTreeSet::new());
@@ -658,7 +658,7 @@ pub(crate) fn amount(kinds: &[&ActionKind]) -> String {
     }
 }
 
-/// Where a file is and will be.
+/// The old and the new path of a file.
 fn moved(from: &str, to: &str) -> String {
     format!("{from} → {to}")
 }
@@ -688,7 +688,7 @@ fn several(queries: &[String]) -> String {
     }
 }
 
-/// How a text begins, and whether there is more of it.
+/// The first line of a text, marked if there is more.
 fn beginning(text: &str) -> String {
     const MOST: usize = 60;
     let text = text.trim();
@@ -698,7 +698,7 @@ fn beginning(text: &str) -> String {
     format!("{short}{more}")
 }
 
-/// A command with all that belongs to it, in comments around it.
+/// A command with its parameters as comments around it.
 fn execution(kind: &ActionKind) -> String {
     let ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout } = kind else {
         return String::new();
@@ -708,7 +708,7 @@ fn execution(kind: &ActionKind) -> String {
     about.extend(env.iter().map(|(name, value)| format!("# env: {}={}", escaped(name), escaped(value))));
     about.extend(timeout.map(|timeout| format!("# timeout: {timeout:#}")));
     about.extend(expected.as_ref().map(|words| format!("# expected: {}", escaped(words))));
-    about.extend(allow_failure.then(|| "# the plan goes on when it fails".to_owned()));
+    about.extend(allow_failure.then(|| "# the plan continues if it fails".to_owned()));
     format!("{}\n\n{}", about.join("\n"), command.trim_end())
 }
 
@@ -725,7 +725,7 @@ fn create(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     if is_patch(&block)
         && !path.as_ref().is_some_and(|path| [".diff", ".patch"].iter().any(|end| path.ends_with(end)))
     {
-        reader.wrong(block.open, "the fence has a patch, and CREATE takes a file's content", NO_PATCH);
+        reader.wrong(block.open, "the fence has a patch, and CREATE needs a file's content", NO_PATCH);
         return None;
     }
     let content = if ends { block.content } else { block.text().to_owned() };
@@ -746,7 +746,7 @@ fn execute(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     Some(ActionKind::Execute { command, shell, cwd, env, expected, allow_failure, timeout })
 }
 
-/// The command, in its fence or on the line that names it, and the shell it is for.
+/// The command, in its fence or on the line that names it, and its shell.
 fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<(String, Shell)> {
     let Some(parameter) = body.take("Command").filter(|parameter| !parameter.value.is_empty()) else {
         let block = only_block(reader, body, "the command")?;
@@ -765,7 +765,7 @@ fn command(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<(String, Shel
     Some((command, Shell::Sh))
 }
 
-/// The command, unless it is a copy of a terminal: a shell would take the prompt for a program.
+/// The command, unless it is copied from a terminal: a shell would run the prompt as a program.
 fn without_prompt<'c>(reader: &mut Reader<'_>, at: usize, command: &'c str) -> Option<&'c str> {
     let prompted = command.lines().position(|line| line.trim_start().starts_with("$ "));
     if let Some(line) = prompted {
@@ -779,15 +779,15 @@ fn without_prompt<'c>(reader: &mut Reader<'_>, at: usize, command: &'c str) -> O
 /// The shell that runs a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shell {
-    /// The system's own.
+    /// The system's `sh`.
     #[default]
     Sh,
-    /// Bash, where there is one.
+    /// Bash, if it is installed.
     Bash,
 }
 
 impl Shell {
-    /// The program.
+    /// The program's name.
     pub fn name(self) -> &'static str {
         match self {
             Shell::Sh => "sh",
@@ -795,7 +795,7 @@ impl Shell {
         }
     }
 
-    /// How a fence names it.
+    /// The language of its fence.
     fn language(self) -> &'static str {
         match self {
             Shell::Sh => "shell",
@@ -803,7 +803,7 @@ impl Shell {
         }
     }
 
-    /// The shell that a fence names. What another program takes is not run by a shell, which would make something else of it.
+    /// The shell that a fence names. Code for another program is refused, because a shell would misinterpret it.
     fn of(reader: &mut Reader<'_>, at: usize, info: &str) -> Option<Self> {
         let language = info.split([' ', '{', ',']).next().unwrap_or_default().to_ascii_lowercase();
         match language.as_str() {

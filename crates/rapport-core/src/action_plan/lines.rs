@@ -23,16 +23,16 @@ pub(crate) struct Lines<'t> {
     text: &'t str,
     /// Where each line begins.
     starts: Vec<usize>,
-    /// Every line that may open or close a fence, with the longest bare one from there on, of each mark.
+    /// Every line that may open or close a fence, and for each mark the length of the longest bare fence from there on.
     fences: Vec<(usize, [usize; 2])>,
-    /// The lines that begin an action or a section, were they not in a fence.
+    /// The lines that begin an action or a section, unless they are inside a fence.
     boundaries: Vec<usize>,
-    /// How many bytes were looked at.
+    /// The number of bytes read, for the test of linear time.
     #[cfg(test)]
     looked: std::cell::Cell<usize>,
 }
 
-/// What a line is on its own.
+/// The kind of a line, looked at on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind<'t> {
     Blank,
@@ -51,8 +51,8 @@ pub(crate) struct Fence<'t> {
     pub(super) info: &'t str,
 }
 
-/// The text as it is read: without a byte order mark, and with plain line ends if all of it has CRLF. A text with both
-/// kinds stays as it is, because then the difference may be meant.
+/// The text to parse: without a byte order mark, and with LF line ends if all of it has CRLF. A text with both keeps
+/// them, because the difference may be intended.
 pub(super) fn normal(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ends = text.bytes().filter(|byte| *byte == b'\n').count();
@@ -146,7 +146,8 @@ impl<'t> Lines<'t> {
         })
     }
 
-    /// Whether any later line could close this fence. Without it, many open fences would each look through everything.
+    /// Whether any later line could close this fence. Without this check, many open fences would each scan the whole
+    /// text.
     pub(super) fn may_close(&self, at: usize, fence: Fence<'_>) -> bool {
         let from = self.fences.partition_point(|(line, _)| *line <= at);
         self.fences
@@ -163,7 +164,7 @@ impl<'t> Lines<'t> {
         fences.as_mut()?.find(|(_, other)| closes(other)).map(|(line, _)| line)
     }
 
-    /// The first action or section after a line, as if there were no fences; the end where there is none.
+    /// The first action or section after a line, ignoring fences; the end of the text if there is none.
     pub(super) fn boundary_after(&self, at: usize) -> usize {
         let from = self.boundaries.partition_point(|line| *line <= at);
         self.boundaries.get(from).copied().unwrap_or(self.len())
@@ -173,12 +174,12 @@ impl<'t> Lines<'t> {
         at >= self.len() || self.boundaries.binary_search(&at).is_ok()
     }
 
-    /// Whether there is neither an action nor a section in it.
+    /// Whether the text contains neither an action nor a section.
     pub(super) fn has_no_boundary(&self) -> bool {
         self.boundaries.is_empty()
     }
 
-    /// The text before the last bare fence, if nothing of the plan comes after that.
+    /// The text before the last bare fence, if nothing of the plan follows it.
     pub(super) fn before_last_fence(&self) -> Option<&'t str> {
         let is_bare = |at: &usize| matches!(self.kind(*at), Kind::Fence(fence) if fence.info.is_empty());
         let last = self.fences.iter().rev().map(|(at, _)| *at).find(is_bare)?;
@@ -203,7 +204,7 @@ pub(super) fn action_of(heading: &str) -> Option<(&'static Row, &str)> {
     })
 }
 
-/// A name of several words, as Markdown has it escaped and as words.
+/// The spellings of a name of several words: as it is, escaped for Markdown, and with spaces.
 fn spellings(name: &str) -> Vec<Cow<'_, str>> {
     if name.contains('_') {
         return ["_", "\\_", " ", "-"].map(|between| Cow::Owned(name.replace('_', between))).into();
@@ -211,8 +212,8 @@ fn spellings(name: &str) -> Vec<Cow<'_, str>> {
     vec![Cow::Borrowed(name)]
 }
 
-/// What comes after a name, where that cannot make it another word: nothing, a mark, or a path. In small letters the name stands
-/// alone: it is an ordinary word of a heading otherwise.
+/// The text after a name, if the name ends there: nothing, punctuation, or a path. A name in lower case must stand
+/// alone, because otherwise it is an ordinary word of a heading.
 fn after_name<'h>(plain: &'h str, name: &str) -> Option<&'h str> {
     let (named, rest) = plain.split_at_checked(name.len())?;
     let rest = rest.trim_start_matches(['`', '*']);
@@ -283,7 +284,7 @@ fn is_boundary(level: usize, text: &str) -> bool {
     }
 }
 
-/// How far a line is indented, and what is there.
+/// The width of a line's indentation, and the rest of the line.
 pub(super) fn indent(line: &str) -> (usize, &str) {
     let rest = line.trim_start_matches([' ', '\t']);
     let width =
@@ -304,12 +305,12 @@ fn fence(first: u8, indent: usize, rest: &str) -> Option<Fence<'_>> {
 fn heading(rest: &str) -> Option<Kind<'_>> {
     let level = rest.bytes().take_while(|byte| *byte == b'#').count();
     let text = rest.get(level..).unwrap_or_default();
-    // Without a space it is none, unless it begins an action or a section: those are not to be lost.
+    // Without a space it is not a heading in Markdown, but actions and sections must not be lost.
     let apart = text.is_empty() || text.starts_with(char::is_whitespace) || is_boundary(level, text);
     if level > 6 || !apart {
         return None;
     }
-    // A run of # at the end, set off by a space, belongs to the heading and not to its text.
+    // A trailing run of `#`, set off by a space, closes the heading and is not part of its text.
     let text = text.trim();
     let open = text.trim_end_matches('#');
     let closed = open.is_empty() || open.ends_with([' ', '\t']);

@@ -40,7 +40,8 @@ impl fmt::Display for Action {
     }
 }
 
-/// A text in a fence longer than any run of backticks inside. The line end before the closing line is the fence's.
+/// A text in a fence longer than any run of backticks inside. The line end before the closing line belongs to the
+/// fence.
 #[derive(Clone, Copy, Debug)]
 pub struct Fenced<'t> {
     info: &'t str,
@@ -56,17 +57,17 @@ impl fmt::Display for Fenced<'_> {
     }
 }
 
-/// A text as it is written in a fence; nothing is no line at all.
+/// A text in a fence; an empty text has no line.
 pub fn fenced<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
     Fenced { info, text, end: if text.is_empty() { "" } else { "\n" } }
 }
 
-/// Lines as they are written in a fence; nothing is one empty line.
+/// Lines in a fence; an empty text is one empty line.
 pub(super) fn fenced_lines<'t>(text: &'t str, info: &'t str) -> Fenced<'t> {
     Fenced { info, text, end: "\n" }
 }
 
-/// A `#` at the end would be taken for the end of the heading.
+/// The title, protected against a trailing `#`, which would close the heading.
 fn title(title: &str) -> String {
     let title = one_line(title);
     let open = title.trim_end_matches('#');
@@ -76,7 +77,7 @@ fn title(title: &str) -> String {
     title
 }
 
-/// Changes as they are written, one on a line.
+/// Changes, one per line.
 pub(crate) fn changes_as_lines(changes: &[Change], what: fn(&str) -> String) -> String {
     let lines = changes.iter().map(|change| {
         let sign = match change.sign {
@@ -89,7 +90,7 @@ pub(crate) fn changes_as_lines(changes: &[Change], what: fn(&str) -> String) -> 
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A fact as it is, unless something in it would be taken for a comment or for code.
+/// A fact verbatim, or as code if part of it would be parsed as a comment or as code.
 pub(crate) fn fact(fact: &str) -> String {
     if fact.contains(" # ") || fact.ends_with(" #") || fact.starts_with('`') {
         return as_code(fact);
@@ -121,7 +122,7 @@ pub(super) fn duration(duration: SignedDuration) -> String {
     if duration.subsec_nanos() == 0 { format!("{}s", duration.as_secs()) } else { format!("{duration:#}") }
 }
 
-/// A message as it is where nothing in it could be taken for something else, and in a fence otherwise.
+/// A message verbatim, or in a fence if part of it would be parsed as something else.
 pub(super) fn free(message: &str) -> String {
     let lines = Lines::new(message);
     let plain = !message.is_empty()
@@ -133,7 +134,7 @@ pub(super) fn free(message: &str) -> String {
     if plain { format!("{message}\n") } else { fenced(message, "message").to_string() }
 }
 
-/// What a file is written in, for whoever shows the plan in colour.
+/// The language of a file, for syntax highlighting.
 pub(super) fn language(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("rs") => "rust",

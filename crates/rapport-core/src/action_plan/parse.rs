@@ -12,15 +12,15 @@ use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
 
 impl ActionPlan {
-    /// Reads a plan. What is wrong is told all at once, line by line.
+    /// Parses a plan. On failure it returns all errors, in line order.
     ///
-    /// Text before the title is passed over, and so is one fence around the whole plan. Line ends become plain ones if
-    /// the whole plan has CRLF, and stay as they are otherwise.
+    /// It skips text before the title, and one fence around the whole plan. CRLF line ends become LF if the whole plan
+    /// has them; otherwise all line ends are kept.
     pub fn parse(text: &str) -> Result<ActionPlan, Vec<PlanError>> {
         Self::parse_in(text, "")
     }
 
-    /// Reads a plan for the project in this directory: absolute paths inside it become paths from its root.
+    /// Parses a plan for the project in this directory: absolute paths inside it become paths from its root.
     pub fn parse_in(text: &str, root: &str) -> Result<ActionPlan, Vec<PlanError>> {
         let (text, root) = (normal(text), root.trim_end_matches('/'));
         let mut reader = Reader::new(Lines::new(&text), root);
@@ -32,7 +32,8 @@ impl ActionPlan {
         if reader.is_wrapped
             && let Some(inner) = reader.lines.before_last_fence()
         {
-            // The fence around the plan is as long as those inside, so which of them it ends at shows only without its end.
+            // The fence around the plan is as long as those inside, so the parser can tell which of them ends only
+            // without its end.
             let mut reader = Reader { is_cut: true, ..Reader::new(Lines::new(inner), root) };
             let plan = reader.plan();
             if reader.errors.is_empty() {
@@ -44,14 +45,14 @@ impl ActionPlan {
         Err(errors)
     }
 
-    /// Whether a text is a reply in words, and no plan at all: it has neither a section nor an action.
+    /// Whether a text is a reply in words instead of a plan: it has neither a section nor an action.
     pub fn is_words(text: &str) -> bool {
         let text = normal(text);
         !text.trim().is_empty() && Lines::new(&text).has_no_boundary()
     }
 }
 
-/// A place in the text, and what was found wrong up to it.
+/// The position in the text, and the errors found so far.
 pub(super) struct Reader<'t> {
     pub(super) lines: Lines<'t>,
     pub(super) at: usize,
@@ -89,7 +90,7 @@ impl<'t> Reader<'t> {
         if first < self.lines.len() && self.lines.has_no_boundary() {
             self.wrong(
                 first,
-                "this is a reply in words and no plan: it has neither sections nor actions",
+                "this is a reply in words, not a plan: it has neither sections nor actions",
                 "Answer it, or ask for a plan with the sections Rationale and Action Plan.",
             );
             return ActionPlan::default();
@@ -157,7 +158,7 @@ impl<'t> Reader<'t> {
         String::new()
     }
 
-    /// Whether a fence is around the whole plan: a title and a section are in it, and no other fence before those.
+    /// Whether a fence surrounds the whole plan: it contains a title and a section, and no other fence before those.
     fn wraps(&self, at: usize, info: &str) -> bool {
         if !matches!(info.to_ascii_lowercase().as_str(), "" | "markdown" | "md" | "text" | "plan") {
             return false;
@@ -203,14 +204,14 @@ impl<'t> Reader<'t> {
         let Some(section) = section_of(name) else {
             self.wrong(
                 at,
-                format!("{name:?} is no section of a plan"),
+                format!("{name:?} is not a section of a plan"),
                 "The sections are Rationale, Active Context, Memos and Action Plan.",
             );
             self.free(Until::Section);
             return;
         };
         if seen.contains(&section) {
-            self.wrong(at, format!("the section {name} is there twice"), "Put both into one.");
+            self.wrong(at, format!("the section {name} occurs twice"), "Put both into one.");
         }
         seen.push(section);
         match section {
@@ -269,15 +270,15 @@ impl<'t> Reader<'t> {
             Some(name) => format!("Write the name and nothing else: ### `{name}`."),
             None => format!("The actions are {}.", names.join(", ")),
         };
-        self.wrong(at, format!("{} is no action", text.trim()), hint);
+        self.wrong(at, format!("{} is not an action", text.trim()), hint);
         self.free(Until::Action);
     }
 
-    /// What has no heading above it would be lost in silence.
+    /// Reports content without a heading above it, which would be lost otherwise.
     fn loose(&mut self, at: usize, what: &str) {
         self.wrong(
             at,
-            format!("{what} belongs to no action"),
+            format!("{what} does not belong to an action"),
             "Write the heading of its action above it, with three #: ### `CREATE`.",
         );
     }
@@ -303,7 +304,7 @@ impl<'t> Reader<'t> {
             && lines.boundary_after(at) >= lines.len()
     }
 
-    /// The block at a line; where it is not closed, that is noted, and reading goes on at the next action.
+    /// The block at a line. If it is not closed, records an error and continues at the next action.
     pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: Place) -> Option<Block<'t>> {
         match block(&self.lines, at, fence, place) {
             Ok(block) => Some(block),
@@ -315,11 +316,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Everything up to an action or a section; what is in it, if it is one block and nothing else.
+    /// The text up to an action or a section; if it is exactly one block, that block's content.
     pub(super) fn free(&mut self, until: Until) -> String {
         let start = self.at;
         let mut blocks = Vec::new();
-        // The end of what is said, rules and stray fences after it aside.
+        // The end of the text, without trailing rules and stray fences.
         let (mut from, mut end) = (None, start);
         while self.at < self.lines.len() && self.errors.len() < MAX_ERRORS {
             let at = self.at;
@@ -401,7 +402,7 @@ fn is_plain(info: &str) -> bool {
     matches!(info.to_ascii_lowercase().as_str(), "" | "text" | "markdown" | "md" | "message")
 }
 
-/// What a line of a report or a plan adds or removes, if it does; `at` is its index.
+/// The change that a line of a report or a plan describes, if any; `at` is its index.
 pub(crate) fn change_on_line(line: &str, at: usize, subject: Subject) -> Option<Change> {
     change(line, at, subject, "").ok().flatten()
 }
@@ -437,7 +438,7 @@ fn change(line: &str, at: usize, subject: Subject, root: &str) -> Result<Option<
     Ok(Some(Change { sign, what, comment, line: at + 1 }))
 }
 
-/// A path with nothing but a comment after it.
+/// A path followed by nothing but a comment.
 fn path<'r>(rest: &'r str, root: &str) -> Result<(String, &'r str), (String, String)> {
     if !rest.starts_with(['[', '`']) {
         let (path, comment) = split_comment(rest);
@@ -452,7 +453,7 @@ fn path<'r>(rest: &'r str, root: &str) -> Result<(String, &'r str), (String, Str
     Err(more_than_a_path(rest))
 }
 
-/// A fact in a code span with nothing but a comment after it, or as it is.
+/// A fact as a code span followed by nothing but a comment, or verbatim.
 fn fact(rest: &str) -> (String, &str) {
     if let Some((fact, after)) = inline::code(rest)
         && let (before, comment) = split_comment(after)
@@ -464,7 +465,7 @@ fn fact(rest: &str) -> (String, &str) {
     (fact.trim().to_owned(), comment)
 }
 
-/// Only ` # ` begins a comment: a `#` is part of many a fact and address.
+/// Only ` # ` begins a comment, because facts and addresses often contain a `#`.
 fn split_comment(text: &str) -> (&str, &str) {
     text.split_once(" # ").or_else(|| text.strip_suffix(" #").map(|what| (what, ""))).unwrap_or((text, ""))
 }

@@ -1,4 +1,4 @@
-//! Parses the values of parameters, in every form that models write them: paths, addresses, booleans, durations, variables.
+//! Parses the values of parameters, in every form that models write: paths, addresses, booleans, durations, variables.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{Resource, inline};
 pub(super) struct Parameter {
     pub(super) key: &'static str,
     pub(super) value: String,
-    /// The lines below it, where each means something of its own.
+    /// The lines below it, each an item of its own.
     pub(super) items: Vec<(usize, String)>,
     pub(super) at: usize,
     pub(super) indent: usize,
 }
 
-/// A path, however it is written.
+/// A path, in any notation.
 pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
     let value = parameter.value.as_str();
     let within = |mark: &str| value.strip_prefix(mark).and_then(|value| value.strip_suffix(mark));
@@ -40,8 +40,8 @@ pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<Str
     None
 }
 
-/// The path or the address that a text begins with, if that is a link or code, and what comes after it; all of the text
-/// otherwise. A link has to lead to what it says, unless it leads to a page.
+/// The path or address that a text begins with if that is a link or code, and the text after it; otherwise the whole
+/// text. A link to a file must lead to the path that it shows.
 pub(super) fn written_path<'t>(text: &'t str, root: &str) -> Result<(String, &'t str), (String, String)> {
     if let Some((label, target, rest)) = inline::link(text) {
         if is_url(&target) {
@@ -56,7 +56,8 @@ pub(super) fn written_path<'t>(text: &'t str, root: &str) -> Result<(String, &'t
         return Err((what, format!("Write the same path in both places, such as `[{path}](/{path})`.")));
     }
     match inline::code(text) {
-        // A link in code, as descriptions of the format have it, is that link; with two backticks it is a name.
+        // A link in single backticks, as descriptions of the format write it, is that link; in double backticks it is a
+        // file name.
         Some((code, rest)) if !text.starts_with("``") && inline::link(&code).is_some() => {
             written_path(&code, root).map(|(path, _)| (path, rest))
         }
@@ -76,8 +77,8 @@ fn local<'p>(path: &'p str, root: &str) -> &'p str {
     }
 }
 
-/// Whether a plain path has something beside it that nobody would have in the name of a file, such as a remark, a second path or
-/// a line number. As a link or as code it may.
+/// Whether a plain path contains something that is unlikely in a file name, such as a remark, a second path or a line
+/// number. A link or code may contain it.
 fn has_words(text: &str) -> bool {
     const BETWEEN: [&str; 9] = [" (", ", ", "; ", " - ", " – ", " — ", " # ", " -> ", " → "];
     let numbered = text.rsplit_once(':').is_some_and(|(path, number)| {
@@ -90,13 +91,13 @@ fn has_words(text: &str) -> bool {
     BETWEEN.iter().any(|between| text.contains(between)) || numbered || pointed || patterned
 }
 
-/// Whether two ways to write a path name the same file.
+/// Whether two notations of a path name the same file.
 pub(super) fn is_same(one: &str, other: &str, root: &str) -> bool {
     let path = |text| written_path(text, root).map(|(path, _)| path);
     matches!((path(one), path(other)), (Ok(one), Ok(other)) if same_path(&one, &other))
 }
 
-/// What is said where something was written beside a path, which would make it another one.
+/// The error for a path with other text beside it, which would make it a different path.
 pub(super) fn more_than_a_path(text: &str) -> (String, String) {
     let hint = "Write it as `[src/main.rs](/src/main.rs)` and nothing else; words about it go elsewhere.";
     (format!("{text:?} is more than a path"), hint.to_owned())
@@ -106,7 +107,8 @@ fn is_url(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// A link leads from the project's root, with a slash before it or not.
+/// Whether a link's target and text are the same path. A leading slash stands for the project's root and may be
+/// missing.
 fn same_path(target: &str, text: &str) -> bool {
     let plain = |path: &'_ str| {
         let path = path.trim_start_matches('/');
@@ -150,7 +152,7 @@ pub(super) fn duration(reader: &mut Reader<'_>, parameter: &Parameter) -> Option
     };
     let positive = parsed.filter(SignedDuration::is_positive);
     if positive.is_none() {
-        let what = format!("Timeout is {value:?}, which is no length of time");
+        let what = format!("Timeout is {value:?}, which is not a duration");
         reader.wrong(parameter.at, what, "Write it like 60s, 2m or 1h 30m.");
     }
     positive
@@ -170,14 +172,14 @@ pub(super) fn variables(reader: &mut Reader<'_>, parameter: &Parameter) -> BTree
                 env.insert(name, value);
             }
             None => {
-                reader.wrong(at, format!("{item:?} is no variable"), HINT);
+                reader.wrong(at, format!("{item:?} is not a variable"), HINT);
             }
         }
     }
     env
 }
 
-/// Variables on the very line of the parameter: one, or several in backticks.
+/// Variables on the parameter's own line: one, or several in backticks.
 fn inline_variables(parameter: &Parameter) -> Vec<(usize, String)> {
     let mut items = Vec::new();
     let mut rest = parameter.value.as_str();
@@ -191,7 +193,7 @@ fn inline_variables(parameter: &Parameter) -> Vec<(usize, String)> {
     items
 }
 
-/// `A=1, B=2` and `A=1 B=2`, where nothing says whether the value of A goes on.
+/// Whether this could be several variables: in `A=1, B=2` and `A=1 B=2` nothing says where the value of A ends.
 fn may_be_several(item: &str) -> bool {
     let later = item.split([' ', ',', ';']).skip(1);
     let mut names =
@@ -199,7 +201,8 @@ fn may_be_several(item: &str) -> bool {
     inline::code(item).is_none() && names.any(is_name)
 }
 
-/// `NAME=value`, in backticks or not, or `NAME: value`. Quotes around a value go, unless backticks keep them.
+/// `NAME=value`, in backticks or not, or `NAME: value`. Quotes around a value are dropped, unless backticks protect
+/// them.
 fn variable(item: &str) -> Option<(String, String)> {
     if let Some((code, rest)) = inline::code(item) {
         if rest.trim().is_empty() {

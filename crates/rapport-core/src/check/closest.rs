@@ -1,4 +1,4 @@
-//! Finds the place in a file that is most like a FIND that does not occur in it, and says what differs.
+//! Finds the place in a file that is most similar to a FIND that does not occur in it, and describes the difference.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use similar::TextDiff;
 
 use crate::edit::contains;
 
-/// How much is compared for one plan, in bytes. A plan with so many mistakes is made anew anyway.
+/// The maximum number of bytes to compare for one plan. A plan with that many mistakes is rewritten anyway.
 const BUDGET: usize = 20_000_000;
-/// Up to here texts are compared by character, above by line.
+/// Texts up to this length are compared by character, longer ones by line.
 const SHORT: usize = 2_000;
 /// How many lines of a diff are shown.
 const MAX_LINES: usize = 40;
 /// Below this similarity a place is not shown.
 const MIN_PERCENT: u32 = 40;
-/// What to do about blank lines around FIND.
-const BLANK: &str = "It is there without the blank lines at the ends of FIND; leave those out.";
+/// The hint about blank lines around FIND.
+const BLANK: &str = "The file has it without the blank lines at the ends of FIND; leave those out.";
 
-/// How many bytes may still be compared.
+/// The number of bytes that may still be compared.
 pub(super) struct Budget(usize);
 
 impl Budget {
@@ -32,9 +32,9 @@ pub(super) struct Closest {
     pub(super) line: usize,
     /// The similarity in percent.
     pub(super) percent: u32,
-    /// What to do, where only white space is different.
+    /// The hint, if only white space differs.
     pub(super) spacing: Option<String>,
-    /// What is different, from FIND to what is there.
+    /// A diff from FIND to the file.
     pub(super) diff: String,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn closest(text: &str, find: &str, path: &str, budget: &mut Budget) -
     let starts = [voted(&lines, &wanted), alike(&lines, &wanted)];
     let places = starts.into_iter().flatten().map(|start| place(&lines, &wanted, start));
     let mut found: Vec<_> = places.map(|(from, to)| compared(&lines, &wanted, from, to, path)).collect();
-    // The first of the best: where equally many are alike, it is where most lines are.
+    // Of equal candidates prefer the first: there most lines match.
     found.reverse();
     let best =
         found.into_iter().max_by_key(|found| found.percent).filter(|best| best.percent >= MIN_PERCENT)?;
@@ -65,7 +65,7 @@ fn compared(lines: &[&str], wanted: &[&str], from: usize, to: usize, path: &str)
     Closest { line, percent, spacing, diff: diff(&find, &there, &format!("{path}:{line}")) }
 }
 
-/// Where most of FIND would be at its place, if any of its lines is there.
+/// The line at which most lines of FIND would match, if any of them occurs.
 fn voted(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let mut places = BTreeMap::<&str, Vec<usize>>::new();
     for (index, line) in wanted.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -73,7 +73,7 @@ fn voted(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     }
     let mut votes = BTreeMap::<usize, usize>::new();
     for (at, line) in lines.iter().enumerate() {
-        // A brace alone is everywhere and says little about the place, and so does a line that is many times in FIND.
+        // A lone brace occurs everywhere and says little about the place, and so does a line that FIND repeats.
         let weight = 1 + line.bytes().filter(u8::is_ascii_alphanumeric).count();
         for index in places.get(line.trim()).into_iter().flatten().take(8) {
             if let Some(start) = at.checked_sub(*index) {
@@ -85,7 +85,7 @@ fn voted(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     most.map(|(start, _)| start)
 }
 
-/// Where the longest line of FIND has the line that is most like it.
+/// The place at which the longest line of FIND meets the most similar line of the file.
 fn alike(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let longest =
         wanted.iter().enumerate().max_by_key(|(index, line)| (line.trim().len(), usize::MAX - index));
@@ -96,8 +96,8 @@ fn alike(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     Some((usize::MAX - reversed).saturating_sub(index))
 }
 
-/// The lines that FIND is about: from its first that is there to its last, and as many more as it has around those. So a
-/// line that FIND leaves out, or has too much, is seen as that.
+/// The range of lines that FIND is about: from its first matching line to its last, plus as many as FIND has around
+/// those. Thus the diff shows lines that FIND lacks or has in excess.
 fn place(lines: &[&str], wanted: &[&str], start: usize) -> (usize, usize) {
     let slack = (wanted.len() / 2 + 2).min(MAX_LINES);
     let from = start.saturating_sub(slack);
@@ -117,14 +117,14 @@ fn place(lines: &[&str], wanted: &[&str], start: usize) -> (usize, usize) {
     (from + above, lines.len().min(from + below))
 }
 
-/// The pairs of bytes that follow each other in a line.
+/// The byte pairs (bigrams) of a line.
 fn pairs(line: &str) -> Vec<[u8; 2]> {
     let mut pairs: Vec<_> = line.trim().as_bytes().windows(2).map(|pair| [pair[0], pair[1]]).collect();
     pairs.sort_unstable();
     pairs
 }
 
-/// How many pairs two lines share, of a thousand.
+/// The share of byte pairs that two lines have in common, per mille.
 fn common(wanted: &[[u8; 2]], line: &str) -> usize {
     let line = pairs(line);
     let (mut a, mut b, mut shared) = (0, 0, 0_usize);
@@ -145,23 +145,21 @@ fn percent(find: &str, there: &str) -> u32 {
     } else {
         TextDiff::from_lines(find, there).ratio()
     };
-    // What is not there is not wholly alike, however little is missing.
+    // The text does not occur, so it is never 100 % similar, however small the difference.
     ((ratio * 100.0) as u32).min(99)
 }
 
-/// What to do where all lines are there, with more or less indentation or with other white space.
+/// The hint if all lines match except for indentation or other white space.
 fn spacing(there: &[&str], wanted: &[&str]) -> Option<String> {
     let both = || there.iter().zip(wanted);
     if there.len() != wanted.len() || !both().all(|(line, wanted)| squeezed(line) == squeezed(wanted)) {
         return None;
     }
     if !both().all(|(line, wanted)| line.trim() == wanted.trim()) {
-        return Some(format!("Only white space is different{}; quote it as it is.", odd(there, wanted)));
+        return Some(format!("Only white space differs{}; quote it exactly.", odd(there, wanted)));
     }
     if both().all(|(line, wanted)| line.trim_end() == wanted.trim_end()) {
-        return Some(
-            "Only the spaces at the ends of lines are different; quote them as they are.".to_owned(),
-        );
+        return Some("Only the spaces at the ends of lines differ; quote them exactly.".to_owned());
     }
     let solid = there.iter().zip(wanted).filter(|(line, _)| !line.trim().is_empty());
     let mut shifts = solid.map(|(line, wanted)| (lead(line), lead(wanted)));
@@ -175,8 +173,8 @@ fn spacing(there: &[&str], wanted: &[&str]) -> Option<String> {
             || wanted.strip_suffix(line) == Some(less) && more.is_empty()
     });
     Some(match (constant, more.is_empty()) {
-        (true, false) => format!("It is indented by {} more; indent FIND and REPLACE so.", named(more)),
-        (true, true) => format!("It is indented by {} less; indent FIND and REPLACE so.", named(less)),
+        (true, false) => format!("It is indented by {} more; indent FIND and REPLACE alike.", named(more)),
+        (true, true) => format!("It is indented by {} less; indent FIND and REPLACE alike.", named(less)),
         (false, _) => {
             let tabs = |lines: &[&str]| lines.iter().any(|line| lead(line).contains('\t'));
             let with = match (tabs(there), tabs(wanted)) {
@@ -184,18 +182,18 @@ fn spacing(there: &[&str], wanted: &[&str]) -> Option<String> {
                 (false, true) => " (FIND has tabs, the file has none)",
                 (true, true) | (false, false) => "",
             };
-            format!("Only the indentation is different{with}; quote it as it is.")
+            format!("Only the indentation differs{with}; quote it exactly.")
         }
     })
 }
 
-/// A line whose white space is one space wherever there is any; what nobody sees is white space too.
+/// A line with every run of white space as one space; invisible characters are white space too.
 pub(crate) fn squeezed(line: &str) -> String {
     let plain: String = line.chars().filter(|c| !is_unseen(*c)).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Characters that look like nothing or like a space, and cannot be seen in a diff.
+/// Names characters that are invisible or look like a space, which a diff does not show.
 fn odd(there: &[&str], wanted: &[&str]) -> String {
     let named = |whose: &str, lines: &[&str]| {
         let odd = |c: &char| is_unseen(*c) || (c.is_whitespace() && !matches!(c, ' ' | '\t' | '\r' | '\n'));

@@ -1,7 +1,7 @@
-//! Finds what models write in place of code they do not repeat: `// ... existing code ...`. Written to a file, it would take that
-//! code away.
+//! Detects the placeholders that models write for code they do not repeat, such as `// ... existing code ...`. Writing
+//! one to a file would delete that code.
 
-/// What such a line says.
+/// Phrases of such placeholders.
 const WORDS: [&str; 16] = [
     "existing code",
     "existing content",
@@ -20,10 +20,10 @@ const WORDS: [&str; 16] = [
     "omitted for brevity",
     "your code here",
 ];
-/// What a comment begins with, in the languages there are.
+/// Comment markers of common languages.
 const COMMENTS: [&str; 9] = ["//", "#", "/*", "{/*", "<!--", "--", ";", "%", "*"];
 
-/// The first line, from 0, that stands for code which is not there. Lines of `before` are there already and are meant.
+/// The first line, from 0, that is a placeholder for code. Lines that `before` contains too are intended.
 pub(super) fn elided(after: &str, before: &str) -> Option<(usize, String)> {
     let stands_for_code =
         |line: &str| stands_for_code(line) && !before.lines().any(|other| other.trim() == line.trim());
@@ -35,7 +35,7 @@ pub(super) fn elided(after: &str, before: &str) -> Option<(usize, String)> {
 fn stands_for_code(line: &str) -> bool {
     let line = line.trim();
     let bare = COMMENTS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim_start);
-    // A line of its own with nothing but such words, without a comment's mark: `... existing code ...`.
+    // A line with nothing but such words, without a comment marker: `... existing code ...`.
     let said = bare.unwrap_or(line);
     let dotted = said.starts_with("...") || said.starts_with('…') || said.starts_with("[...");
     let ends =
@@ -47,7 +47,7 @@ fn stands_for_code(line: &str) -> bool {
     WORDS.iter().any(|words| lower.contains(words))
 }
 
-/// Whether a file is written for people, and may well show such a line.
+/// Whether a file is prose, which may well show such a line.
 pub(super) fn is_prose(path: &str) -> bool {
     [".md", ".markdown", ".mdx", ".txt", ".rst", ".adoc"]
         .iter()

@@ -21,7 +21,7 @@ pub enum PathFault {
     Ours,
 }
 
-/// The path without `.`, `..` and doubled slashes; empty for the project itself.
+/// The normalised path, without `.`, `..` and doubled slashes; empty for the project's root.
 pub fn project_path(path: &str) -> Result<String, PathFault> {
     if path.trim().is_empty() {
         return Err(PathFault::Empty);
@@ -59,7 +59,7 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     Ok(parts.join("/"))
 }
 
-/// Whether a file tells agents what to run without anybody being asked: hooks, servers, permissions, skills.
+/// Whether a file makes agents run something without asking anybody: hooks, servers, permissions, skills.
 pub fn steers_agents(path: &str) -> bool {
     let Ok(path) = project_path(path) else { return false };
     let mut parts = path.split('/').rev();
@@ -91,9 +91,7 @@ impl PathFault {
             }
             PathFault::Backslash => "Write paths with slashes, such as src/main.rs.",
             PathFault::Git => "Leave it alone; change the repository with git commands.",
-            PathFault::Ours => {
-                "Leave it alone; a plan changes neither settings nor what was planned and done."
-            }
+            PathFault::Ours => "Leave it alone; a plan may change neither settings nor session records.",
         }
     }
 }

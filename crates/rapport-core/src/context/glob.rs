@@ -10,7 +10,7 @@ pub(super) fn is_pattern(path: &str) -> bool {
 pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<_> = pattern.split('/').collect();
     let parts: Vec<_> = path.split('/').collect();
-    // For each part of the path: how many parts of the pattern can have been matched by then.
+    // For each part of the path: which prefixes of the pattern match so far.
     let mut reached = vec![false; pattern.len() + 1];
     reached[0] = true;
     skip(&pattern, &mut reached);
@@ -33,7 +33,7 @@ pub(super) fn matches(pattern: &str, path: &str) -> bool {
     false
 }
 
-/// `**` may stand for nothing; at the end it stands for something, for `a/**` is what is in `a`.
+/// `**` may match nothing, but not at the end: `a/**` matches only what is inside `a`.
 fn skip(pattern: &[&str], reached: &mut [bool]) {
     for at in 0..pattern.len().saturating_sub(1) {
         if reached[at] && pattern[at] == "**" {
@@ -42,7 +42,7 @@ fn skip(pattern: &[&str], reached: &mut [bool]) {
     }
 }
 
-/// Matches one part of a path. Takes time in the product of both lengths at most.
+/// Matches one part of a path in O(pattern × part) time.
 fn part_matches(pattern: &str, part: &str) -> bool {
     let pattern: Vec<_> = pattern.chars().collect();
     let part: Vec<_> = part.chars().collect();
@@ -74,7 +74,7 @@ enum Piece {
     Matches(usize),
 }
 
-/// What the pattern says about a character at a place.
+/// How the pattern at a position treats a character.
 fn piece(pattern: &[char], at: usize, c: char) -> Option<Piece> {
     match pattern.get(at)? {
         '*' => Some(Piece::Star),
@@ -88,7 +88,7 @@ fn piece(pattern: &[char], at: usize, c: char) -> Option<Piece> {
     }
 }
 
-/// Whether a character is in `[...]`, and how long that is; nothing where it is not closed.
+/// Whether a character is in `[...]`, and the length of that class; `None` if it is not closed.
 fn class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
     let negated = matches!(pattern.get(at + 1), Some('!' | '^'));
     let first = at + 1 + usize::from(negated);

@@ -1,5 +1,5 @@
-//! `_context.log`: the system prompt and the document, exactly as the agent is told them. What is sent is read from this file,
-//! so the two cannot differ.
+//! `_context.log`: the system prompt and the document, exactly as the agent gets them. The driver reads both from this
+//! file, so the log and what was sent cannot differ.
 //!
 //! Its first line gives the length of both in bytes, so they may contain anything.
 
@@ -26,16 +26,16 @@ pub struct ContextLog {
 /// Why a text cannot be read as a context log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NoContextLog {
-    /// It does not begin like one, or like one of another version.
-    #[error("this is no context log of version 1")]
+    /// It does not begin like a context log, or is of another version.
+    #[error("this is not a context log of version 1")]
     Unknown,
-    /// It is longer or shorter than it says.
+    /// Its length differs from what its first line says.
     #[error("this context log was changed: it is not as long as its first line says")]
     Changed,
 }
 
 impl Payload {
-    /// The context log in pieces: one after the other they are its text.
+    /// The log in pieces, to be concatenated.
     pub fn log(&self) -> Vec<Cow<'_, str>> {
         let document = self.pieces();
         let length: usize = document.iter().map(|piece| piece.len()).sum();
@@ -46,7 +46,7 @@ impl Payload {
 }
 
 impl ContextLog {
-    /// What the agent was told, from the text of the log.
+    /// Parses the text of a context log.
     pub fn parse(text: &str) -> Result<ContextLog, NoContextLog> {
         let (lengths, rest) =
             text.strip_prefix(BEGIN).and_then(|rest| rest.split_once(END)).ok_or(NoContextLog::Unknown)?;

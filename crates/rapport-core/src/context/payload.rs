@@ -1,5 +1,5 @@
-//! The payload: everything an agent is told for one turn, as one Markdown document. Text from outside is in a fence longer
-//! than any run of backticks in it, so that none of it can be taken for a part of the document.
+//! The payload: everything an agent is told for one turn, as one Markdown document. Text from outside is in a fence
+//! longer than any run of backticks in it, so that it cannot be mistaken for the document's own structure.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -14,7 +14,7 @@ const NONE: &str = "None.\n";
 pub struct Payload {
     /// The system prompt. It is not part of the document.
     pub system: String,
-    /// What the person says.
+    /// The person's message.
     pub message: String,
     /// The system that the agent runs on.
     pub information: Information,
@@ -24,7 +24,7 @@ pub struct Payload {
     pub memos: Vec<String>,
     /// The files and pages, in the order they are shown.
     pub files: Vec<Shown>,
-    /// The report of the turn before.
+    /// The report of the previous turn.
     pub previous_report: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct Information {
 pub struct Shown {
     /// Its path from the project's root, or its address.
     pub path: String,
-    /// Why nothing of it is shown, where nothing is.
+    /// Why its content is not shown, if it is not.
     pub unshown: Option<Unshown>,
     /// An estimate of its tokens.
     pub tokens: usize,
@@ -52,17 +52,17 @@ pub struct Shown {
     part: String,
 }
 
-/// Why nothing of a file is shown.
+/// Why a file's content is not shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unshown {
     /// It is not text.
     Binary {
         /// Its length in bytes.
         bytes: u64,
-        /// What it is, such as `image/png`.
+        /// Its type, such as `image/png`.
         kind: String,
     },
-    /// It is not there.
+    /// It does not exist.
     Missing,
     /// It is too large.
     TooLarge {
@@ -75,14 +75,14 @@ pub enum Unshown {
     Because(String),
 }
 
-/// About how many tokens a text takes: a quarter of its bytes, rounded up. Code in English comes close; other scripts take
-/// fewer than their bytes say, so the estimate is rather too high than too low.
+/// Estimates the number of tokens of a text: a quarter of its bytes, rounded up. This is close for English and code;
+/// other scripts need fewer, so the estimate tends to be too high.
 pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
 impl Shown {
-    /// A file of which everything is shown.
+    /// A file whose whole content is shown.
     pub fn text(path: impl Into<String>, text: &str) -> Shown {
         let (path, tokens) = (path.into(), estimate_tokens(text));
         let cut = if text.is_empty() || text.ends_with('\n') { "" } else { ", no line end at the end" };
@@ -101,7 +101,7 @@ impl Shown {
     }
 }
 
-/// What a file's part of the document begins with.
+/// The heading of a file's part of the document.
 struct Heading<'p>(&'p str);
 
 impl fmt::Display for Heading<'_> {
@@ -115,9 +115,9 @@ impl fmt::Display for Unshown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unshown::Binary { bytes, kind } => write!(f, "{kind}, {bytes} bytes"),
-            Unshown::Missing => f.write_str("it is not there"),
+            Unshown::Missing => f.write_str("it does not exist"),
             Unshown::TooLarge { bytes, limit } => {
-                write!(f, "{bytes} bytes, more than the {limit} that are shown of a file")
+                write!(f, "{bytes} bytes, more than the limit of {limit}")
             }
             Unshown::Because(why) => f.write_str(why),
         }
@@ -125,7 +125,7 @@ impl fmt::Display for Unshown {
 }
 
 impl Payload {
-    /// About how many tokens the agent is told in all.
+    /// Estimates the number of tokens of the whole payload.
     pub fn tokens(&self) -> usize {
         let document: usize = self.pieces().iter().map(|piece| piece.len()).sum();
         estimate_tokens(&self.system) + document.div_ceil(4)
@@ -189,7 +189,7 @@ fn list(out: &mut String, files: &[Shown]) -> fmt::Result {
     write!(out, "\n{} in all, about {total} tokens.\n", files.len())
 }
 
-/// A path as one line, whatever is in it.
+/// A path on one line, whatever it contains.
 fn unbroken(path: &str) -> Cow<'_, str> {
     let breaks = ['\n', '\r'];
     if path.contains(breaks) { path.replace(breaks, " ").into() } else { path.into() }

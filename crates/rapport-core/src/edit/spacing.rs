@@ -1,20 +1,20 @@
-//! Finds the place of a FIND that differs from the file in white space alone: more or less indentation, tabs for spaces, spaces
-//! at the ends of lines, blank lines around it. REPLACE then gets the white space of the file.
+//! Matches a FIND that differs from the file in white space alone: indentation, tabs for spaces, spaces at the ends of
+//! lines, blank lines around it. REPLACE then gets the file's white space.
 //!
-//! A place is taken only if it is the only one, and only if it is clear how REPLACE is to be indented.
+//! A match is accepted only if it is the only one, and only if it determines the indentation of REPLACE.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::check::squeezed;
 
-/// How many spaces a tab may stand for.
+/// The numbers of spaces that a tab may stand for, in order of preference.
 const UNITS: [usize; 4] = [4, 2, 8, 3];
 
-/// How many words of FIND are looked for before its lines are.
+/// How many words of FIND are searched for before its lines are.
 const MOST_WORDS: usize = 64;
 
-/// The only place of a FIND, and what to put there.
+/// The only match of a FIND, and its replacement.
 pub(super) struct Fitted {
     /// The bytes that are replaced.
     pub(super) range: Range<usize>,
@@ -29,20 +29,20 @@ enum Shift<'t> {
     Same,
     More(&'t str),
     Less(&'t str),
-    /// The file has a tab for so many spaces.
+    /// The file has a tab for this many spaces.
     Tabs(usize),
-    /// The file has so many spaces for a tab.
+    /// The file has this many spaces for a tab.
     Spaces(usize),
 }
 
-/// The only place where the lines of FIND are, white space aside.
+/// The only place that contains the lines of FIND, ignoring white space.
 pub(super) fn fit(text: &str, find: &str, replace: &str) -> Option<Fitted> {
-    // Where only white space is to be changed, it matters.
+    // If the edit changes only white space, white space matters.
     if squeezed(find) == squeezed(replace) {
         return None;
     }
     let (wanted, above, below) = solid(find.split('\n').map(unreturned).collect());
-    // A word that is nowhere in the file is the cheapest way to know.
+    // Cheapest test first: a word of FIND that is nowhere in the file.
     if !wanted
         .iter()
         .flat_map(|line| line.split_whitespace())
@@ -70,7 +70,7 @@ pub(super) fn fit(text: &str, find: &str, replace: &str) -> Option<Fitted> {
     Some(Fitted { range: start.0..last.0 + last.1.len(), replace, line: first + 1 })
 }
 
-/// Whether a text may have a word, which is not known of one with characters that nobody sees.
+/// Whether a text may contain a word. Unknown, hence true, if the text has invisible characters.
 fn may_be_in(text: &str, word: &str) -> bool {
     !word.is_ascii() || !text.is_ascii() || text.contains(word)
 }
@@ -90,7 +90,7 @@ fn unreturned(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The lines without the blank ones around them, and how many those are.
+/// The lines without leading and trailing blank ones, and the numbers of those.
 fn solid(mut lines: Vec<&str>) -> (Vec<&str>, usize, usize) {
     let is_blank = |line: &&&str| line.trim().is_empty();
     let above = lines.iter().take_while(is_blank).count();
@@ -99,7 +99,7 @@ fn solid(mut lines: Vec<&str>) -> (Vec<&str>, usize, usize) {
     (lines, above, below)
 }
 
-/// Takes away so many blank lines at both ends, as far as there are any.
+/// Removes up to this many blank lines at both ends.
 fn trim_blank(lines: &mut Vec<&str>, above: usize, below: usize) {
     for _ in 0..below {
         lines.pop_if(|line| line.trim().is_empty());
@@ -108,7 +108,7 @@ fn trim_blank(lines: &mut Vec<&str>, above: usize, below: usize) {
     lines.drain(..first);
 }
 
-/// Where these lines are, if that is one place.
+/// The position of these lines, if they occur exactly once.
 fn only(lines: &[(usize, &str)], wanted: &[&str]) -> Option<usize> {
     if wanted.is_empty() {
         return None;
@@ -121,7 +121,7 @@ fn only(lines: &[(usize, &str)], wanted: &[&str]) -> Option<usize> {
     places.next().is_none().then_some(first)
 }
 
-/// Whether two lines are the same but for white space. Characters that nobody sees count as white space.
+/// Whether two lines are equal except for white space. Invisible characters count as white space.
 fn is_alike(line: &str, wanted: &str) -> bool {
     if line.is_ascii() && wanted.is_ascii() {
         return line.split_ascii_whitespace().eq(wanted.split_ascii_whitespace());
@@ -129,7 +129,7 @@ fn is_alike(line: &str, wanted: &str) -> bool {
     squeezed(line) == squeezed(wanted)
 }
 
-/// How every line is indented more or less, if that is the same for all.
+/// The difference in indentation, if it is the same for all lines.
 fn shift<'t>(there: &[(usize, &'t str)], wanted: &[&'t str]) -> Option<Shift<'t>> {
     let pairs: Vec<(&str, &str)> = there
         .iter()
@@ -159,7 +159,8 @@ fn shift<'t>(there: &[(usize, &'t str)], wanted: &[&'t str]) -> Option<Shift<'t>
     })
 }
 
-/// Lines of FIND as the file has them; nothing where one line of FIND is two in the file. REPLACE leaves those as they are.
+/// Maps lines of FIND to the file's; `None` if one line of FIND has two forms in the file. REPLACE keeps these lines as
+/// they are.
 fn kept<'t>(there: &[(usize, &'t str)], wanted: &[&'t str]) -> BTreeMap<&'t str, Option<&'t str>> {
     let mut kept = BTreeMap::new();
     for ((_, line), wanted) in there.iter().zip(wanted) {
@@ -183,7 +184,7 @@ fn shifted(line: &str, shift: &Shift<'_>) -> Option<String> {
     }
 }
 
-/// An indentation of spaces in tabs, and the spaces that are left over.
+/// Converts an indentation of spaces to tabs, with the remaining spaces after them.
 fn tabbed(lead: &str, unit: usize) -> String {
     let spaces = lead.replace('\t', &" ".repeat(unit)).len();
     "\t".repeat(spaces / unit) + &" ".repeat(spaces % unit)

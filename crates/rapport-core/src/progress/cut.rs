@@ -1,10 +1,10 @@
-//! Cuts the progress file out of an agent's reply, which may have other text before it and a code block around it.
+//! Extracts the progress file from an agent's reply, which may have other text before it and a code block around it.
 
 use super::name_in;
 use super::rows::Fence;
 
-/// The file in a reply: from the last `# Progress:` heading on, without the code block it may be in. `None` where there
-/// is no such heading.
+/// The file in a reply: from the last `# Progress:` heading on, without a surrounding code block. `None` without such a
+/// heading.
 pub fn cut_out(reply: &str) -> Option<String> {
     let lines: Vec<&str> = reply.lines().collect();
     let start = lines.iter().rposition(|line| name_in(line).is_some())?;
@@ -16,7 +16,8 @@ pub fn cut_out(reply: &str) -> Option<String> {
     Some(format!("{}\n", file.join("\n").trim_end()))
 }
 
-/// The lines up to the end of the code block around them. Code blocks within are pairs; the one that is left over ends it.
+/// The lines up to the end of the surrounding code block. Inner code blocks are pairs of fences; an unpaired fence ends
+/// it.
 fn unwrapped<'a>(lines: &'a [&'a str]) -> &'a [&'a str] {
     let fences = lines.iter().enumerate().filter_map(|(place, line)| Some((place, Fence::of(line)?)));
     let fences: Vec<_> = fences.collect();

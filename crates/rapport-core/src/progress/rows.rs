@@ -1,11 +1,11 @@
-//! Classifies the lines of a text: headings, list items, tasks, and lines inside a code block, which mean nothing.
+//! Classifies the lines of a text: headings, list items, tasks, and lines inside a code block, which are ignored.
 
 /// A line of a text, with its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
-    /// Its place, from 1.
+    /// Its line number, from 1.
     pub(super) number: usize,
-    /// As it is written.
+    /// The line as it is written.
     pub(super) raw: &'a str,
     /// Whether it is in a code block, or begins or ends one.
     pub(super) is_code: bool,
@@ -31,7 +31,7 @@ pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
 pub(super) struct Fence {
     mark: char,
     length: usize,
-    /// Whether it says what kind of code comes.
+    /// Whether it names a language.
     pub(super) is_named: bool,
 }
 
@@ -41,7 +41,7 @@ impl Fence {
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
         let rest = line.trim_start_matches(mark);
         let length = line.len() - rest.len();
-        // Backticks further on in the line are code within words.
+        // Backticks further on in the line are inline code.
         (length >= 3 && !rest.contains('`')).then_some(Self { mark, length, is_named: !rest.is_empty() })
     }
 
@@ -58,14 +58,14 @@ impl<'a> Row<'a> {
         rest.strip_prefix([' ', '\t']).filter(|_| is_heading).map(str::trim)
     }
 
-    /// The words, if this is an item of a list.
+    /// The text, if this is a list item.
     pub(super) fn item(&self) -> Option<&'a str> {
         let line = self.raw.trim();
         let marked = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
         marked.filter(|_| !self.is_code).map(str::trim_start)
     }
 
-    /// Whether it is done and what it says, if this is a task.
+    /// Whether it is done, and its text, if this is a task.
     pub(super) fn task(&self) -> Option<(bool, &'a str)> {
         let rest = self.item()?.strip_prefix('[')?;
         let (done, rest) = match rest.split_once(']')? {
@@ -77,7 +77,7 @@ impl<'a> Row<'a> {
         (!text.is_empty()).then_some((done, text))
     }
 
-    /// Whether this was probably meant to be a task. A link in brackets was not.
+    /// Whether this was probably meant as a task. A link in brackets was not.
     pub(super) fn is_odd_task(&self) -> bool {
         let Some((inside, rest)) = self.item().and_then(|item| item.strip_prefix('[')?.split_once(']'))
         else {

@@ -6,7 +6,7 @@ use crate::progress::Problem;
 const BASIC: &str = include_str!("plan.md");
 const GSD: &str = include_str!("gsd.md");
 
-/// Where the line about questions goes.
+/// The placeholder for the line about questions.
 const QUESTIONS: &str = "{{questions}}";
 
 const ASSUME: &str = "Do NOT ask questions, with any tool or in words: nobody answers them. Where something is not said, \
@@ -15,18 +15,18 @@ const ADAPTIVE: &str = "Where a fact is missing that the plan depends on, and ne
     ask with AskUserQuestion: 2 to 5 questions together, about what would change the plan, each with the options you see. \
     Do not ask for the sake of asking; a request that is specific needs no question. You may ask in at most {{rounds}}.";
 
-/// To an agent that asked where it was to assume.
+/// The reply to an agent that asks although it has to assume.
 pub(crate) const DO_ASSUME: &str = "Do not ask: nobody answers questions here. Assume what is most likely, write each \
     assumption under Analysis, and reply with the file.";
-/// To an agent that wanted to leave plan mode with a file that is all right.
+/// The reply to an agent that leaves plan mode with a valid file.
 pub(crate) const FILE_NOTED: &str =
     "The file is noted and is being saved. Stop here; nothing else is to be done.";
 
-/// To people, about an agent that cannot do without answers.
+/// The message to people about an agent that does not continue without answers.
 pub(crate) const KEEPS_ASKING: &str = "the agent keeps asking, however often it is told to go on without; let it ask \
     with --adaptive, or say more in the idea";
 
-/// What an agent is told that plans in this mode, without the request.
+/// The instructions for planning in this mode, without the request.
 pub fn plan_prompt(mode: PlanMode, asking: Asking, max_rounds: u32) -> String {
     let template = match mode {
         PlanMode::Basic => BASIC,
@@ -40,7 +40,7 @@ pub fn plan_prompt(mode: PlanMode, asking: Asking, max_rounds: u32) -> String {
     template.replace(QUESTIONS, &line)
 }
 
-/// The whole first message: what to do, what the project is made of, what is wanted.
+/// The whole first message: instructions, the project's stack, the request.
 pub(crate) fn first(aim: &ProgressAim, request: &str, max_rounds: u32) -> String {
     let stack = aim.stack.as_deref().map(str::trim).filter(|stack| !stack.is_empty());
     format!(
@@ -51,7 +51,7 @@ pub(crate) fn first(aim: &ProgressAim, request: &str, max_rounds: u32) -> String
     )
 }
 
-/// To an agent that has made the file, and is told something about it. Which reply it was is said, as below.
+/// The message that follows up on a finished file. It counts the replies, as [`mend`] counts the tries.
 pub(crate) fn again(replies: u32, words: &str) -> String {
     format!(
         "This was said about your reply (number {replies}):\n\n{words}\n\nReply with the whole file again: the raw file and \
@@ -59,8 +59,8 @@ pub(crate) fn again(replies: u32, words: &str) -> String {
     )
 }
 
-/// To an agent whose reply is no valid file. Which try it was is said, because what an agent was told before in the same
-/// words is not told again.
+/// The message to an agent whose reply is not a valid file. It counts the tries, because an agent is never told the
+/// same prompt twice.
 pub(crate) fn mend(tries: u32, problems: &[Problem]) -> String {
     let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
     format!(

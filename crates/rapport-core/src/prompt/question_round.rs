@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::question_round::Brief;
 
-/// How the line before the answers reads.
+/// The line before the answers.
 pub(crate) const ANSWERS_SO_FAR: &str = "Answers gathered so far:";
-/// How the reason begins for which a model is asked again.
+/// The beginning of the reason for which a model is asked again.
 pub(crate) const NOT_USABLE: &str = "Your last reply could not be used:";
 
-/// What the model is for, whatever the round.
+/// The model's instructions, the same for all rounds.
 pub(crate) const INSTRUCTIONS: &str = "\
 You prepare a task for a coding agent by asking the person who wants it done. You do not carry the task out, and you do \
 not answer it.
@@ -82,13 +82,13 @@ pub(crate) fn round(brief: &Brief) -> String {
     )
 }
 
-/// The message for a round once more, after a reply that made no sense.
+/// The message for a round again, after a reply that could not be parsed.
 pub(crate) fn round_again(brief: &Brief, problem: &str) -> String {
     format!("{}\n\n{NOT_USABLE} {problem}\nReply with the JSON object and nothing else.", round(brief))
 }
 
-/// What a reply has to be. Everything is required and nothing else allowed, as the Messages API wants it; how many
-/// there may be of anything it cannot be told.
+/// The JSON schema of a reply. As the Messages API requires, every field is required and no other is allowed; the
+/// schema cannot express limits on lengths.
 pub(crate) fn schema(round: u32) -> Value {
     let text = || json!({"type": "string"});
     let flag = || json!({"type": "boolean"});

@@ -6,10 +6,10 @@ use super::wire::{WireOption, WireQuestion};
 use crate::input::Draft;
 use crate::question::Choice;
 
-/// How many options a question may have (CHAT-15).
+/// The maximum number of options of a question (CHAT-15).
 const MAX_OPTIONS: usize = 4;
 
-/// The questions that can be asked, at most so many, without those that were `asked` before.
+/// The questions that can be asked, up to a maximum, without those that were `asked` before.
 pub(super) fn questions<'a>(
     wire: Vec<WireQuestion>,
     asked: impl Iterator<Item = &'a str>,
@@ -31,14 +31,14 @@ fn draft(wire: WireQuestion) -> Option<Draft> {
         text,
         header: wire.header.and_then(filled),
         multi: multi && options.len() > 1,
-        // Where there is nothing to choose between, only own words are an answer.
+        // Without at least two options, free text is the only possible answer.
         free_text: wire.allow_free_text.unwrap_or(false) || options.len() < 2,
         options,
         field: None,
     })
 }
 
-/// Options with a label, each label and each value once.
+/// The options that have a label, without duplicate labels and values.
 fn options(wire: Vec<WireOption>, multi: bool) -> Vec<Choice> {
     let mut labels = BTreeSet::new();
     let named = wire.into_iter().filter_map(choice);
@@ -78,7 +78,7 @@ fn filled(text: String) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What two questions have in common that differ only in case, punctuation and spaces. `C`, `C++` and `C#` differ.
+/// A key that is equal for questions that differ only in case, punctuation and spaces. `C`, `C++` and `C#` differ.
 fn gist(text: &str) -> String {
     let matters = |c: &char| c.is_alphanumeric() || matches!(c, '+' | '#');
     let gist: String = text.chars().filter(matters).flat_map(char::to_lowercase).collect();

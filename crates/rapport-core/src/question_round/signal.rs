@@ -5,11 +5,11 @@ use super::wire::{self, Wire};
 use super::{QuestionRound, clean, named};
 use crate::event::Usage;
 
-/// How many questions such a round may have.
+/// The maximum number of questions in such a round.
 const MAX_QUESTIONS: usize = 7;
 
-/// The round in a reply that is nothing but the signal. Anything else is an ordinary reply (CHAT-34): prose around it,
-/// broken JSON, JSON about something else, a signal without a question.
+/// The round in a reply that consists only of the signal. Anything else is an ordinary reply (CHAT-34): prose around
+/// it, broken JSON, JSON about something else, a signal without a question.
 pub fn detect(reply: &str) -> Option<QuestionRound> {
     let reply = reply.trim();
     let is_fenced = reply.starts_with("```") && reply.ends_with("```");

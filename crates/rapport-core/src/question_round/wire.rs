@@ -1,4 +1,4 @@
-//! A round as a model writes it. The parser is lenient: a field that is missing or `null` has a meaning.
+//! A round as a model writes it. The parser is lenient: a missing or `null` field has a default.
 
 use serde::Deserialize;
 use serde_json::Number;
@@ -39,7 +39,8 @@ pub(super) enum Scalar {
 }
 
 impl Wire {
-    /// Finds the round in a reply: the whole of it, what is between fences, or from the first brace to the last.
+    /// Finds the round in a reply: the whole reply, the text between fences, or the text from the first brace to the
+    /// last.
     pub(super) fn find(text: &str) -> Result<Self, String> {
         let readings = [Some(text.trim()), fenced(text), braced(text)];
         let mut problem = "there is no JSON object in it".to_owned();
@@ -55,7 +56,7 @@ impl Wire {
         Err(problem)
     }
 
-    /// Reads an object; without an error where it is no object at all.
+    /// Parses an object. The error is `None` if the text is not an object at all.
     pub(super) fn read(text: &str) -> Result<Self, Option<serde_json::Error>> {
         if !text.starts_with('{') {
             return Err(None);
@@ -74,7 +75,7 @@ impl Scalar {
     }
 }
 
-/// What is between the first fence and the last.
+/// The text between the first fence and the last.
 pub(super) fn fenced(text: &str) -> Option<&str> {
     let (_, opened) = text.split_once("```")?;
     let (_, inside) = opened.split_once('\n')?;

@@ -70,7 +70,7 @@ impl fmt::Display for Entry {
         for (key, value) in short {
             writeln!(f, "- **{}:** {}", one_line(key), one_line(value))?;
         }
-        // On one line a command would be another.
+        // A command on one line could be a different command, so it gets a block.
         for (key, value) in long {
             let block = Detail { label: key.clone(), language: "text".to_owned(), text: value.clone() };
             write!(f, "\n{block}")?;
@@ -99,7 +99,7 @@ fn verdict(f: &mut impl fmt::Write, verdict: &Verdict) -> fmt::Result {
     }
 }
 
-/// Changes with the same verdict, together, in their order.
+/// Changes grouped by verdict, in their order.
 fn judged(judged: &[Judged], what: fn(&str) -> String) -> String {
     if judged.is_empty() {
         return "None.\n".to_owned();

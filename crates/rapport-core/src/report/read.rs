@@ -1,23 +1,23 @@
-//! Reads from a report what the next turn needs: what became of the plan, and which changes were approved. The parser is
-//! tolerant, because people may have edited the report.
+//! Parses from a report what the next turn needs: the result, and the approved changes. The parser is tolerant, because
+//! people may have edited the report.
 
 use super::{Overall, Report};
 use crate::action_plan::{Change, Kind, Lines, Subject, change_on_line, parameter, skip_block};
 
-/// What a report says that was applied.
+/// The applied part of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// What became of the plan in all, where that can be read.
+    /// The overall result, if it can be parsed.
     pub status: Option<Overall>,
     /// The changes to the Active Context that were approved.
     pub context: Vec<Change>,
     /// The memos that were approved.
     pub memos: Vec<Change>,
-    /// What the person said.
+    /// The person's message.
     pub message: Option<String>,
 }
 
-/// Where in a report a line is.
+/// The part of a report that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Head,
@@ -27,7 +27,7 @@ enum Place {
 }
 
 impl Report {
-    /// What a report says that was applied.
+    /// Parses the applied part of a report.
     pub fn applied(text: &str) -> Applied {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = Lines::new(text);

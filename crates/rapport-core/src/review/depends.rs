@@ -1,5 +1,6 @@
-//! Dependencies between the actions of a plan: an EDIT depends on the CREATE or MOVE of its file and on earlier EDITs whose text it
-//! looks for; a CREATE depends on the DELETE or MOVE of what was there; an EXECUTE depends on all changes before it. They are computed once per plan.
+//! Dependencies between the actions of a plan: an EDIT depends on the CREATE or MOVE of its file and on earlier EDITs
+//! whose text it looks for; a CREATE depends on the DELETE or MOVE of a previous file at its path; an EXECUTE depends
+//! on all changes before it. They are computed once per plan.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +13,30 @@ const TELLING: usize = 3;
 /// The dependencies within a plan.
 #[derive(Clone, Debug)]
 pub struct Dependencies {
-    /// For every change of the context, the action that brings its file.
+    /// For every change of the context, the action that creates its file.
     context: Vec<Option<Needed>>,
     actions: Vec<Needs>,
 }
 
-/// An action that another needs: its place in the plan, and its name.
+/// A required action: its index in the plan, and its name.
 type Needed = (usize, &'static str);
 
-/// What one action builds on; others by their place in the plan.
+/// The dependencies of one action; other actions by their index.
 #[derive(Clone, Debug, Default)]
 struct Needs {
-    /// The latest action before it that brought the file to its path, or took another one away from there.
+    /// The latest earlier action that put the file at its path, or removed another one from there.
     path: Option<Needed>,
-    /// EDITs of the same file that bring in text it looks for.
+    /// Earlier EDITs of the same file that insert text it looks for.
     edits: Vec<usize>,
     part: Part,
 }
 
-/// What an action has to do with files.
+/// How an action relates to files.
 #[derive(Clone, Debug, Default)]
 enum Part {
     /// It changes this file.
     Changes(String),
-    /// It runs on the project as it is.
+    /// It reads and may change the whole project.
     Runs,
     #[default]
     Neither,
@@ -44,7 +45,7 @@ enum Part {
 impl Dependencies {
     /// Computes the dependencies of a plan.
     pub fn of(plan: &ActionPlan) -> Self {
-        // Which action decided last what is at a path.
+        // The last action that put or removed a file at each path.
         let mut decided: BTreeMap<&str, Needed> = BTreeMap::new();
         let mut edited: BTreeMap<&str, Vec<(usize, &[Replacement])>> = BTreeMap::new();
         let mut actions = Vec::with_capacity(plan.actions.len());
@@ -52,7 +53,7 @@ impl Dependencies {
             let mut needs = Needs::default();
             match action.kind.effect() {
                 Effect::Creates { path, .. } => {
-                    // One that replaces what another brought needs nothing of it.
+                    // An action that replaces the result of one of the same kind does not depend on it.
                     needs.path = decided.get(path).copied().filter(|(_, name)| *name != action.kind.name());
                     decided.insert(path, (place, action.kind.name()));
                     edited.remove(path);
@@ -92,7 +93,7 @@ impl Dependencies {
         Self { context, actions }
     }
 
-    /// For every item of a group: what to know about it, because of others that are not checked.
+    /// For every item of a group, a note if something it depends on is not checked.
     pub fn notes(&self, group: Group, checks: &Checks) -> Vec<Option<String>> {
         match group {
             Group::Context => self.context_notes(checks),
@@ -125,7 +126,7 @@ impl Dependencies {
 }
 
 impl Needs {
-    /// What to know about it where `missing` changes before it are not made, of which this is the first.
+    /// The note on an action before which `missing` changes are not made; `first` is the first of those.
     fn note(&self, checked: &[bool], first: Option<&str>, missing: usize) -> Option<String> {
         if let Some((_, name)) = self.path.filter(|(place, _)| !checked[*place]) {
             return Some(format!("its {name} is not checked"));
@@ -143,7 +144,7 @@ impl Needs {
     }
 }
 
-/// Whether the earlier replacements bring in a line that the later ones look for.
+/// Whether the earlier replacements insert a line that the later ones look for.
 fn brings_in(earlier: &[Replacement], later: &[Replacement]) -> bool {
     let is_telling =
         |line: &&str| line.chars().filter(|c| c.is_alphanumeric()).take(TELLING).count() == TELLING;

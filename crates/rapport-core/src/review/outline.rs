@@ -4,10 +4,10 @@ use super::selection::Group;
 use crate::action_plan::{Action, ActionKind, ActionPlan, Change, Effect, Sign, amount};
 use crate::check::steers_agents;
 
-/// The remark about a file that tells agents what to run.
+/// The remark about a file that makes agents run something.
 const STEERS: &str = "changes what agents run here";
 
-/// What to know before all is approved: files that tell agents what to run, and what checking the plan found.
+/// Warnings before approving everything: files that make agents run something, and remarks from the check.
 pub fn warnings(actions: &[Action]) -> Vec<String> {
     let paths = actions.iter().flat_map(|action| action.kind.effect().changed());
     let paths = paths.filter(|path| steers_agents(path));
@@ -27,7 +27,7 @@ pub struct Item {
     pub what: String,
     /// The agent's comment.
     pub about: Option<String>,
-    /// What is special about it.
+    /// What is unusual about it.
     pub remark: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
     }
 }
 
-/// How many actions there are of each kind, as `CREATE: 1 file`.
+/// The number of actions of each kind, such as `CREATE: 1 file`.
 pub fn counts(actions: &[Action]) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     for name in actions.iter().map(|action| action.kind.name()) {
@@ -56,7 +56,7 @@ pub fn counts(actions: &[Action]) -> Vec<String> {
     amounts.collect()
 }
 
-/// What a change is called: `[+] ADD:`.
+/// The label of a change: `[+] ADD:`.
 pub fn change_label(sign: Sign) -> &'static str {
     match sign {
         Sign::Add => "[+] ADD:",
@@ -77,9 +77,9 @@ fn acted(action: &Action, of: usize) -> Item {
     let (what, remark) = action.kind.summary();
     let remark = match action.kind.effect() {
         effect if effect.changed().any(steers_agents) => Some(STEERS),
-        // The only action of its kind needs no remark that tells it from others.
+        // A remark that only distinguishes actions of one kind is not needed for a single one.
         Effect::Hands if of == 1 => None,
-        // The project told it more precisely.
+        // The check against the project was more precise.
         _ if action.remark.is_some() => None,
         _ => remark,
     };
@@ -88,7 +88,7 @@ fn acted(action: &Action, of: usize) -> Item {
     Item { label: padded(action.kind.name()), what, about: action.description.clone(), remark }
 }
 
-/// A name with its colon, as wide as `CREATE:` at least.
+/// A name with its colon, padded to the width of `CREATE:`.
 fn padded(name: &str) -> String {
     format!("{:<7}", format!("{name}:"))
 }

@@ -1,5 +1,5 @@
-//! The preview of an item before it is approved: its whole content, its diff, or the full command. The caller reads the file
-//! that a preview needs ([`needed`]); nothing is changed.
+//! The preview of an item before it is approved: its whole content, its diff, or the full command. The caller reads the
+//! file that a preview needs ([`needed`]); previews change nothing.
 
 use similar::TextDiff;
 
@@ -9,48 +9,48 @@ use crate::action_plan::{ActionKind, ActionPlan, Change, Effect, Replacement, Re
 use crate::edit::apply_edits;
 use crate::slug;
 
-/// How many lines of a file are shown where only a change of the context names it.
+/// The number of lines to show of a file that only a change of the context names.
 const HEAD: usize = 40;
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines around a change.
 const AROUND: usize = 3;
 
-/// What is shown of an item.
+/// The preview of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// What it is.
+    /// Its title.
     pub title: String,
-    /// How its file is called, with an ending that tells editors what is in it.
+    /// Its file name, with an extension by which editors recognise the content.
     pub file_name: String,
-    /// The content, as an editor gets it.
+    /// The content for an editor.
     pub text: String,
-    /// What kind of content it is, for those who draw it.
+    /// The kind of content, for rendering.
     pub shown: Shown,
 }
 
-/// What kind of content a preview has.
+/// The kind of content that a preview has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Prose.
     Text,
     /// A whole file.
     File,
-    /// How a file changes.
+    /// A change to a file.
     Change {
-        /// As it is.
+        /// The content before.
         old: String,
-        /// As it will be.
+        /// The content after.
         new: String,
     },
-    /// What a plan says that changes, where that cannot be computed.
+    /// The plan's edits, if the resulting change cannot be computed.
     Edits {
-        /// Why it cannot.
+        /// Why it cannot be computed.
         why: String,
-        /// What the plan says.
+        /// The edits of the plan.
         edits: Vec<Replacement>,
     },
 }
 
-/// What has to be read to show an item, if anything: a file that no earlier action makes, or a page.
+/// What the caller has to read for a preview, if anything: a file that no earlier action creates, or a page.
 pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usize>) -> Option<Resource> {
     let item = item?;
     let (resource, first) = match group {
@@ -65,8 +65,8 @@ pub fn needed(plan: &ActionPlan, checks: &Checks, group: Group, item: Option<usi
     }
 }
 
-/// The preview of an item, as things would be with what is checked; of a whole group where no item is named. `read` is what
-/// was read of what is [`needed`].
+/// The preview of an item, given the checked items; of a whole group if no item is named. `read` is the content of what
+/// is [`needed`].
 pub fn preview(
     plan: &ActionPlan,
     checks: &Checks,
@@ -97,7 +97,7 @@ pub fn unified(path: &str, old: &str, new: &str) -> String {
     diff.unified_diff().context_radius(AROUND).header(&format!("a/{path}"), &format!("b/{path}")).to_string()
 }
 
-/// A path whose control characters can be seen, and do nothing.
+/// A path with control characters made visible and harmless.
 fn visible(path: &str) -> String {
     let picture = |c: char| match u32::from(c) {
         code @ 0..0x20 => char::from_u32(0x2400 + code).unwrap_or(c),
@@ -107,7 +107,7 @@ fn visible(path: &str) -> String {
     path.chars().map(picture).collect()
 }
 
-/// The first so many actions, as far as they are checked.
+/// The checked ones among the first actions of a plan.
 fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a ActionKind> {
     let actions = plan.actions.iter().zip(checks.of(Group::Actions)).take(first);
     actions.filter_map(|(action, checked)| checked.then_some(&action.kind)).collect()
@@ -115,13 +115,13 @@ fn checked<'a>(plan: &'a ActionPlan, checks: &Checks, first: usize) -> Vec<&'a A
 
 /// Where the content of a file comes from.
 enum Origin<'a> {
-    /// An action makes it, at this place.
+    /// An action creates it, at this index.
     Made { place: usize, content: &'a str },
-    /// It is on disk, under this path.
+    /// It is on disk, at this path.
     OnDisk { path: &'a str },
 }
 
-/// Where the content of what will be at a path comes from, moves followed.
+/// Where the file that will be at a path comes from, after moves.
 fn origin<'a>(path: &'a str, before: &[&'a ActionKind]) -> Origin<'a> {
     let mut path = path;
     for (place, kind) in before.iter().enumerate().rev() {
@@ -136,7 +136,7 @@ fn origin<'a>(path: &'a str, before: &[&'a ActionKind]) -> Origin<'a> {
     Origin::OnDisk { path }
 }
 
-/// A file as it will be when the checked actions before were run; anything else as it is now.
+/// A file's content after the checked actions before; anything else as it is now.
 pub(crate) fn as_will_be(
     resource: &Resource,
     before: &[&ActionKind],
@@ -150,12 +150,11 @@ pub(crate) fn as_will_be(
     };
     let rest = before.get(later..).unwrap_or_default();
     rest.iter().enumerate().try_fold(text, |text, (at, kind)| match kind.effect() {
-        // The file may have another path by the time that it is edited.
+        // The file may have been moved before the edit.
         Effect::Edits { path: other, edits }
             if is_from(path, other, rest.get(at + 1..).unwrap_or_default()) =>
         {
-            apply_edits(&text, edits)
-                .map_err(|why| format!("an EDIT of it that comes before cannot be made: {why}"))
+            apply_edits(&text, edits).map_err(|why| format!("an earlier EDIT of it cannot be made: {why}"))
         }
         _ => Ok(text),
     })
@@ -181,7 +180,7 @@ pub(crate) fn of_edit(
     match changed {
         Ok((old, new)) => Preview::change(title, path, old, new),
         Err(why) => {
-            let why = format!("What changes cannot be computed: {why}. This is what the plan says.");
+            let why = format!("The change cannot be computed: {why}. These are the plan's edits.");
             let pairs = edits.iter().map(|edit| unified(path, &edit.find, &edit.replace));
             let text = format!("{why}\n\n{}", pairs.collect::<String>());
             let shown = Shown::Edits { why, edits: edits.to_vec() };
@@ -190,7 +189,7 @@ pub(crate) fn of_edit(
     }
 }
 
-/// A path as the next turn will be shown it.
+/// The preview of a change of the context: the beginning of the file, as the next turn will see it.
 fn of_context(change: &Change, before: &[&ActionKind], read: Option<Result<String, String>>) -> Preview {
     let head = match as_will_be(&named(&change.what), before, read) {
         Ok(text) => {
@@ -224,18 +223,18 @@ fn change_text(change: &Change) -> String {
     format!("{} {}{comment}", change_label(change.sign), change.what)
 }
 
-/// Words that stay in one line, whatever is in them.
+/// Words on one line, whatever they contain.
 pub(crate) fn one_line(words: &str) -> String {
     words.escape_debug().collect::<String>().replace("\\\"", "\"").replace("\\'", "'")
 }
 
-/// A name for a preview's file that is safe in any folder.
+/// A name for a preview's file that is safe in any directory.
 fn file_name(path: &str, ending: &str) -> String {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     format!("{}.{ending}", slug::part(name))
 }
 
-/// The ending of a path where it is an ordinary one.
+/// The extension of a path, if it is an ordinary one.
 fn ending(path: &str) -> &str {
     let is_ordinary =
         |ending: &&str| (1..=10).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric());

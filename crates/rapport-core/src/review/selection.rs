@@ -1,18 +1,18 @@
-//! The selection: which changes and actions of a plan are checked, and what follows from leaving some out.
+//! The selection: which changes and actions of a plan are checked, and the consequences of leaving some out.
 
 use super::depends::Dependencies;
 use crate::action_plan::ActionPlan;
 use crate::turn::Chosen;
 
-/// Why something is left out, as the report says it.
+/// The reason for leaving an item out, in the report.
 const UNCHECKED: &str = "left out when the plan was reviewed";
 
-/// The parts of a plan that can be taken or left.
+/// The groups of items in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// Changes of what the next turn is shown.
+    /// Changes to the files that the next turn is shown.
     Context,
-    /// Changes of what is remembered.
+    /// Changes to the memos.
     Memos,
     /// The actions.
     Actions,
@@ -32,7 +32,7 @@ impl Group {
     }
 }
 
-/// What of a plan is to be done, in the plan's own order.
+/// The items of a plan to carry out, in the plan's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// For every change of the Active Context.
@@ -41,30 +41,30 @@ pub struct Selection {
     pub memos: Vec<Pick>,
     /// For every action.
     pub actions: Vec<Pick>,
-    /// What is done without something it builds on.
+    /// Notes on items that lack a dependency.
     pub notes: Vec<Note>,
 }
 
-/// Whether one item is to be done.
+/// Whether one item is selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// It is taken.
+    /// It is selected.
     Taken,
     /// It is left out.
     Left {
-        /// Why, in words for the report.
+        /// The reason, in words for the report.
         reason: String,
     },
 }
 
-/// A remark about an item that is taken while another one, which it builds on, is left out.
+/// A note on a selected item that depends on one that is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where the item is.
+    /// The group of the item.
     pub group: Group,
-    /// Which one there, from 0.
+    /// The index of the item in its group, from 0.
     pub item: usize,
-    /// What about it: `runs without CREATE src/a.rs`.
+    /// The note: `runs without CREATE src/a.rs`.
     pub text: String,
 }
 
@@ -76,7 +76,7 @@ impl Pick {
         }
     }
 
-    /// Whether it is to be done.
+    /// Whether the item is selected.
     pub fn is_taken(&self) -> bool {
         match self {
             Pick::Taken => true,
@@ -86,24 +86,24 @@ impl Pick {
 }
 
 impl Selection {
-    /// The selection of everything.
+    /// Selects everything.
     pub fn all(plan: &ActionPlan) -> Self {
         Checks::all(plan).selection(&Dependencies::of(plan))
     }
 
-    /// What is taken of it, as it is approved.
+    /// The selection as it is stored with the approval.
     pub fn chosen(&self) -> Chosen {
         let left = |picks: &[Pick]| picks.iter().map(Pick::reason).collect();
         Chosen { context: left(&self.context), memos: left(&self.memos), actions: left(&self.actions) }
     }
 
-    /// Whether everything is to be done.
+    /// Whether everything is selected.
     pub fn is_all(&self) -> bool {
         [&self.context, &self.memos, &self.actions].into_iter().flatten().all(Pick::is_taken)
     }
 }
 
-/// The marks of a checklist.
+/// The check marks of a checklist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checks([Vec<bool>; 3]);
 
@@ -137,13 +137,13 @@ impl Checks {
         }
     }
 
-    /// Toggles a group: checks all of it, or unchecks it where all is checked.
+    /// Toggles a group: checks all of it, or unchecks it if all is checked.
     pub fn toggle_group(&mut self, group: Group) {
         let to = self.mark(group) != Mark::All;
         self.0[group as usize].fill(to);
     }
 
-    /// Toggles everything: checks all, or unchecks all where all is checked.
+    /// Toggles everything: checks all, or unchecks all if all is checked.
     pub fn toggle_all(&mut self) {
         let to = self.checked() != self.total();
         self.0.iter_mut().for_each(|marks| marks.fill(to));
@@ -159,17 +159,17 @@ impl Checks {
         }
     }
 
-    /// How many are checked.
+    /// The number of checked items.
     pub fn checked(&self) -> usize {
         self.0.iter().flatten().filter(|mark| **mark).count()
     }
 
-    /// How many there are.
+    /// The number of all items.
     pub fn total(&self) -> usize {
         self.0.iter().map(Vec::len).sum()
     }
 
-    /// The selection, with the consequences of what is left out.
+    /// The selection, with notes on the consequences of leaving items out.
     pub fn selection(&self, dependencies: &Dependencies) -> Selection {
         let pick = |taken: &bool| match taken {
             true => Pick::Taken,

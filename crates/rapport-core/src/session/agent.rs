@@ -1,4 +1,4 @@
-//! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, comes and goes.
+//! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, starts and ends.
 
 use super::flow::{AskedCall, FlowRules};
 use super::round::Round;
@@ -12,7 +12,7 @@ use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
 
-/// How many declined questions an agent may ask before it counts as stuck.
+/// The number of declined questions after which an agent is considered stuck.
 const MAX_REFUSED: u32 = 10;
 
 impl Shared {
@@ -56,7 +56,7 @@ impl Shared {
         let known = self.turns.iter().any(|turn| turn.connected);
         if known && *conversation != self.conversation {
             let reason = format!(
-                "the agent resumed another conversation: {} was asked for, {conversation} came",
+                "the agent resumed the wrong conversation: {conversation} instead of {}",
                 self.conversation
             );
             return vec![Event::cut_off(turn.id, reason.clone()), Event::Failed { reason }];
@@ -82,7 +82,7 @@ impl Shared {
         if turn.has_declined(call) {
             return Vec::new();
         }
-        // Nobody is asked by an agent that is to stop.
+        // An agent that is being stopped asks nobody.
         if turn.stopped.is_some() {
             return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
         }
@@ -105,7 +105,7 @@ impl Shared {
         facts
     }
 
-    /// The round in which a lost process asked the same, so that nobody is asked twice.
+    /// The round in which a lost process asked the same questions, so that nobody is asked twice.
     fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
         self.pending_rounds_of(turn).find(|round| {
             round.orphaned
@@ -119,13 +119,13 @@ impl Shared {
         orphans.map(|round| Event::Closed { round: round.id, how: Ending::Superseded(by) }).collect()
     }
 
-    /// What an agent is told that has asked as often as it may.
+    /// The reply to an agent that has used up its rounds.
     pub(super) fn no_more_rounds(&self, asked: u32) -> Option<String> {
         let max = self.created.terms.max_rounds;
         (asked >= max).then(|| prompt::no_more_rounds(max))
     }
 
-    /// How many rounds of the agent's or planner's questions there were.
+    /// The number of rounds that the agent or a planner asked.
     pub(crate) fn rounds_asked(&self) -> u32 {
         let is_asked = |round: &&Round| !matches!(round.asker, Asker::Rapport) && round.is_clarifying();
         let asked = self.rounds.iter().filter(is_asked);
@@ -140,7 +140,8 @@ impl Shared {
         }
     }
 
-    /// A permission with remarks. Before the plan, no rule is offered: a call is allowed once or not at all.
+    /// A permission with remarks. Before the plan is confirmed no rule is offered: a call is allowed once or not at
+    /// all.
     fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
         let mut asked = asked.clone();
         let is_same = |before: &Permission| {
@@ -158,7 +159,7 @@ impl Shared {
         asked
     }
 
-    /// Questions with their ids. Empty ones are left out.
+    /// Questions with their ids. Empty ones are dropped.
     pub(super) fn named(&self, drafts: &[Draft]) -> Vec<Question> {
         let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
         drafts.enumerate().map(|(n, draft)| from_draft(self.next_question(n), draft)).collect()
@@ -178,10 +179,10 @@ impl Shared {
     }
 
     fn take(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
-        // An open question cannot have been answered: the agent went on without an answer, and the log says so.
+        // The agent continued without an answer although the question was open; the log must say so.
         if let Some(round) = self.round_of_call(turn.id, call).filter(|round| !round.taken) {
             if round.is_open() {
-                let how = Ending::Withdrawn("the agent went on without an answer".into());
+                let how = Ending::Withdrawn("the agent continued without an answer".into());
                 return vec![Event::Closed { round: round.id, how }];
             }
             return vec![Event::Taken { call: call.clone() }];
@@ -200,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// With a question open there is something to wait for, and its answer resumes the agent. Otherwise the session has failed.
+    /// With an open question the session waits, and the answer resumes the agent. Otherwise the session has failed.
     fn broke_off(&self, turn: TurnId, reason: &str, is_not_started: bool) -> Vec<Event> {
         let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started };
         let waits = self.open_rounds_of(turn).next().is_some();
@@ -212,7 +213,7 @@ impl Shared {
         let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
         let after = flow.after_turn(self, turn, result);
-        // What was said before the turn was stopped waits with it.
+        // Messages sent before the turn was stopped wait with it.
         let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
         let stopped = turn.stopped.clone().filter(|_| next);
         facts.extend(after);
@@ -221,7 +222,7 @@ impl Shared {
     }
 }
 
-/// The engine stops an agent that failed. What the agent still does is ignored: it may be in another conversation.
+/// The engine stops an agent that failed. What it still does is ignored, because it may be in another conversation.
 fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
     match did {
         AgentDid::Spend { usage } => Ok(vec![Event::Spent { turn, usage: *usage }]),
@@ -258,7 +259,7 @@ pub(super) fn decline(turn: &Turn, call: &CallId, reason: String, questions: &[Q
     Event::Declined { turn: turn.id, call: call.clone(), reason, asked }
 }
 
-/// Declines questions that the flow does not allow. An agent that keeps asking counts as stuck.
+/// Declines questions that the flow does not allow. An agent that keeps asking is considered stuck.
 pub(super) fn refuse_questions(asked: &AskedCall<'_>, reason: String) -> Vec<Event> {
     if asked.turn.refused >= MAX_REFUSED {
         return vec![Event::Failed { reason: prompt::progress::KEEPS_ASKING.into() }];
@@ -278,14 +279,14 @@ fn from_draft(id: QuestionId, draft: &Draft) -> Question {
         text: draft.text.trim().into(),
         header: draft.header.clone().filter(|header| !header.trim().is_empty()),
         multi: draft.multi,
-        // A question that offers nothing can only be answered in words.
+        // A question without options can only be answered in words.
         free_text: draft.free_text || options.is_empty(),
         options,
         purpose: draft.field.as_deref().cloned().map_or(Purpose::Clarify, Purpose::Elicit),
     }
 }
 
-/// An option without a value stands for its label: an empty text is no answer.
+/// An option without a value gets its label as the value, because an empty answer is invalid.
 fn with_value(option: &Choice) -> Choice {
     let value = if option.value.trim().is_empty() { &option.label } else { &option.value };
     Choice { value: value.clone(), ..option.clone() }
@@ -295,15 +296,15 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     let once = Choice::described("Allow once", ALLOW, "This call, with exactly what is shown");
     let always = asked.rule.iter().flat_map(|rule| {
         let rule = rule.offered_with(&asked);
-        let session = format!("{rule}, until the session ends; rapport revoke takes it back");
+        let session = format!("{rule}, until the session ends; rapport revoke withdraws it");
         let project =
-            format!("{rule}, in every session here, kept in Rapport's home; rapport revoke takes it back");
+            format!("{rule}, in every session here, kept in Rapport's home; rapport revoke withdraws it");
         [
             Choice::described("Allow for this session", FOR_SESSION, &session),
             Choice::described("Allow for this project", FOR_PROJECT, &project),
         ]
     });
-    let deny = Choice::described("Deny", DENY, "It is told no; words of your own tell it what to do instead");
+    let deny = Choice::described("Deny", DENY, "Refuses the call; a typed text says what to do instead");
     Question {
         id,
         text: format!("May the agent use {}: {}?", asked.tool, asked.what),
@@ -315,8 +316,8 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     }
 }
 
-/// The answers that rules give to questions that were just asked. Nothing is allowed by a rule before the plan, because
-/// such a question offers none.
+/// The answers that rules give to questions that were just asked. No rule allows anything before the plan is confirmed,
+/// because such questions offer no rule.
 fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
     let ruled = questions.iter().filter_map(|question| {
         let Purpose::Permission(asked) = &question.purpose else { return None };
@@ -328,8 +329,8 @@ fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
     ruled.collect()
 }
 
-/// The answers that the project's rules add to facts that are about to be stored: what a rule allows is answered in the same
-/// entry that asks, so that no person is asked.
+/// The answers that the project's rules add to facts that are about to be stored. A rule answers in the entry that
+/// asks, so that no person is asked.
 pub fn ruled_by_project(facts: &[Event], rules: &[Rule]) -> Vec<Event> {
     let is_answered = |id: &QuestionId| {
         facts.iter().any(|fact| matches!(fact, Event::Answered { question, .. } if question == id))
@@ -348,8 +349,12 @@ fn leave_plan_mode(id: QuestionId, plan: &str) -> Question {
         text: "The agent has made a plan of its own. May it go ahead?".into(),
         header: Some("Plan".into()),
         options: vec![
-            Choice::described("Go ahead", ALLOW, "It leaves plan mode and works"),
-            Choice::described("Not yet", DENY, "It keeps planning; words of your own tell it what to change"),
+            Choice::described("Go ahead", ALLOW, "The agent leaves plan mode and works"),
+            Choice::described(
+                "Not yet",
+                DENY,
+                "The agent keeps planning; type a text to tell it what to change",
+            ),
         ],
         multi: false,
         free_text: true,

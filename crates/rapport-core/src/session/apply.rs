@@ -1,4 +1,4 @@
-//! Folds each fact into the state. Nothing here can fail or refuse: a fact has happened.
+//! Applies each fact to the state. Nothing here can fail or refuse: a fact has happened.
 
 use jiff::Timestamp;
 
@@ -8,11 +8,11 @@ use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, Purpose, Question};
 
-/// So many turns get room one by one.
+/// Up to this many turns, capacity is reserved one by one.
 const FEW_TURNS: usize = 4;
 
 impl Shared {
-    /// Folds in what a fact means for every session. Its flow comes after.
+    /// Applies a fact to the state that all sessions share. The flow applies it afterwards.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
@@ -108,7 +108,7 @@ impl Shared {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
-            // These are a flow's.
+            // Only flows handle these.
             Event::Outlined { .. }
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
@@ -142,7 +142,7 @@ impl Shared {
 
     fn begin_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
         self.life = Life::Going;
-        // Thousands of waiting sessions are held at once, and most have one turn or two.
+        // A host keeps thousands of waiting sessions in memory, and most have one or two turns.
         if self.turns.len() < FEW_TURNS {
             self.turns.reserve_exact(1);
         }
@@ -197,7 +197,7 @@ impl Shared {
     fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
         if let Asker::Agent { turn, .. } = asker {
             self.alive(*turn);
-            // It does nothing but wait.
+            // The process does nothing but wait.
             self.with_turn(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
@@ -263,7 +263,7 @@ impl Shared {
         self.warm(call);
     }
 
-    /// A process that was to be put away with this call has no reason to go any more.
+    /// A process that was to be parked for this call stays, because the call no longer waits.
     fn warm(&mut self, call: &CallId) {
         if let Some(turn) =
             self.turns.last_mut().filter(|turn| turn.process == Process::Cooling(call.clone()))
@@ -278,7 +278,7 @@ impl Shared {
         self.with_turn(turn, |turn| turn.doing = Some(what));
     }
 
-    /// Whatever the agent does shows that its process is there. One that is cooling stays so until it left.
+    /// Anything the agent does proves that its process exists. A cooling process stays cooling until it ends.
     fn alive(&mut self, turn: TurnId) {
         self.with_turn(turn, |turn| {
             if matches!(turn.process, Process::Parked(_) | Process::CutOff) {

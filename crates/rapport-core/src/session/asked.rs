@@ -1,5 +1,5 @@
-//! The rounds of a session, in the order they were asked. A session may ask for months, so neither a fact about a question nor a
-//! look at what is open goes through all that was ever asked.
+//! The rounds of a session, in the order they were asked. A session may ask for months, so an index finds a question,
+//! and the open rounds, without scanning all rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -7,18 +7,19 @@ use std::ops::Deref;
 use super::round::{Item, Round};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 
-/// Up to this many rounds, room is reserved one by one: thousands of waiting sessions are held at once, and most have one or two.
+/// Up to this many rounds, capacity is reserved one by one: a host keeps thousands of waiting sessions in memory, and
+/// most have one or two.
 const FEW: usize = 4;
 
-/// All rounds. They are changed here only, so that what is known about them by place stays true.
+/// All rounds. Only this type changes them, so that the index stays correct.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AskedRounds {
     all: Vec<Round>,
-    /// Where each question is: the round, and the place in it.
+    /// The position of each question: the index of its round, and its index in the round.
     places: BTreeMap<QuestionId, (usize, usize)>,
     /// Rounds that are open, or whose asker still waits.
     current: BTreeSet<usize>,
-    /// All rounds before this one lost the process that asked them, if one did.
+    /// All rounds before this index have lost the process that asked them, if there was one.
     orphaned_before: usize,
 }
 
@@ -37,7 +38,7 @@ impl AskedRounds {
         }
         let index = self.all.len();
         for (place, item) in round.items.iter().enumerate() {
-            // An id that is used twice stays with the first question.
+            // A duplicate id refers to the first question.
             self.places.entry(item.question.id.clone()).or_insert((index, place));
         }
         self.all.push(round);
@@ -56,7 +57,7 @@ impl AskedRounds {
         Some((round, round.items.get(place)?))
     }
 
-    /// Changes the round of this name, if there is one.
+    /// Changes the round with this id, if there is one.
     pub(super) fn with<T>(&mut self, id: RoundId, change: impl FnOnce(&mut Round) -> T) -> Option<T> {
         // Rounds are numbered from 1; a log that another program wrote may differ.
         let guess = (id.0 as usize).wrapping_sub(1);
@@ -71,22 +72,22 @@ impl AskedRounds {
         }
     }
 
-    /// Changes the last round that this call is about.
+    /// Changes the last round of this call.
     pub(super) fn with_call(&mut self, call: &CallId, change: impl FnOnce(&mut Round)) {
         if let Some(index) = self.all.iter().rposition(|round| round.is_called(call)) {
             self.change(index, change);
         }
     }
 
-    /// The process of this turn is gone, after it put a call away or not.
+    /// Records that the process of this turn is gone, whether or not it parked a call.
     pub(super) fn lose_process(&mut self, turn: TurnId, cut_off: bool, put_away: Option<&CallId>) {
-        // Answers that the cut-off process had taken are in doubt, however long ago.
+        // Answers that the cut-off process had taken are in doubt, however old they are.
         let from = if cut_off { 0 } else { self.orphaned_before };
         self.orphaned_before = self.all.len();
         for index in from..self.all.len() {
             self.change(index, |round| {
                 if round.is_of(turn) {
-                    // A reply is written as soon as it is known, but never to a call that was put away.
+                    // A reply is sent as soon as it is known, but never to a parked call.
                     let was_told = !round.orphaned && (put_away.is_none() || round.call() != put_away);
                     round.spent |= was_told && !round.taken && round.allows_a_call();
                     round.orphaned = true;

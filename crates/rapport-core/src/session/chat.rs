@@ -17,17 +17,17 @@ use crate::want::Order;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChatFlow {
     is_replying: bool,
-    /// Messages that the agent was not told yet, in order.
+    /// Messages that the agent has not been told yet, in order.
     heard: Vec<String>,
 }
 
 impl ChatFlow {
-    /// How many messages wait until the agent is told.
+    /// The number of messages that wait for the agent.
     pub(crate) fn queued(&self) -> usize {
         self.heard.len()
     }
 
-    /// Somebody says something. An agent at work is told afterwards; one that failed or was stopped goes on with it.
+    /// Decides a message. A working agent is told afterwards; one that failed or was stopped resumes with it.
     fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.is_over() {
             return Err(self.not_now(shared, SAYING));
@@ -51,7 +51,7 @@ impl FlowRules for ChatFlow {
     }
 
     fn phase_name(&self) -> &'static str {
-        if self.is_replying { "the agent is working" } else { "nothing is going on" }
+        if self.is_replying { "the agent is working" } else { "nothing is running" }
     }
 
     fn status(&self, _: &Shared) -> Option<Status> {
@@ -72,7 +72,7 @@ impl FlowRules for ChatFlow {
         stray(world)
     }
 
-    /// What was said while the agent was at work is its next turn.
+    /// Messages that arrived while the agent worked become its next turn.
     fn after_turn(&self, shared: &Shared, turn: &Turn, _: &str) -> Vec<Event> {
         let heard: Vec<_> = turn.unread().chain(self.heard.iter().map(String::as_str)).collect();
         let next = (!heard.is_empty()).then(|| shared.start_turn(TurnKind::Chat, heard.join("\n\n")));
@@ -85,7 +85,7 @@ impl FlowRules for ChatFlow {
             Event::TurnStarted { .. } => {
                 self.is_replying = true;
                 self.heard.clear();
-                // A conversation goes on for months; only its last reply is ever shown again.
+                // A conversation may last for months; only its last reply is ever shown again.
                 shared.turns.iter_mut().for_each(|turn| turn.result = None);
             }
             Event::TurnEnded { .. } => self.is_replying = false,

@@ -1,5 +1,5 @@
-//! The flows: one for each thing that a session can be for. A flow has the state that only it needs, and its own pieces of
-//! `decide`, `apply` and `wants`; all else is in the shared part (`shared.rs`).
+//! The flows, one for each aim of a session. A flow has the state that only it needs, and its own parts of `decide`,
+//! `apply` and `wants`; everything else is in the shared part (`shared.rs`).
 
 use jiff::Timestamp;
 
@@ -22,7 +22,7 @@ use crate::turn::FoundTurns;
 use crate::view::{PhaseView, Status};
 use crate::want::{Order, Want};
 
-/// What a session is for, with the state that goes with it.
+/// A session's flow, with the state that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     Work(Box<WorkFlow>),
@@ -74,41 +74,41 @@ impl Flow {
     }
 }
 
-/// Where flows differ. The defaults are for flows that do nothing there.
+/// What differs between flows. A default method is for flows that have nothing to do there.
 pub(crate) trait FlowRules {
-    /// What the agent is told first, and in which kind of turn; `None` where no turn begins by itself.
+    /// The first prompt of the agent and the kind of its turn; `None` if no turn begins by itself.
     fn first_turn(&self, created: &Created) -> Option<(TurnKind, String)>;
 
-    /// What the session is at, as people are told.
+    /// The phase of the session, as people see it.
     fn phase(&self, shared: &Shared) -> PhaseView;
 
-    /// The same as a reason why something else cannot be done now.
+    /// The phase as a reason why something cannot be done now.
     fn phase_name(&self) -> &'static str;
 
-    /// How a session that goes on stands, where its agent does not tell.
+    /// The status of a session that has not ended, if its agent does not determine it.
     fn status(&self, _: &Shared) -> Option<Status> {
         None
     }
 
-    /// Decides an act that only some flows know.
+    /// Decides an act that only some flows accept.
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal>;
 
-    /// Decides an input of the engine that only some flows know. One that belongs to nothing under way changes nothing.
+    /// Decides an engine input that only some flows accept. One that nothing waits for changes nothing.
     fn decide_world(&self, _: &Shared, _: &World) -> Result<Vec<Event>, Refusal> {
         Ok(Vec::new())
     }
 
-    /// What the directories of turns tell that the facts do not.
+    /// The facts that follow from the turn directories and are not in the log.
     fn found(&self, _: &Shared, _: &FoundTurns) -> Vec<Event> {
         Vec::new()
     }
 
-    /// What stopped, beside the agent, when the process that held the session did.
+    /// What stopped, besides the agent, when the process that held the session died.
     fn lost(&self, _: &Shared) -> Option<Event> {
         None
     }
 
-    /// What follows from an answer that is about to be stored.
+    /// The facts that follow from an answer that is about to be stored.
     fn after_answer(
         &self,
         _: &Shared,
@@ -119,17 +119,17 @@ pub(crate) trait FlowRules {
         Ok(Vec::new())
     }
 
-    /// What the agent is told instead of asking anybody; `None` where somebody is asked.
+    /// The reply to the agent instead of asking anybody; `None` if somebody is asked.
     fn on_ask(&self, _: &Shared, _: &AskedCall<'_>) -> Option<Vec<Event>> {
         None
     }
 
-    /// What follows once the agent's turn is over.
+    /// The facts that follow from the end of the agent's turn.
     fn after_turn(&self, _: &Shared, _: &Turn, _: &str) -> Vec<Event> {
         Vec::new()
     }
 
-    /// What follows once somebody restarts the session.
+    /// The fact that follows from a restart of the session.
     fn after_restart(&self, _: &Shared) -> Option<Event> {
         None
     }
@@ -139,30 +139,30 @@ pub(crate) trait FlowRules {
         false
     }
 
-    /// Whether the agent may have changed files of the project since their state was last noted.
+    /// Whether the agent may have changed files of the project since their state was last recorded.
     fn is_unnoted(&self, _: &Shared) -> bool {
         false
     }
 
-    /// Folds a fact in, after the shared part has.
+    /// Applies a fact, after the shared part has.
     fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp);
 
-    /// What is wanted whatever became of the session.
+    /// The wants of this flow in every state of the session.
     fn wants_always(&self, _: &Shared) -> Vec<Want> {
         Vec::new()
     }
 
-    /// What is wanted while the session goes on, beside its agent.
+    /// The wants of this flow while the session has not ended, besides its agent.
     fn wants(&self, _: &Shared) -> Vec<Want> {
         Vec::new()
     }
 
-    /// Adds what has to be true before the agent of this turn runs. Says whether it may run all the same.
+    /// Adds the preconditions for running the agent of this turn. Returns whether the agent may run already.
     fn prepare(&self, _: &Shared, _: &Turn, _: &mut Vec<Want>) -> bool {
         true
     }
 
-    /// Completes what the agent is started with.
+    /// Completes the order that starts the agent.
     fn complete(&self, _: &Shared, _: &mut Order) {}
 
     /// The plan that a person confirms, or the progress file.
@@ -175,12 +175,12 @@ pub(crate) trait FlowRules {
         None
     }
 
-    /// What the session has to say for itself.
+    /// The result of the session, in words.
     fn result(&self, _: &Shared) -> Option<String> {
         None
     }
 
-    /// Why something is not possible as the session stands.
+    /// The refusal of something that the current state does not allow.
     fn not_now(&self, shared: &Shared, what: &'static str) -> Refusal {
         let stopped = shared.is_stopped().then_some("the agent was stopped");
         let why = shared.life.in_the_way().or(stopped).unwrap_or_else(|| self.phase_name());
@@ -188,7 +188,7 @@ pub(crate) trait FlowRules {
     }
 }
 
-/// A call with which the agent asks.
+/// A call by which the agent asks.
 pub(crate) struct AskedCall<'a> {
     pub(super) turn: &'a Turn,
     pub(super) call: &'a CallId,
@@ -197,13 +197,13 @@ pub(crate) struct AskedCall<'a> {
 }
 
 impl AskedCall<'_> {
-    /// Whether the agent only wants to know something.
+    /// Whether the agent asks for information only.
     pub(super) fn clarifies(&self) -> bool {
         self.questions.iter().all(|question| question.purpose == Purpose::Clarify)
     }
 }
 
-/// An input that the flow does not know. Where it answers a want, nobody wanted it.
+/// Handles an input that the flow does not accept. An answer to a want that no longer exists is ignored.
 pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
     match world {
         World::Report { .. } => Err(Refusal::Stray { what: "a report".into() }),
@@ -212,20 +212,20 @@ pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
     }
 }
 
-/// Refuses an act that the flow does not know.
+/// Refuses an act that the flow does not support.
 pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> Result<Vec<Event>, Refusal> {
     const NO_TURNS: &str = "this session has no plans of actions";
     let (what, why) = match act {
-        Act::UndoWork => ("undoing", Some("this session worked on no task of its own")),
+        Act::UndoWork => ("undoing", Some("this session has no work to undo")),
         Act::Draft { .. } => ("planning", None),
-        Act::LeaveDraft => ("leaving what is being planned", None),
+        Act::LeaveDraft => ("abandoning the plan", None),
         Act::Review { .. } => ("reviewing", Some(NO_TURNS)),
         Act::Approve { .. } => ("approving", Some(NO_TURNS)),
         Act::Skip { .. } => ("skipping", Some(NO_TURNS)),
         Act::AcceptPlan { .. } => ("accepting the plan", Some(NO_TURNS)),
         Act::RestorePlan { .. } => ("restoring the plan", Some(NO_TURNS)),
         Act::Pause => ("stopping a batch", None),
-        Act::GoOn { .. } => ("going on with a batch", Some(NO_TURNS)),
+        Act::GoOn { .. } => ("resuming a batch", Some(NO_TURNS)),
         Act::Undo { .. } => ("undoing", Some(NO_TURNS)),
         Act::AcceptChanges { .. } => ("accepting changes", Some(NO_TURNS)),
         Act::Say { .. } => (SAYING, None),

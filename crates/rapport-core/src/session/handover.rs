@@ -13,11 +13,11 @@ use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
 
-/// How far the handover has come.
+/// The progress of the handover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     stage: Stage,
-    /// Why it was not applied the last time somebody wanted that.
+    /// Why the last attempt to apply it failed.
     failure: Option<NotMerged>,
     clearing: Clearing,
     /// The states of the project before and after it was applied.
@@ -29,12 +29,12 @@ enum Stage {
     /// Nobody has decided yet.
     #[default]
     Open,
-    /// It is to be merged.
+    /// It is being merged.
     Wanted {
         by: By,
         with_conflicts: bool,
     },
-    /// It is to be written.
+    /// It is being written to the project.
     Merged {
         by: By,
         merged: Merged,
@@ -48,17 +48,17 @@ enum Clearing {
     #[default]
     Due,
     Done,
-    /// Something is left, and why.
+    /// Part of it is left, for this reason.
     Failed(String),
 }
 
 impl Handover {
-    /// Whether nothing was decided yet, so that the session can go on in its workplace.
+    /// Whether nothing has been decided, so that the session can continue in its workplace.
     pub(super) fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
 
-    /// What was decided about the work, if anything was.
+    /// What was decided about the work, if anything.
     pub(super) fn decided(&self) -> Option<&'static str> {
         match self.stage {
             Stage::Open => None,
@@ -101,7 +101,7 @@ impl Shared {
             (Stage::Applied, Clearing::Due | Clearing::Done) => Err(not("discarding", "it was applied")),
             (Stage::Wanted { .. } | Stage::Merged { .. }, _) => Err(not("discarding", "it is being applied")),
             (Stage::Discarded, Clearing::Due | Clearing::Done) => Ok(Vec::new()),
-            // What is left of the workplace is cleared away once more.
+            // Tries again to remove what is left of the workplace.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
             (Stage::Open, _) => Ok(self.ended_by(flow, by).into_iter().chain([discarded]).collect()),
@@ -133,7 +133,7 @@ impl Shared {
         is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
     }
 
-    /// The fact that applying failed, if it was under way.
+    /// The fact that applying failed, if it had been requested.
     pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
         let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
         self.handover.is_under_way().then_some(Event::NotApplied(why))
@@ -177,7 +177,7 @@ impl Shared {
         matches!(self.handover.stage, Stage::Applied | Stage::Discarded)
     }
 
-    /// What is wanted for the handover, and nothing else while it goes on.
+    /// The next step of the handover. While it is in progress, nothing else is wanted.
     pub(super) fn handover_wanted(&self, flow: &dyn FlowRules) -> Option<Want> {
         match &self.handover.stage {
             Stage::Open => None,

@@ -1,4 +1,4 @@
-//! Which hosts an agent behind walls tried to reach and could not, and which of them a person lets it reach in this session.
+//! The hosts that a sandboxed agent tried to reach and could not, and those that a person allows in this session.
 
 use super::shared::Shared;
 use crate::answer::By;
@@ -6,12 +6,12 @@ use crate::event::Event;
 use crate::id::TurnId;
 use crate::refusal::Refusal;
 
-/// So many refused hosts are noted. An agent could try any number of them.
+/// The maximum number of refused hosts to record, because an agent could try any number.
 const MOST_REFUSED: usize = 100;
-/// The longest name of a host, with a port.
+/// The maximum length of a host's name with its port.
 const LONGEST: usize = 260;
 
-/// Hosts by name, and the port where it matters: `example.com:443`.
+/// Hosts by name, with the port unless it is 80 or 443: `example.com:443`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub(crate) refused: Vec<String>,
@@ -33,7 +33,7 @@ impl Hosts {
 }
 
 impl Shared {
-    /// Each is noted once: programs try again and again.
+    /// Records a refused host once, because programs retry.
     pub(super) fn miss_host(&self, turn: TurnId, host: &str) -> Vec<Event> {
         let Hosts { refused, .. } = &self.hosts;
         let is_news = refused.len() < MOST_REFUSED && !refused.iter().any(|known| known == host);
@@ -47,9 +47,7 @@ impl Shared {
             return Err(not("only a person can let an agent reach more"));
         }
         if !self.created.works_apart() {
-            return Err(not(
-                "the agent works in the project itself, where nothing keeps it from the network",
-            ));
+            return Err(not("the agent works in the project itself, where the network is not restricted"));
         }
         if self.is_over() {
             return Err(not("the session is over"));
@@ -64,7 +62,7 @@ impl Shared {
     }
 }
 
-/// Whether it can be a host. What it leads to is for whoever connects to find out.
+/// Whether it can be the name of a host. Resolving it is left to whoever connects.
 fn is_name(host: &str) -> bool {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '*' | '[' | ']');

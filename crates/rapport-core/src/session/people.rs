@@ -1,4 +1,4 @@
-//! Decides the acts of people that every session knows: answer, go back, edit, revoke, stop, cancel, restart, apply,
+//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, stop, cancel, restart, apply,
 //! discard.
 
 use super::agent::decline;
@@ -33,7 +33,7 @@ impl Shared {
             Act::Discard => self.discard_work(flow, by),
             Act::Restart => self.restart(flow, by),
             Act::Stop => self.stop(flow, by),
-            // The message that the session began with, delivered again.
+            // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
             Act::Confirm
             | Act::UndoWork
@@ -92,7 +92,8 @@ impl Shared {
                 round.items.iter().filter(|i| i.given().is_none()).map(move |item| (round, item))
             })
             .collect();
-        // While an answer is being changed, that question is the one in hand; the confirmation comes after it.
+        // While an answer is being changed, a reply without an id is for that question, not for the confirmation after
+        // it.
         let in_hand: Vec<_> =
             open.iter().copied().filter(|(_, i)| i.question.purpose != Purpose::Confirm).collect();
         match (open.as_slice(), in_hand.as_slice()) {
@@ -123,12 +124,12 @@ impl Shared {
             return Err(too_late("it has no answer yet"));
         }
         if item.question.purpose != Purpose::Clarify || round.closed.is_some() {
-            return Err(too_late("it is decided"));
+            return Err(too_late("the decision has taken effect"));
         }
         if !flow.is_confirming(self) && !round.is_open() {
             let why = match round.asker {
                 Asker::Planner => "the next round is being made from it",
-                Asker::Agent { .. } | Asker::Rapport => "the agent works with it",
+                Asker::Agent { .. } | Asker::Rapport => "the agent already works with it",
             };
             return Err(too_late(why));
         }
@@ -157,7 +158,7 @@ impl Shared {
         Ok(self.end(flow, |_| true, by, reason))
     }
 
-    /// Ends it, whatever is going on.
+    /// The facts that end the session.
     pub(super) fn ended_by(&self, flow: &dyn FlowRules, by: &By) -> Vec<Event> {
         self.end(flow, |_| true, by, None)
     }
@@ -174,7 +175,7 @@ impl Shared {
         facts
     }
 
-    /// Stops the turn that goes on. Nobody is asked anything by it any more; what was answered is told when it goes on.
+    /// Stops the current turn. Its open questions are withdrawn; its answers reach the agent when it resumes.
     fn stop(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(turn) = self.turn().filter(|_| self.is_going()) else {
             return Err(flow.not_now(self, "stopping"));

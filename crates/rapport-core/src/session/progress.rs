@@ -1,4 +1,4 @@
-//! The flow for a progress file: the agent's reply becomes the file, or the agent is told what is wrong with it.
+//! The flow for a progress file: the agent's reply becomes the file, or is sent back with its mistakes.
 
 use jiff::Timestamp;
 
@@ -22,13 +22,13 @@ use crate::{prompt, slug};
 pub(crate) struct ProgressFlow {
     aim: ProgressAim,
     phase: ProgressPhase,
-    /// The file, as it is to be written.
+    /// The file to write.
     plan: Option<Plan>,
-    /// What the agent said in the last turn: the file may be in there.
+    /// The agent's texts of the last turn, one of which may contain the file.
     said: Vec<String>,
     /// Whether the agent left plan mode with a valid file in the last turn.
     is_proposed: bool,
-    /// Whether the last turn mends what the turn before got wrong.
+    /// Whether the last turn repairs a mistake of the previous one.
     mends: bool,
     changes: Option<Changes>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct ProgressFlow {
 enum ProgressPhase {
     /// The agent asks, and makes the file.
     Planning,
-    /// The agent's turn is over; the file is being written.
+    /// The agent's turn is over, and the file is being written.
     Writing,
 }
 
@@ -54,7 +54,7 @@ impl ProgressFlow {
         }
     }
 
-    /// What completes the session: the file, as what changed.
+    /// The fact that completes the session, with the file as the change.
     fn report(&self) -> Option<Event> {
         let lines = self.plan.as_ref()?.text.lines().count();
         let status = match self.aim.existing {
@@ -66,7 +66,7 @@ impl ProgressFlow {
         Some(Event::Reported { changes: Some(Changes { files: vec![file], ..Changes::default() }) })
     }
 
-    /// Somebody says something: in the middle of a turn, or about the file, which is made again.
+    /// Decides a message: one during a turn, or one about the file, which is then made again.
     fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.life == Life::Cancelled {
             return Err(self.not_now(shared, SAYING));
@@ -134,7 +134,7 @@ impl FlowRules for ProgressFlow {
         Ok(saved.into_iter().chain(self.report().filter(|_| is_written)).collect())
     }
 
-    /// The agent wants to leave plan mode, and what it would leave with may be the file; or it asks.
+    /// Handles a question, or leaving plan mode with a plan that may be the file.
     fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
         if let Ask::LeavePlanMode { plan } = asked.ask {
             let told = |message: String| decline(asked.turn, asked.call, message, &[]);
@@ -147,7 +147,7 @@ impl FlowRules for ProgressFlow {
         Some(refuse_questions(asked, reason))
     }
 
-    /// The file is there, or the agent is asked once more, or it has failed.
+    /// Accepts the file, asks the agent once more, or fails.
     fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
         let unread: Vec<_> = turn.unread().collect();
         if !unread.is_empty() {
@@ -155,7 +155,7 @@ impl FlowRules for ProgressFlow {
         }
         let problems = match file_in(result, &self.said) {
             Ok(file) => return self.take_file(&file),
-            // The file it left plan mode with was valid.
+            // The file with which it left plan mode was valid.
             Err(_) if self.is_proposed => return Vec::new(),
             Err(problems) => problems,
         };
@@ -170,7 +170,7 @@ impl FlowRules for ProgressFlow {
         vec![try_again(shared, &problems, true)]
     }
 
-    /// Another turn, if the file is what has failed.
+    /// Another turn, if the session failed because of the file.
     fn after_restart(&self, shared: &Shared) -> Option<Event> {
         let failed_there = shared.is_failed() && self.phase == ProgressPhase::Writing;
         let turn = shared.turns.last().filter(|_| failed_there && self.plan.is_none())?;
@@ -203,7 +203,7 @@ impl FlowRules for ProgressFlow {
         }
     }
 
-    /// The file is written once, when its turn is over: what is there before is not ours.
+    /// The file is written once, after its turn: a file that exists before that belongs to somebody else.
     fn wants(&self, shared: &Shared) -> Vec<Want> {
         let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
         let file = plan.filter(|_| self.phase == ProgressPhase::Writing).map(|plan| {
@@ -233,12 +233,12 @@ impl FlowRules for ProgressFlow {
     }
 }
 
-/// Another turn, in which the file is made again with what was said about it.
+/// Another turn, in which the file is made again according to a message about it.
 fn again(shared: &Shared, words: &str) -> Event {
     shared.start_turn(TurnKind::Plan, prompt::progress::again(shared.turns.len() as u32, words))
 }
 
-/// Another turn. One that `mends` is the last; one that a person asked for may be mended in its turn.
+/// Another turn. A repair turn is the last one; a turn that a person asked for may be followed by a repair.
 fn try_again(shared: &Shared, problems: &[Problem], mends: bool) -> Event {
     let prompt = prompt::progress::mend(shared.turns.len() as u32, problems);
     Event::TurnStarted { turn: shared.next_turn(), kind: TurnKind::Plan, prompt, mends }
@@ -252,7 +252,7 @@ fn propose(file: &ProgressFile) -> Event {
     }
 }
 
-/// The file in what an agent said: in its last words, else in something it said before, else in all of it together.
+/// The file in an agent's texts: in its last one, else in an earlier one, else in all of them together.
 fn file_in(result: &str, said: &[String]) -> Result<ProgressFile, Vec<Problem>> {
     let all = said.join("\n");
     let mut wrong = None;

@@ -1,4 +1,4 @@
-//! A round: questions that are asked together, and what became of each.
+//! A round: questions that are asked together, and the state of each.
 
 use jiff::Timestamp;
 
@@ -9,35 +9,35 @@ use crate::id::{CallId, RoundId, TurnId};
 use crate::permission::Permission;
 use crate::question::{Purpose, Question};
 
-/// Questions that are asked together, and answered into one place.
+/// Questions that are asked together and answered to one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Round {
     pub(crate) id: RoundId,
     pub(crate) asker: Asker,
     pub(crate) asked_at: Timestamp,
-    /// When the process that waits began to wait; later than `asked_at` if it asked again.
+    /// When the waiting process began to wait; later than `asked_at` if it asked again.
     pub(crate) hot_since: Timestamp,
     pub(crate) items: Vec<Item>,
     /// The asker has the reply.
     pub(crate) taken: bool,
-    /// The process that asked is gone. If it had the reply, that may be gone with it.
+    /// The process that asked is gone. If it had the reply, that may be lost.
     pub(crate) orphaned: bool,
     /// The process that took the reply was cut off later, and may not have written it to its transcript.
     pub(crate) doubtful: bool,
-    /// A permission whose process is gone after it was told: the call may have run, and the permission does not count again.
+    /// A permission whose process died after it was told: the call may have run, so the permission is not used again.
     pub(crate) spent: bool,
     pub(crate) closed: Option<Ending>,
-    /// The state of the project at it was noted, as far as it could be.
+    /// The state of the project at this round was recorded, if that was possible.
     pub(crate) snapshotted: bool,
 }
 
 impl Round {
-    /// Whether somebody still has to answer something in it.
+    /// Whether one of its questions still needs an answer.
     pub(crate) fn is_open(&self) -> bool {
         self.closed.is_none() && !self.is_declined() && self.items.iter().any(|item| item.given().is_none())
     }
 
-    /// Whether an MCP server is told that it gets nothing, whatever else it wanted to know.
+    /// Whether the person declined an MCP server's request, whatever else it asked.
     fn is_declined(&self) -> bool {
         let declines = |item: &Item| {
             let action = item.given().map(|given| Consent::of(&given.answer));
@@ -46,18 +46,18 @@ impl Round {
         self.items.iter().any(declines)
     }
 
-    /// Whether its asker still waits for something.
+    /// Whether its asker still waits for a reply.
     pub(super) fn is_pending(&self) -> bool {
         !self.taken && !self.spent && !self.is_dropped()
     }
 
-    /// Whether it lets a call run.
+    /// Whether its answer allows a call.
     pub(crate) fn allows_a_call(&self) -> bool {
         let given = self.items.first().and_then(Item::given);
         self.permission().is_some() && given.is_some_and(|given| given.answer.allows())
     }
 
-    /// The permission it is about, if it is.
+    /// The permission that it asks for, if any.
     pub(crate) fn permission(&self) -> Option<&Permission> {
         match &self.items.first()?.question.purpose {
             Purpose::Permission(asked) => Some(asked),
@@ -65,12 +65,13 @@ impl Round {
         }
     }
 
-    /// Whether it ended in a way that leaves nothing to reply.
+    /// Whether it ended in a way that needs no reply.
     fn is_dropped(&self) -> bool {
         matches!(self.closed, Some(Ending::Withdrawn(_) | Ending::Superseded(_)))
     }
 
-    /// The answer to one of its questions. One that is being changed stands until it is, or until that is too late.
+    /// The current answer to one of its questions. An answer that is being changed stays valid until a new one is
+    /// given, or until it is too late for that.
     pub(super) fn standing<'a>(&self, item: &'a Item) -> Option<&'a Given> {
         match &item.state {
             State::Answered(given) => Some(given),
@@ -85,7 +86,7 @@ impl Round {
         }
     }
 
-    /// Whether this call waits for it, or had its reply.
+    /// Whether this call waits for it, or has its reply.
     pub(super) fn is_called(&self, call: &CallId) -> bool {
         self.call() == Some(call) && !self.is_dropped() && !self.spent
     }
@@ -103,7 +104,7 @@ impl Round {
     }
 }
 
-/// A question and what became of it.
+/// A question and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) question: Question,
@@ -112,7 +113,7 @@ pub(crate) struct Item {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody has answered, or somebody wants to answer anew.
+    /// It is unanswered, or its answer is being changed.
     Open { previous: Option<Given> },
     /// Somebody has answered.
     Answered(Given),
@@ -140,7 +141,7 @@ impl Item {
         }
     }
 
-    /// The answer in words, whether it stands or is being changed.
+    /// The answer in words, whether it is final or being changed.
     pub(crate) fn last_words(&self) -> Option<String> {
         let given = match &self.state {
             State::Answered(given) => given,

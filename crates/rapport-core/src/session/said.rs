@@ -1,5 +1,4 @@
-//! What somebody says to the agent: checked in every flow in the same way, and told to a turn that goes on, or to one that was
-//! stopped.
+//! Messages to the agent: checked in the same way in every flow, and delivered to the current turn or to a stopped one.
 
 use super::shared::{Shared, Turn};
 use crate::answer::{By, MAX_TEXT};
@@ -7,10 +6,10 @@ use crate::event::Event;
 use crate::id::TurnId;
 use crate::refusal::Refusal;
 
-/// What is done, as a refusal names it.
+/// The act's name in a refusal.
 pub(super) const SAYING: &str = "saying something";
 
-/// A message that is all right.
+/// A valid message.
 pub(super) struct Saying<'a> {
     by: &'a By,
     pub(super) text: &'a str,
@@ -28,7 +27,7 @@ impl Saying<'_> {
 }
 
 impl Shared {
-    /// Checks a message. `None` where it came before.
+    /// Checks a message. `None` if it was received before.
     pub(super) fn saying<'a>(
         &self,
         by: &'a By,
@@ -47,20 +46,20 @@ impl Shared {
         Ok(Some(Saying { by, text, id }))
     }
 
-    /// Says it to a turn that was stopped, which goes on with it. `None` where none was.
+    /// Sends it to a stopped turn, which resumes with it. `None` if no turn is stopped.
     pub(super) fn say_to_stopped(&self, saying: &Saying<'_>) -> Option<Vec<Event>> {
         let turn = self.turn().filter(|turn| turn.stopped.is_some())?;
         Some(self.say_to_turn(turn, saying))
     }
 
-    /// Says it in the middle of a turn. One that was stopped or has failed goes on with it.
+    /// Sends it during a turn. A turn that was stopped or has failed resumes with it.
     pub(super) fn say_to_turn(&self, turn: &Turn, saying: &Saying<'_>) -> Vec<Event> {
         let rests = self.is_failed() || turn.stopped.is_some();
         let restarted = rests.then(|| saying.restarted());
         restarted.into_iter().chain([saying.heard(Some(turn.id))]).collect()
     }
 
-    /// Words are no answer: where somebody is asked something, nobody answers by accident.
+    /// Refuses a message while a question is open, so that nobody answers by accident.
     pub(super) fn refuse_beside_a_question(&self) -> Result<(), Refusal> {
         let open = self.open_rounds().flat_map(|round| &round.items).find(|item| item.given().is_none());
         match open {
@@ -72,7 +71,7 @@ impl Shared {
         }
     }
 
-    /// Nothing more is done in a workplace that was handed over.
+    /// Refuses a message after the workplace was handed over, because nothing more is done there.
     pub(super) fn refuse_handed_over(&self) -> Result<(), Refusal> {
         match self.handover.decided() {
             Some(why) => Err(Refusal::NotNow { what: SAYING.into(), why: why.into() }),

@@ -1,5 +1,5 @@
-//! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns and the
-//! process of its agent, what is allowed in it, its workplace. What only one flow does is in that flow (`flow.rs`).
+//! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns and
+//! the process of its agent, its permission rules, its workplace. What only one flow does is in that flow (`flow.rs`).
 
 use std::collections::VecDeque;
 
@@ -28,14 +28,14 @@ pub(crate) struct Shared {
     pub(crate) model: Option<String>,
     pub(crate) rounds: AskedRounds,
     pub(crate) turns: Vec<Turn>,
-    /// What the agent wanted to ask and was told to do without, in order.
+    /// Questions that the agent was told to do without, in order.
     pub(crate) unasked: Vec<String>,
-    /// What is allowed in it without asking.
+    /// The rules that allow calls without asking.
     pub(crate) rules: Vec<Rule>,
-    /// Questions whose answer holds for the project, and is kept for it.
+    /// Questions whose answer holds for the whole project and is saved there.
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
-    /// It failed before the agent it was begun with ever connected: nothing binds it to that agent.
+    /// The session failed before its agent ever connected, so it is not bound to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
     pub(crate) hosts: Hosts,
@@ -43,14 +43,14 @@ pub(crate) struct Shared {
     heard_lately: VecDeque<String>,
 }
 
-/// How many ids of messages are kept for de-duplication.
+/// The number of message ids that are kept for de-duplication.
 const HEARD_LATELY: usize = 100;
 
-/// Whether a session goes on. How far it has come is its flow's phase, which a failure leaves as it is.
+/// Whether a session has ended. Its progress is the flow's phase, which a failure does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Going,
-    /// It cannot go on before somebody restarts it.
+    /// It cannot continue until somebody restarts it.
     Failed {
         reason: String,
     },
@@ -64,7 +64,7 @@ impl Life {
         matches!(self, Life::Completed | Life::Cancelled)
     }
 
-    /// Why nothing can be done now, unless the session goes on.
+    /// Why nothing can be done now; `None` while the session is active.
     pub(super) fn in_the_way(&self) -> Option<&'static str> {
         match self {
             Life::Going => None,
@@ -83,25 +83,25 @@ pub(crate) struct Turn {
     pub(crate) prompt: String,
     pub(crate) process: Process,
     pub(crate) connected: bool,
-    /// Whether the agent's program could not be started the last time.
+    /// Whether the last attempt to start the agent's program failed.
     pub(crate) is_not_started: bool,
-    /// `None` until it is noted; then the name of the state, if the worker has one.
+    /// `None` until it is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
-    /// Calls that get no answer, until the agent has been told.
+    /// Calls that were declined, until the agent has been told.
     pub(crate) declined: Vec<Declined>,
-    /// How often its questions were declined.
+    /// The number of its declined questions.
     pub(crate) refused: u32,
     pub(crate) doing: Option<String>,
     /// What keeps a process that was to be parked.
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
-    /// What was said to it in the middle, in order.
+    /// Messages sent during the turn, in order.
     pub(crate) said: Vec<Message>,
     /// Who stopped it, until somebody restarts it.
     pub(crate) stopped: Option<By>,
 }
 
-/// Something that was said in the middle of a turn.
+/// A message that was sent during a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) text: String,
@@ -110,12 +110,12 @@ pub(crate) struct Message {
 }
 
 impl Turn {
-    /// What was said and the agent has not read.
+    /// The messages that the agent has not read.
     pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
         self.said.iter().filter(|message| !message.is_read).map(|message| message.text.as_str())
     }
 
-    /// What was said to it, by number.
+    /// The messages with their numbers.
     pub(super) fn said(&self) -> impl Iterator<Item = Said> {
         let numbered = (1..).zip(&self.said);
         numbered.map(|(number, message)| Said { turn: self.id, number, text: message.text.clone() })
@@ -125,26 +125,26 @@ impl Turn {
         self.declined.iter().any(|declined| declined.call == *call)
     }
 
-    /// Whether nobody has agreed to a plan yet, so that the agent is not to change anything unasked.
+    /// Whether no plan is confirmed yet, so that the agent must not change anything without asking.
     pub(super) fn is_before_the_plan(&self) -> bool {
         self.kind == TurnKind::Plan
     }
 }
 
-/// A call that gets no answer.
+/// A call that was declined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Declined {
     pub(crate) call: CallId,
     /// What the agent is told.
     pub(crate) reason: String,
-    /// What it wanted to know.
+    /// The questions it asked.
     pub(crate) asked: Vec<String>,
 }
 
-/// What is known about the agent's process.
+/// The state of the agent's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// It should be there.
+    /// It should exist.
     Running,
     /// It should end once it has parked this call.
     Cooling(CallId),
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Whether it is neither over nor failed.
+    /// Whether the session has neither ended nor failed.
     pub(crate) fn is_going(&self) -> bool {
         self.life == Life::Going
     }
@@ -192,18 +192,18 @@ impl Shared {
         matches!(self.life, Life::Failed { .. })
     }
 
-    /// Whether somebody stopped the agent, so that nothing goes on before somebody says what to do.
+    /// Whether somebody stopped the agent, so that nothing continues until somebody says what to do.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_going() && self.turn().is_some_and(|turn| turn.stopped.is_some())
     }
 
-    /// The turn that is not over.
+    /// The current turn, if one is not over.
     pub(crate) fn turn(&self) -> Option<&Turn> {
         self.turns.last().filter(|turn| turn.process != Process::Over)
     }
 
-    /// The state of the project's files before the agent could change anything: the earliest that was noted, because somebody may
-    /// have allowed a change while the agent planned.
+    /// The state of the project's files before the agent could change anything: the earliest recorded one, because a
+    /// person may have allowed a change while the agent planned.
     pub(crate) fn first_baseline(&self) -> Option<&str> {
         self.turns.iter().find_map(|turn| turn.baseline.as_ref()?.as_deref())
     }
@@ -224,7 +224,7 @@ impl Shared {
         self.rounds.current().filter(move |round| round.is_of(turn) && round.is_pending())
     }
 
-    /// Rounds whose answer the agent waits for. An agent that was cut off and restarted without an answer has gone past them.
+    /// Rounds whose answer the agent waits for. A cut-off agent that was restarted without an answer no longer waits.
     pub(crate) fn waited_for(&self, turn: &Turn) -> impl Iterator<Item = &Round> {
         let is_there = turn.process == Process::Running;
         self.open_rounds_of(turn.id).filter(move |round| !(is_there && round.orphaned))
@@ -252,7 +252,7 @@ impl Shared {
         Event::TurnStarted { turn: self.next_turn(), kind, prompt, mends: false }
     }
 
-    /// Whether a message came before: its channel may deliver it twice.
+    /// Whether a message was received before; its channel may deliver it twice.
     pub(super) fn has_heard(&self, id: Option<&String>) -> bool {
         id.is_some_and(|id| self.heard_lately.contains(id))
     }
@@ -264,12 +264,12 @@ impl Shared {
         }
     }
 
-    /// Questions with what was answered, oldest first.
+    /// Clarifying questions with their last answers, oldest first.
     pub(crate) fn clarified(&self) -> impl Iterator<Item = (&Question, &Given)> {
         self.clarifying().filter_map(|(_, item)| Some((&item.question, item.given()?)))
     }
 
-    /// Questions with the answers that stand, oldest first: what a plan is made of.
+    /// Clarifying questions with their current answers, oldest first. A plan is made from these.
     pub(crate) fn standing(&self) -> impl Iterator<Item = (&Question, &Given)> {
         self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
     }

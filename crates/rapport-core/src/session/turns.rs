@@ -1,8 +1,9 @@
-//! The flow for turns with directories: a plan of actions is made, checked, reviewed, run as a batch, reported, perhaps undone.
+//! The flow for turns with directories: a plan of actions is made, checked, reviewed, run as a batch, reported, and
+//! possibly undone.
 //!
-//! Each turn has a stage of its own, because several can wait side by side (branches). The session does one thing at a time,
-//! and that is its phase: drafting, writing the plan's file, checking it, running a batch, writing the report. `acts` decides
-//! what people do, `ends` what the engine reports, `fold` folds the facts; this file derives the wants.
+//! Each turn has its own stage, because several can wait side by side (branches). The session does one thing at a time,
+//! which is its phase: drafting, writing the plan's file, checking it, running a batch, writing the report. `acts`
+//! decides people's acts, `ends` the engine's reports, `fold` applies the facts; this file derives the wants.
 
 mod acts;
 mod ends;
@@ -27,7 +28,7 @@ use crate::turn::{FileBatch, FileTurn, FoundTurns, TurnStage, UndoState};
 use crate::view::{PhaseView, Status};
 use crate::want::{ActionReply, BatchOrder, Order, Want};
 
-/// The heading that every plan of actions has, and an agent's closing remark has not.
+/// The heading that every plan of actions has. An agent's closing remark lacks it.
 const ACTION_PLAN_HEADING: &str = "## Action Plan";
 
 /// The name of a plan's file in its turn's directory.
@@ -38,15 +39,15 @@ pub(crate) const PLAN_FILE: &str = "plan.md";
 pub(crate) struct TurnsFlow {
     phase: TurnsPhase,
     turns: Vec<FileTurn>,
-    /// Check sums of turns that are complete, by directory and file.
+    /// Check sums of complete turns, by directory and file.
     sealed: BTreeMap<String, BTreeMap<String, String>>,
-    /// What each of the agent's turns plans.
+    /// The turn directory that each turn of the agent plans.
     drafts: BTreeMap<TurnId, DraftedTurn>,
-    /// What the agent said in its last turn: the plan may be in there.
+    /// The agent's texts of its last turn, one of which may contain the plan.
     said: Vec<String>,
 }
 
-/// What the session is at.
+/// The session's current activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum TurnsPhase {
     /// Somebody can begin a turn, or review the plan of one.
@@ -56,14 +57,14 @@ enum TurnsPhase {
     Drafting,
     /// The plan is being written to its file.
     Filing,
-    /// Whether the plan can be carried out is being found out.
+    /// The plan is being checked.
     Checking {
         /// The turn's directory, from the session's.
         folder: String,
-        /// Whether the plan's file is to be written again first.
+        /// Whether the plan's file is to be rewritten first.
         restore: bool,
     },
-    /// What was approved is being done.
+    /// The approved actions are running.
     Running { batch: String },
     /// A turn is over; its report is being written.
     Concluding { folder: String },
@@ -92,13 +93,13 @@ impl TurnsFlow {
         self.turns.iter().find(|turn| turn.folder == folder)
     }
 
-    /// The turn that was made last.
+    /// The latest turn.
     pub(crate) fn latest_turn(&self) -> Option<&FileTurn> {
         let made = |turn: &FileTurn| turn.origin.as_ref().map(|origin| origin.created);
         self.turns.iter().max_by_key(|turn| (made(turn), turn.folder.as_str()))
     }
 
-    /// The turn whose plan waits for a person: to be reviewed, or to say how its batch goes on.
+    /// The turn whose plan waits for a person: for review, or for a decision on its paused batch.
     pub(crate) fn review(&self, shared: &Shared) -> Option<&FileTurn> {
         let waits = |turn: &&FileTurn| {
             turn.origin.is_some() && matches!(turn.stage, TurnStage::Planned | TurnStage::Paused)
@@ -106,12 +107,12 @@ impl TurnsFlow {
         self.latest_turn().filter(waits).filter(|_| self.rests(shared) && !self.is_undoing())
     }
 
-    /// The turn that the agent is planning, or was when it failed.
+    /// The turn that the agent is planning, or was planning when it failed.
     pub(crate) fn drafting(&self) -> Option<&FileTurn> {
         self.turns.iter().find(|turn| turn.stage == TurnStage::Drafting)
     }
 
-    /// The batch of this name, and its turn.
+    /// The batch with this name, and its turn.
     pub(crate) fn batch(&self, name: &str) -> Option<(&FileTurn, &FileBatch)> {
         self.turns.iter().find_map(|turn| {
             let batch = turn.batches.iter().find(|batch| batch.name == name)?;
@@ -119,23 +120,23 @@ impl TurnsFlow {
         })
     }
 
-    /// A batch of which only a part is undone. Nothing is built on it before the rest is.
+    /// A partially undone batch. Nothing may build on it until the rest is undone.
     pub(crate) fn half_undone(&self) -> Option<&FileBatch> {
         let half = |batch: &&FileBatch| matches!(batch.undo, UndoState::Stuck(_));
         self.turns.iter().flat_map(|turn| &turn.batches).find(half)
     }
 
-    /// Whether a batch runs just now.
+    /// Whether a batch is running.
     pub(crate) fn is_running(&self, shared: &Shared) -> bool {
         self.running(shared).is_some()
     }
 
-    /// Whether nothing goes on, so that somebody can begin something.
+    /// Whether nothing is in progress, so that somebody can begin something.
     fn rests(&self, shared: &Shared) -> bool {
         self.phase == TurnsPhase::Resting && shared.is_going()
     }
 
-    /// The name of the batch that runs just now.
+    /// The name of the running batch.
     fn running(&self, shared: &Shared) -> Option<&str> {
         match &self.phase {
             TurnsPhase::Running { batch } if shared.is_going() => Some(batch),
@@ -143,7 +144,7 @@ impl TurnsFlow {
         }
     }
 
-    /// The batch of this name and its turn, if it runs.
+    /// The batch with this name and its turn, if it is running.
     fn running_batch(&self, shared: &Shared, name: &str) -> Option<(&FileTurn, &FileBatch)> {
         self.batch(name).filter(|_| self.running(shared) == Some(name))
     }
@@ -174,7 +175,7 @@ impl TurnsFlow {
         })
     }
 
-    /// The plan in what the agent said. It may say the plan first, and then that it has made one.
+    /// The plan in the agent's texts. The agent may write the plan first, and then remark that it has made one.
     fn drafted<'a>(&'a self, shared: &'a Shared) -> &'a str {
         let result = shared.turns.last().and_then(|turn| turn.result.as_deref()).unwrap_or_default();
         let said = self.said.iter().rev().find(|said| said.contains(ACTION_PLAN_HEADING));
@@ -238,11 +239,11 @@ impl FlowRules for TurnsFlow {
 
     fn phase_name(&self) -> &'static str {
         match self.phase {
-            TurnsPhase::Resting => "nothing is going on",
+            TurnsPhase::Resting => "nothing is running",
             TurnsPhase::Drafting => "the agent is still clarifying the task",
             TurnsPhase::Filing => "the plan is being written",
             TurnsPhase::Checking { .. } => "the plan is being checked",
-            TurnsPhase::Running { .. } => "what was approved is being done",
+            TurnsPhase::Running { .. } => "the approved actions are running",
             TurnsPhase::Concluding { .. } => "the report is being written",
         }
     }
@@ -310,7 +311,7 @@ impl FlowRules for TurnsFlow {
         Some(Event::BatchPaused { batch, reason: ends::STOPPED.into(), unsure: None })
     }
 
-    /// While it plans, the agent changes nothing, and asks only where it may. Each turn has its own rounds.
+    /// While it plans, the agent changes nothing, and asks only if it may. Each turn has its own rounds.
     fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
         if !matches!(asked.ask, Ask::Questions(_)) {
             return Some(vec![decline(asked.turn, asked.call, prompt::ONLY_DRAFTING.into(), &[])]);
@@ -330,7 +331,7 @@ impl FlowRules for TurnsFlow {
         self.fold(shared, fact, at);
     }
 
-    /// What is to be undone.
+    /// The batches to undo.
     fn wants_always(&self, _: &Shared) -> Vec<Want> {
         let wanted = self.batches().filter_map(|(turn, batch)| match batch.undo {
             UndoState::UnderWay(later) => Some(Want::Undone {
@@ -363,7 +364,7 @@ impl FlowRules for TurnsFlow {
     }
 }
 
-/// The approved memos of a turn's last batch, once that is over.
+/// The approved memos of a turn's last batch, once that has ended.
 fn memos(turn: &FileTurn) -> Vec<Change> {
     let Some(batch) = turn.batch().filter(|batch| batch.is_ended && batch.stands()) else {
         return Vec::new();

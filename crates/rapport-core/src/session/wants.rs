@@ -61,7 +61,7 @@ impl Shared {
         wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
     }
 
-    /// Rules for the project that are to be kept. The agent is told once they are.
+    /// Rules for the project that are to be saved. The agent is told once they are.
     fn grants_wanted(&self) -> impl Iterator<Item = Want> {
         let rounds = self.rounds.current().filter(|round| round.is_pending() && !self.is_kept(round));
         rounds.filter_map(|round| {
@@ -70,7 +70,7 @@ impl Shared {
         })
     }
 
-    /// Whether what a round allowed for the project is kept, if it did.
+    /// Whether a permission for the project is saved, if the round granted one.
     fn is_kept(&self, round: &Round) -> bool {
         let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
         let question = round.items.first().filter(for_project);
@@ -81,7 +81,8 @@ impl Shared {
         self.turns.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 
-    /// A process that is gone is wanted again once everything it asked is answered: waiting costs nothing.
+    /// Whether the agent's process should exist. One that is gone is started again once everything it asked is
+    /// answered: until then waiting costs nothing.
     fn should_run(&self, turn: &Turn) -> bool {
         if turn.stopped.is_some() {
             return false;
@@ -96,13 +97,14 @@ impl Shared {
         }
     }
 
-    /// Whether the state of the project is to be noted before something that was allowed while planning is done.
+    /// Whether the state of the project must be recorded before the agent does something that was allowed during
+    /// planning.
     fn needs_baseline(&self, turn: &Turn) -> bool {
         let is_planning = turn.is_before_the_plan() && turn.baseline.is_none();
         is_planning && self.pending_rounds_of(turn.id).any(Round::allows_a_call)
     }
 
-    /// Answers that a process had when it was cut off. The driver finds out whether its transcript holds them.
+    /// Answers that a process had when it was cut off. The driver finds out whether its transcript contains them.
     fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
         let rounds = self.rounds.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
@@ -146,7 +148,7 @@ fn elicited(round: &Round) -> Option<CallReply> {
     (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
 }
 
-/// The round expired. The answers it did get are told.
+/// The reply of an expired round, including the answers it did get.
 fn expired(round: &Round) -> CallReply {
     let answered: Vec<_> = round.items.iter().filter_map(told).collect();
     let open = round.items.iter().filter(|item| item.given().is_none());

@@ -1,8 +1,8 @@
 //! The flow for a task: clarify, plan, confirm, work, report.
 //!
-//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). Once the work is over
-//! somebody can say what else to do, and the agent goes on in the same conversation: another stretch of work (`stretch.rs`). All of
-//! them can be undone (`undo.rs`).
+//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work
+//! somebody can ask for more, and the agent continues in the same conversation: another stretch of work (`stretch.rs`).
+//! All stretches can be undone (`undo.rs`).
 
 mod planner;
 mod stretch;
@@ -37,32 +37,32 @@ pub(crate) struct WorkFlow {
     phase: WorkPhase,
     clarifier: Clarifier,
     plan: Option<Plan>,
-    /// What the plan is to be called, where a planner has said so.
+    /// The plan's name, if a planner has given it.
     outline: Option<Outline>,
     /// Whether a plan was proposed in the last turn.
     is_proposed: bool,
-    /// Between which states of the files it was worked.
+    /// The states of the files before and after each stretch of work.
     stretches: Stretches,
-    /// Whether the state in which a cancelled agent left the files is still to be noted.
+    /// Whether the state in which a cancelled agent left the files is still to be recorded.
     is_left_unnoted: bool,
     changes: Option<Changes>,
     undo: WorkUndo,
 }
 
-/// How far the task has come.
+/// The progress of the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkPhase {
     /// The agent or a planner asks, and a plan is made.
     Clarifying,
     /// The plan waits for confirmation.
     Confirming,
-    /// The agent does it.
+    /// The agent works.
     Working,
-    /// The work is done; what it changed is being found out.
+    /// The work is done, and its changes are being listed.
     Reporting,
 }
 
-/// What a plan is to be called.
+/// The name of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outline {
     goal: String,
@@ -89,7 +89,7 @@ impl WorkFlow {
         matches!(self.phase, WorkPhase::Working | WorkPhase::Reporting)
     }
 
-    /// The folder and name of the plan, where a planner has said so.
+    /// The folder and file name of the plan, if a planner has given them.
     pub(crate) fn outlined(&self) -> Option<(&str, &str)> {
         self.outline.as_ref().map(|outline| (outline.goal.as_str(), outline.description.as_str()))
     }
@@ -120,7 +120,7 @@ impl WorkFlow {
         }])
     }
 
-    /// Somebody says something: in the middle of a turn, or once the work is done, as the next one.
+    /// Decides a message: one during a turn, or one after the work, which starts the next turn.
     fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.life == Life::Cancelled {
             return Err(self.not_now(shared, SAYING));
@@ -141,7 +141,7 @@ impl WorkFlow {
         Ok(restarted.into_iter().chain([saying.heard(None), turn]).collect())
     }
 
-    /// The turn in which the agent is told what it did not read in the one that is over.
+    /// The turn in which the agent is told the messages it did not read in the previous one.
     fn after_unread(&self, shared: &Shared, turn: &Turn) -> Option<Event> {
         let unread: Vec<_> = turn.unread().collect();
         let words = Some(unread.join("\n\n")).filter(|words| !words.is_empty())?;
@@ -160,14 +160,15 @@ impl WorkFlow {
 
     fn propose(&self, shared: &Shared, text: &str) -> Event {
         let (goal, description) = match &self.plan {
-            // A plan that was changed stays in its file.
+            // A changed plan keeps its file.
             Some(plan) => (plan.goal.clone(), plan.description.clone()),
             None => plan_names(&shared.created.task, text),
         };
         Event::PlanProposed { goal, description, text: text.trim().into() }
     }
 
-    /// The state at a round of the work. Once it is answered the agent may have gone on: what is seen then is another state.
+    /// Records the state at a round of the work. Once the round is answered the agent may have continued, so the state
+    /// is a different one.
     fn snapshot(&self, shared: &Shared, noted: &World) -> Vec<Event> {
         let World::Snapshot { round, state } = noted else { return Vec::new() };
         let is_working = self.phase == WorkPhase::Working && !shared.is_failed();
@@ -267,8 +268,8 @@ impl FlowRules for WorkFlow {
         proposed.into_iter().chain([next]).collect()
     }
 
-    /// An agent that waits alone for an answer has done nothing since the state at that question was noted. Work that was done
-    /// apart is in its workplace.
+    /// An agent that waits alone for an answer has changed nothing since the state at that question was recorded. Work
+    /// that was done apart is in its workplace.
     fn is_unnoted(&self, shared: &Shared) -> bool {
         let is_noted = |turn: &Turn| shared.only_waiting(turn).is_some_and(|round| round.snapshotted);
         let is_known = shared.turn().is_some_and(|turn| is_noted(turn) && turn.kept_by.is_none());
@@ -345,7 +346,7 @@ impl FlowRules for WorkFlow {
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()
     }
 
-    /// Nothing is changed before the plan is on disk and the state before is noted.
+    /// The agent may not change anything before the plan is on disk and the state before it is recorded.
     fn prepare(&self, shared: &Shared, turn: &Turn, wants: &mut Vec<Want>) -> bool {
         if self.phase != WorkPhase::Working {
             return true;
@@ -375,7 +376,7 @@ impl FlowRules for WorkFlow {
     }
 }
 
-/// An agent that made no plan yet is told everything; another knows it.
+/// An agent that has made no plan yet is told everything; another knows it already.
 fn replan_prompt(shared: &Shared, wish: &str) -> String {
     if shared.turns.is_empty() {
         return prompt::plan_with_wish(&shared.created.task, shared.clarified(), wish);
@@ -404,7 +405,7 @@ fn ask_for_confirmation(shared: &Shared) -> Event {
     Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions: vec![question] }
 }
 
-/// The names of the plan's folder and file, from what the agent wrote and what was asked for.
+/// The names of the plan's folder and file, derived from the agent's text and the task.
 fn plan_names(task: &str, text: &str) -> (String, String) {
     let heading = text.lines().find_map(|line| line.trim().strip_prefix("# "));
     let heading =

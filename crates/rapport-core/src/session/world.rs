@@ -63,7 +63,7 @@ impl Shared {
         })
     }
 
-    /// When time alone changes something, if ever: a waiting process cools, a question expires.
+    /// When passing time alone changes something, if ever: a waiting process cools, a question expires.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         if !self.is_going() {
             return None;
@@ -74,7 +74,7 @@ impl Shared {
         expiring.chain(cooling).min()
     }
 
-    /// The call a process could put away right now, and end.
+    /// The call that the process could park right now.
     pub(super) fn parkable_call(&self) -> Option<CallId> {
         self.coolable()?.call().cloned()
     }
@@ -119,8 +119,8 @@ impl Shared {
         self.only_waiting(turn).filter(|round| round.is_parkable() && !round.orphaned)
     }
 
-    /// The open round that a turn waits for alone. With another call beside it the process must stay: of two parked calls,
-    /// an agent asks only the last again. A decision that was told by message does not count: it is for a call
+    /// The open round that a turn waits for alone. With another call in flight the process must stay: of two parked
+    /// calls, an agent repeats only the last. A decision that was told by message is ignored here: it is for a call
     /// that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;

@@ -102,7 +102,7 @@ fn where_nothing_can_branch() {
         .answer("q3", "1", "q3 answered passkeys by ann (terminal)")
         .takes("c2")
         .asks("c3", &[length()], "c3 asked round 4: q4");
-    refused(&story, "q3", "cannot branch at q3: the state of the files at that question was not noted");
+    refused(&story, "q3", "cannot branch at q3: the state of the files at that question was not recorded");
     assert!(Branch::at(&story.play.log, &question("q4")).is_ok());
 
     let aim = ProgressAim {

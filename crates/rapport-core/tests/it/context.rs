@@ -211,11 +211,11 @@ no end
 
 ---
 
-**File:** [gone.md](/gone.md) (not shown: it is not there)
+**File:** [gone.md](/gone.md) (not shown: it does not exist)
 
 ---
 
-**File:** [big.log](/big.log) (not shown: 2000 bytes, more than the 1000 that are shown of a file)
+**File:** [big.log](/big.log) (not shown: 2000 bytes, more than the limit of 1000)
 
 ---
 

@@ -105,11 +105,8 @@ fn file_35_what_is_overwritten_is_shown() {
     let found = validate(&parsed, &project());
     let parsed = parsed.remarked(&found.remarks);
     assert_eq!(counts(&parsed.actions), ["CREATE: 2 files (1 overwritten)"]);
-    assert_eq!(warnings(&parsed.actions), ["CREATE docs/x.md: replaces the 1 line that is there"]);
-    assert_eq!(
-        items(&parsed, Group::Actions)[0].remark.as_deref(),
-        Some("replaces the 1 line that is there")
-    );
+    assert_eq!(warnings(&parsed.actions), ["CREATE docs/x.md: replaces the 1 existing line"]);
+    assert_eq!(items(&parsed, Group::Actions)[0].remark.as_deref(), Some("replaces the 1 existing line"));
     let checks = Checks::all(&parsed);
     let resource = needed(&parsed, &checks, Group::Actions, Some(0)).expect("it is read");
     assert_eq!(resource, rapport_core::Resource::File("docs/x.md".into()));
@@ -121,12 +118,12 @@ fn file_35_what_is_overwritten_is_shown() {
 #[test]
 fn file_23_a_file_is_made_where_there_is_none() {
     check(&create("new/deep/file.rs", ""), &[]);
-    check(&create("README.md", ""), &[(1, "README.md is there already")]);
+    check(&create("README.md", ""), &[(1, "README.md already exists")]);
     check(&create("README.md", "- **Overwrite:** true"), &[]);
     check(&create("src", "- **Overwrite:** true"), &[(1, "src is a directory")]);
     check(&create("README.md/x", ""), &[(1, "README.md/x cannot be made: README.md is a file")]);
     check(&create("new/", ""), &[(1, "new/ is a directory, not a file")]);
-    check(&format!("{}{}", create("new", ""), create("new", "")), &[(7, "new is there already")]);
+    check(&format!("{}{}", create("new", ""), create("new", "")), &[(7, "new already exists")]);
     check(
         &format!("{}{}", create("new", ""), create("new/x", "")),
         &[(7, "new/x cannot be made: new is a file")],
@@ -135,7 +132,7 @@ fn file_23_a_file_is_made_where_there_is_none() {
     check(&create("out", ""), &[(1, "out leads out of the project through a link")]);
     check(&create("out/x", ""), &[(1, "out/x leads out of the project through a link")]);
     check(&create("hooks/post-checkout", ""), &[(1, "hooks/post-checkout belongs to Git")]);
-    check(&create("lib", ""), &[(1, "lib is there already")]);
+    check(&create("lib", ""), &[(1, "lib already exists")]);
 }
 
 #[test]
@@ -143,16 +140,16 @@ fn file_23_what_is_read_is_there_and_is_text() {
     check(&read("README.md"), &[]);
     check(&read("./docs//x.md"), &[]);
     check(&read("docs/../README.md"), &[]);
-    check(&read("none.md"), &[(1, "none.md is not there")]);
+    check(&read("none.md"), &[(1, "none.md does not exist")]);
     check(&read("docs"), &[(1, "docs is a directory, not a file")]);
     check(&read("logo.png"), &[(1, "logo.png is not text")]);
     check(&read("big.log"), &[(1, "big.log is too large to be read")]);
     check(&read("https://example.com/x"), &[]);
-    check(&read("https:///x"), &[(1, "\"https:///x\" is no address")]);
+    check(&read("https:///x"), &[(1, "\"https:///x\" is not an address")]);
     check(&format!("{}{}", create("new", ""), read("new")), &[]);
     let run = "### EXECUTE\n```\nmake\n```\n";
     check(&format!("{run}{}", read("made.txt")), &[]);
-    check(&format!("{}{run}", read("made.txt")), &[(1, "made.txt is not there")]);
+    check(&format!("{}{run}", read("made.txt")), &[(1, "made.txt does not exist")]);
 }
 
 #[test]
@@ -216,10 +213,13 @@ fn file_15_no_context_leads_out() {
 #[test]
 fn file_23_commands_queries_and_messages_say_something() {
     check("### EXECUTE\n```\n \n```\n", &[(1, "EXECUTE has an empty command")]);
-    check("### EXECUTE\n- **cwd:** none\n```\nls\n```\n", &[(1, "cwd none is no directory of the project")]);
+    check(
+        "### EXECUTE\n- **cwd:** none\n```\nls\n```\n",
+        &[(1, "cwd none is not a directory of the project")],
+    );
     check(
         "### EXECUTE\n- **cwd:** README.md\n```\nls\n```\n",
-        &[(1, "cwd README.md is no directory of the project")],
+        &[(1, "cwd README.md is not a directory of the project")],
     );
     check("### EXECUTE\n- **cwd:** src\n```\nls\n```\n", &[]);
     check("### EXECUTE\n- **cwd:** .\n```\nls\n```\n", &[]);

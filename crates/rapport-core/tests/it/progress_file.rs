@@ -192,7 +192,7 @@ fn clarify_16_what_is_wrong_is_told_with_its_line() {
     check(
         "# Progress: X\n\n## Status\n\nNew\n\n## Status\n\nOld\n",
         &[
-            "line 7: `## Status` is there twice",
+            "line 7: `## Status` occurs twice",
             "line 9: the section `## Tasks` is missing",
             "line 9: the section `## Testing Strategy` is missing",
         ],

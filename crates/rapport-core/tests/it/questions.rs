@@ -42,7 +42,7 @@ const WAYS: [&str; 3] = ["passkey|Passkeys", "pw|Passwords", "link|Magic link"];
 #[test]
 fn chat_16_words_are_matched_to_labels_values_and_numbers() {
     let one = question(&WAYS, false, false);
-    let no_option = "refused: q1 takes one of its options, not words of one's own";
+    let no_option = "refused: q1 accepts one of its options, not free text";
     for (typed, expected) in [
         ("Passkeys", "passkey"),
         ("passKEYS", "passkey"),
@@ -86,7 +86,7 @@ fn what_is_written_on_an_option_counts_before_its_number() {
 fn several_words_are_choices_a_label_or_a_sentence() {
     let one = question(&WAYS, false, true);
     let many = question(&WAYS, true, true);
-    let one_only = "refused: q1 takes one choice, not several";
+    let one_only = "refused: q1 accepts one choice, not several";
     for (typed, in_one, in_many) in [
         (vec!["magic", "link"], "link", "link"),
         (vec!["1", "1"], "passkey", "passkey"),
@@ -105,11 +105,7 @@ fn several_words_are_choices_a_label_or_a_sentence() {
             "refused: q1 has 3 options, there is no option 9",
         ),
         (vec!["none", "of", "these"], "\"none of these\"", "\"none of these\""),
-        (
-            vec![],
-            "refused: an empty answer to q1 is no answer",
-            "refused: an empty answer to q1 is no answer",
-        ),
+        (vec![], "refused: the answer to q1 is empty", "refused: the answer to q1 is empty"),
     ] {
         check(&one, words(&typed), in_one);
         check(&many, words(&typed), in_many);
@@ -132,7 +128,7 @@ fn a_field_of_a_form_takes_what_fits() {
         format: format.map(str::to_owned),
     };
     let several = FieldKind::Several { fewest: Some(1), most: Some(2) };
-    let not = |why: &str| format!("refused: that is no answer to q1: {why}");
+    let not = |why: &str| format!("refused: q1 does not accept that answer: {why}");
     for (kind, own, typed, expected) in [
         (whole.clone(), &[][..], "3", "\"3\"".to_owned()),
         (whole.clone(), &[], "0", not("it has to be at least 1")),
@@ -142,7 +138,7 @@ fn a_field_of_a_form_takes_what_fits() {
         (whole, &[], "decline", "mcp:decline".to_owned()),
         (text(None), &[], "Ada", "\"Ada\"".to_owned()),
         (text(None), &[], "7", not("it needs at least 2 characters")),
-        (text(None), &[], "nine chars", not("it takes at most 8 characters")),
+        (text(None), &[], "nine chars", not("it may have at most 8 characters")),
         (text(Some("email")), &[], "a@b.c", "\"a@b.c\"".to_owned()),
         (text(Some("email")), &[], "nobody", not("it has to be of the form email")),
         (text(Some("date")), &[], "tomorrow", not("it has to be of the form date")),
@@ -163,23 +159,19 @@ fn choices_are_places() {
     let (one, many) = (question(&WAYS, false, false), question(&WAYS, true, true));
     check(&one, Reply::Choices(vec![1]), "pw");
     check(&one, Reply::Choices(vec![1, 1]), "pw");
-    check(&one, Reply::Choices(vec![1, 2]), "refused: q1 takes one choice, not several");
-    check(&one, Reply::Choices(vec![]), "refused: an empty answer to q1 is no answer");
+    check(&one, Reply::Choices(vec![1, 2]), "refused: q1 accepts one choice, not several");
+    check(&one, Reply::Choices(vec![]), "refused: the answer to q1 is empty");
     check(&one, Reply::Choices(vec![3]), "refused: q1 has 3 options, there is no option 4");
     check(
         &one,
         Reply::Choices(vec![usize::MAX]),
         "refused: q1 has 3 options, there is no option 18446744073709551615",
     );
-    check(
-        &one,
-        Reply::Both(vec![0], "x".into()),
-        "refused: q1 takes one of its options, not words of one's own",
-    );
+    check(&one, Reply::Both(vec![0], "x".into()), "refused: q1 accepts one of its options, not free text");
     check(&many, Reply::Choices(vec![2, 0, 2]), "link, passkey");
     check(&many, Reply::Both(vec![2], "and more".into()), "link, \"and more\"");
     check(&many, Reply::Both(vec![], "only this".into()), "\"only this\"");
-    check(&many, Reply::Both(vec![0], " ".into()), "refused: an empty answer to q1 is no answer");
+    check(&many, Reply::Both(vec![0], " ".into()), "refused: the answer to q1 is empty");
     check(
         &question(&[], false, true),
         Reply::Choices(vec![0]),
@@ -190,7 +182,7 @@ fn choices_are_places() {
 #[test]
 fn chat_25_own_words_are_taken_as_they_are() {
     let free = question(&WAYS, false, true);
-    let empty = "refused: an empty answer to q1 is no answer";
+    let empty = "refused: the answer to q1 is empty";
     for (text, expected) in [
         ("OAuth", "\"OAuth\""),
         ("  two\nlines \n", "\"two\nlines\""),
@@ -209,7 +201,7 @@ fn chat_25_own_words_are_taken_as_they_are() {
 #[test]
 fn chat_26_own_words_are_refused_where_only_options_count() {
     let closed = question(&WAYS, false, false);
-    let refused = "refused: q1 takes one of its options, not words of one's own";
+    let refused = "refused: q1 accepts one of its options, not free text";
     for text in ["OAuth", "Passkeys", "", "\0"] {
         check(&closed, Reply::Text(text.into()), refused);
     }
@@ -221,17 +213,17 @@ fn a_question_without_options_takes_numbers_as_words() {
     check(&open, words(&["8080"]), "\"8080\"");
     check(&open, words(&["0"]), "\"0\"");
     check(&open, words(&["a", "b"]), "\"a b\"");
-    check(&open, words(&[""]), "refused: an empty answer to q1 is no answer");
-    check(&open, words(&[" ", "\t"]), "refused: an empty answer to q1 is no answer");
+    check(&open, words(&[""]), "refused: the answer to q1 is empty");
+    check(&open, words(&[" ", "\t"]), "refused: the answer to q1 is empty");
 }
 
 /// No empty text ever becomes an answer, not even where an option's value is empty.
 #[test]
 fn nothing_is_not_the_option_without_a_value() {
     let odd = question(&["|None", "x|Some"], false, true);
-    check(&odd, words(&[""]), "refused: an empty answer to q1 is no answer");
+    check(&odd, words(&[""]), "refused: the answer to q1 is empty");
     check(&odd, words(&["none"]), "");
-    check(&odd, words(&[" "]), "refused: an empty answer to q1 is no answer");
+    check(&odd, words(&[" "]), "refused: the answer to q1 is empty");
 }
 
 #[test]
@@ -239,7 +231,7 @@ fn what_is_too_long_is_refused_with_its_length() {
     let free = question(&WAYS, false, true);
     let most = "x".repeat(MAX_TEXT);
     check(&free, Reply::Text(most.clone()), &format!("\"{most}\""));
-    let more = "refused: this answer has 1048576 bytes, at most 65536 are taken";
+    let more = "refused: this answer has 1048576 bytes; the maximum is 65536";
     let huge = "x".repeat(1024 * 1024);
     check(&free, Reply::Text(huge.clone()), more);
     check(&free, words(&[&huge]), more);
@@ -247,7 +239,7 @@ fn what_is_too_long_is_refused_with_its_length() {
     check(
         &question(&WAYS, false, false),
         Reply::Text(huge),
-        "refused: q1 takes one of its options, not words of one's own",
+        "refused: q1 accepts one of its options, not free text",
     );
 }
 
@@ -264,7 +256,7 @@ fn reserved_words_are_refused_where_no_option_is_called_that() {
     let ways = question(&WAYS, false, true);
     for word in ["yes", "Y", "ok", "no", "n", "allow", "deny", "confirm"] {
         let refused = format!(
-            "refused: \"{word}\" is none of the options of q1, and may have been meant for another question"
+            "refused: \"{word}\" is not an option of q1, and may have been meant for another question"
         );
         check(&ways, words(&[word]), &refused);
         check(&ways, Reply::Text(word.into()), &format!("\"{word}\""));

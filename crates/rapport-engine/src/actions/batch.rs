@@ -1,5 +1,5 @@
-//! Running a batch: the chosen actions of a plan in their order, up to the first failure that is not allowed, each noted
-//! before and after; and going on with a batch that was interrupted.
+//! Runs a batch: the selected actions of a plan in order, up to the first failure that is not allowed, each recorded in
+//! the journal before and after; and resumes an interrupted batch.
 
 pub(super) mod changes;
 pub(super) mod snapshot;
@@ -14,30 +14,25 @@ use super::journal::{Fact, Intent, Journal, RESERVE};
 use super::outcome::{Outcome, Ran, Settled};
 use super::{ActionError, Hands, Live, Means, Observer, Place, Stop, blocking};
 
-/// Whether an action is to be done.
+/// Whether an action is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// It is.
     Run,
-    /// It is not.
     Skip {
-        /// Why not, in words for the report.
+        /// The reason, in words for the report.
         reason: String,
     },
 }
 
-/// A plan and what it takes to carry it out.
+/// A plan and everything needed to carry it out.
 #[derive(Clone, Debug)]
 pub struct ActionBatch<'a> {
-    /// The plan.
     pub plan: &'a ActionPlan,
-    /// Where.
     pub place: &'a Place,
-    /// With what.
     pub means: &'a Means,
 }
 
-/// What is known about an action from the journal.
+/// What the journal says about an action.
 #[derive(Clone, Debug)]
 enum Known {
     NotBegun,
@@ -45,19 +40,18 @@ enum Known {
     Ended(Settled),
 }
 
-/// How the rest of a batch goes.
+/// How the rest of a batch continues.
 enum Course {
-    /// On.
     On,
-    /// Nothing more is done, for this reason, and the batch is over.
+    /// The batch is over, for this reason; no further action runs.
     Halted(String),
-    /// Nothing more is done for now, for this reason.
+    /// No further action runs for now, for this reason.
     Paused(String),
 }
 
 impl ActionBatch<'_> {
-    /// Carries out what is chosen: one choice per action of the plan, and what there is no choice for is not done. Fails
-    /// only where nothing was done; what goes wrong later is in what it gives.
+    /// Runs the selected actions: one choice per action of the plan; an action without a choice is skipped. It returns
+    /// an error only if nothing was done; later failures are part of the result.
     pub async fn run(
         &self,
         choices: &[Choice],
@@ -71,8 +65,8 @@ impl ActionBatch<'_> {
         Ok(self.go_on(desk, Interrupted::Halt, hands, observer, stop).await)
     }
 
-    /// Goes on with a batch that was interrupted, by a kill or otherwise. Gives what came of all of it. A batch that is over
-    /// is only told again.
+    /// Resumes a batch that was interrupted, by a kill or otherwise, and returns the results of all its actions. A
+    /// batch that has ended only returns its results again.
     pub async fn resume(
         &self,
         interrupted: Interrupted,
@@ -92,11 +86,11 @@ impl ActionBatch<'_> {
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<Desk, ActionError> {
-        let Place { project, journal, seals } = self.place.clone();
+        let Place { project, journal, seals, clock } = self.place.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
-            let mut journal = Journal::open(&journal, seals)?;
+            let mut journal = Journal::open(&journal, seals, clock)?;
             let id = prepare(&mut journal)?;
             Ok(Desk { root, journal, id })
         })
@@ -160,7 +154,7 @@ fn start(journal: &mut Journal, plan: String, skip: Vec<Option<String>>) -> Resu
     Ok(id)
 }
 
-/// Names what a plan does, and nothing of what it says about it.
+/// A digest of a plan's actions, without their descriptions.
 fn fingerprint(plan: &ActionPlan) -> String {
     let actions = plan.actions.iter().map(|action| action.kind.identity()).collect();
     digest(serde_json::Value::Array(actions).to_string().as_bytes())
@@ -180,7 +174,7 @@ fn take_up(journal: &mut Journal, fingerprint: &str) -> Result<String, ActionErr
     Ok(id.clone())
 }
 
-/// Notes that there is no more to do. The space for undoing stays set aside where something may have to be undone soon.
+/// Records the end of the batch. The disk space for undoing stays reserved if something may have to be undone soon.
 fn finish(journal: &mut Journal) -> bool {
     let is_failure = |fact: &Fact| match fact {
         Fact::Ended { settled, .. } => !matches!(settled.outcome, Outcome::Done { .. }),

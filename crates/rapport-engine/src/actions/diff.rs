@@ -1,4 +1,4 @@
-//! What was done to a text, as a unified diff: in full, or as much of it as a report tells.
+//! The changes to a text as a unified diff: complete, or truncated for a report.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use similar::TextDiff;
 
 use super::project::text;
 
-/// How much of it is told.
+/// The maximum length in a report.
 const MOST_BYTES: usize = 32 * 1024;
-/// How long the smallest diff is looked for; after that a larger one does.
+/// The time limit for finding the smallest diff; after that a larger one is used.
 const AT_MOST: Duration = Duration::from_millis(500);
 
-/// The diff between two texts; nothing where one is not text.
+/// The diff between two texts; `None` if one is not text.
 pub(crate) fn whole(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let (before, after) = (text(before)?, text(after)?);
     let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before, after);
     Some(diff.unified_diff().header(path, path).to_string())
 }
 
-/// The same, as much as is told in a report.
+/// The same, truncated for a report.
 pub(super) fn unified(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let mut words = whole(path, before, after)?;
     if words.len() > MOST_BYTES {

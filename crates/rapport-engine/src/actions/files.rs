@@ -1,5 +1,6 @@
-//! Changing a file, taking it away or moving it, at once or not at all, after the journal has it as it was. What is written lies beside the file under
-//! a name that follows from the batch, so that a kill leaves nothing that cannot be found and removed.
+//! Changes, deletes and moves files atomically, after the journal has their previous content. New content is first
+//! written to a temporary sibling whose name is derived from the batch, so that after a kill the leftover can be found
+//! and removed.
 
 use std::fs;
 use std::io;
@@ -14,29 +15,24 @@ use super::journal::{Fact, Image, Intent, Journal};
 use super::outcome::{Details, FileChange, Outcome};
 use super::project::{PathError, Resolved, content, resolve};
 
-/// What changing files takes.
+/// What changing files needs.
 #[derive(Debug)]
 pub(super) struct Desk {
-    /// The project, as the system calls it.
+    /// The project's canonical path.
     pub(super) root: PathBuf,
-    /// The journal of the batch.
     pub(super) journal: Journal,
-    /// The name of the batch.
     pub(super) id: String,
 }
 
-/// How a file is, compared with what was to be done to it.
+/// The state of a file, compared with an intended change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// As it was before.
     Before,
-    /// As it was to be.
     After,
-    /// Neither.
     Other,
 }
 
-/// One change, worked out and not made.
+/// A prepared change that is not made yet.
 struct Prepared {
     place: Resolved,
     before: Option<Vec<u8>>,
@@ -44,7 +40,7 @@ struct Prepared {
     mode: Option<u32>,
 }
 
-/// Changes the file at a path of the plan to what `make` makes of what is there.
+/// Changes the file at a path of the plan; `make` computes the new content from the old.
 pub(super) fn change(
     desk: &mut Desk,
     n: usize,
@@ -73,7 +69,6 @@ pub(super) fn change(
     }
 }
 
-/// Takes a file away.
 pub(super) fn delete(desk: &mut Desk, n: usize, what: String, path: &str) -> Outcome {
     let taken = (|| {
         let there = There::look(desk, path)?;
@@ -85,7 +80,7 @@ pub(super) fn delete(desk: &mut Desk, n: usize, what: String, path: &str) -> Out
     settled(taken, path, FileChange::Deleted)
 }
 
-/// Gives a file another path, where nothing is.
+/// Moves a file to a path that does not exist.
 pub(super) fn move_file(desk: &mut Desk, n: usize, what: String, from: &str, to: &str) -> Outcome {
     let moved = (|| {
         let there = There::look(desk, from)?;
@@ -121,7 +116,7 @@ fn note(desk: &mut Desk, n: usize, what: String, intent: Intent) -> Result<(), B
     Ok(desk.journal.note(fact)?)
 }
 
-/// A file that is there under the very path that the plan names.
+/// An existing file at exactly the path that the plan names.
 struct There {
     place: Resolved,
     content: Vec<u8>,
@@ -136,12 +131,12 @@ impl There {
             return Err(format!("{path} is behind a symbolic link"));
         }
         let content = content(path, &place).map_err(|error| error.to_string())?;
-        let content = content.ok_or_else(|| format!("{path} is not there"))?;
+        let content = content.ok_or_else(|| format!("{path} does not exist"))?;
         let about = fs::metadata(&place.real).map_err(|error| cannot("look at", &place.real, error))?;
         Ok(Self { place, content, mode: about.mode() & 0o7777 })
     }
 
-    /// What is noted before it is gone from its path.
+    /// The intent to record before the file is removed from its path.
     fn gone(&self, desk: &mut Desk) -> Result<Intent, Box<dyn std::error::Error>> {
         let before = Image { sha256: desk.journal.keep(&self.content)?, mode: self.mode };
         let file = inside(&desk.root, &self.place.real)?;
@@ -157,7 +152,7 @@ impl There {
     }
 }
 
-/// What is noted before a file is moved.
+/// The intent to record before a file is moved.
 fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, Box<dyn std::error::Error>> {
     let gone = there.gone(desk)?;
     let directories = target.missing.iter().map(|directory| inside(&desk.root, directory));
@@ -170,13 +165,13 @@ fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, B
     })
 }
 
-/// A place where nothing is.
+/// Resolves a path that must not exist yet.
 fn free(desk: &Desk, path: &str) -> Result<Resolved, String> {
     let place = placed(desk, path)?;
-    if place.exists { Err(format!("{path} is there already")) } else { Ok(place) }
+    if place.exists { Err(format!("{path} already exists")) } else { Ok(place) }
 }
 
-/// What a path leads to, which is not the journal.
+/// Resolves a path, and refuses the journal's own files.
 fn placed(desk: &Desk, path: &str) -> Result<Resolved, String> {
     let place = resolve(&desk.root, path).map_err(|error| error.to_string())?;
     let journal = desk.journal.directory();
@@ -187,7 +182,7 @@ fn placed(desk: &Desk, path: &str) -> Result<Resolved, String> {
     Ok(place)
 }
 
-/// A place in the project, from its root.
+/// A path relative to the project's root.
 fn inside(root: &Path, path: &Path) -> Result<String, String> {
     let inside = path.strip_prefix(root).ok().and_then(Path::to_str);
     inside.map(str::to_owned).ok_or_else(|| format!("the path {} is not UTF-8 text", path.display()))
@@ -221,7 +216,7 @@ fn intent(desk: &mut Desk, change: &Prepared) -> Result<Intent, Box<dyn std::err
     })
 }
 
-/// Writes it; where that fails, takes back what was made on the way.
+/// Writes the change; on failure, removes the directories it created.
 fn make_it_so(desk: &Desk, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
     let real = &change.place.real;
     let temporary = temporary(&desk.id, n, real);
@@ -245,7 +240,7 @@ fn make_it_so(desk: &Desk, n: usize, path: &str, change: &Prepared) -> Result<()
     written
 }
 
-/// Between planning this and now somebody may have changed the file, or made a symbolic link of a directory.
+/// Checks that nobody changed the file, or replaced a directory by a symbolic link, since this change was prepared.
 fn check_untouched(root: &Path, path: &str, change: &Prepared) -> Result<(), String> {
     let now = resolve(root, path).map_err(|error| error.to_string())?;
     let content = content(path, &now).map_err(|error| error.to_string())?;
@@ -255,12 +250,12 @@ fn check_untouched(root: &Path, path: &str, change: &Prepared) -> Result<(), Str
     Ok(())
 }
 
-/// The name under which something is written before it takes its place.
+/// The name of the temporary sibling that is renamed into place.
 pub(super) fn temporary(id: &str, n: usize, real: &Path) -> PathBuf {
     real.with_file_name(format!(".rapport-{id}-{n}"))
 }
 
-/// How the file is now, compared with what was to be done to it; the same of both where two change.
+/// The state of a file, compared with an intended change; of both files if two change.
 pub(super) fn state(root: &Path, intent: &Intent) -> Result<State, PathError> {
     let mut states = intent.all().map(|intent| state_of_one(root, intent));
     let Some(first) = states.next() else { return Ok(State::Other) };
@@ -278,7 +273,7 @@ fn state_of_one(root: &Path, intent: &Intent) -> Result<State, PathError> {
     })
 }
 
-/// What came of a change that was made, and after which nothing was noted.
+/// The result of a change that was made without its end being recorded.
 pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
     if intent.after.is_none() || intent.also.is_some() {
         let change = if intent.also.is_some() { FileChange::Moved } else { FileChange::Deleted };
@@ -293,12 +288,11 @@ pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
     Details::File { path, change: FileChange::Changed, diff }
 }
 
-/// The digest of a file named from the root without symbolic links; nothing where there is none.
+/// The digest of a file, by its path from the root without symbolic links; `None` if it does not exist.
 pub(super) fn digest_of(root: &Path, file: &str) -> Result<Option<String>, PathError> {
     Ok(content_of(root, file)?.map(|content| digest(&content)))
 }
 
-/// Its content.
 pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, PathError> {
     let place = resolve(root, file)?;
     if place.real != root.join(file) {
@@ -307,7 +301,7 @@ pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, Pat
     content(file, &place)
 }
 
-/// Removes directories that are empty, and stops at the first that is not.
+/// Removes empty directories, and stops at the first that is not empty.
 pub(super) fn remove_empty<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
     directories.take_while(|directory| remove_if_empty(directory)).collect()
 }

@@ -1,10 +1,10 @@
-//! The journal of a batch: what was about to be done and what was done, one fact per line, each synced before anything
-//! follows from it. Beside it, the files as they were before, named by their content.
+//! The journal of a batch, a write-ahead log: intents and results, one fact per line, each synced before anything
+//! depends on it. Beside it are copies of the files before the changes, named by their content.
 //!
 //! ```text
 //! journal.jsonl     the facts; append only, each line with a checksum
-//! before/SHA256     files as they were
-//! reserve           space that undoing can count on when the disk is full
+//! before/SHA256     files before they were changed
+//! reserve           disk space that undoing can use when the disk is full
 //! ```
 
 use std::collections::BTreeMap;
@@ -18,85 +18,80 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::outcome::Settled;
+use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
     AppendLog, Flush, Reserve, checked_line, digest, open_own, private_folder, read_own, replace_private,
 };
 
-/// The latest format of lines. A line has the oldest that can say what it says: in 2, an intent may leave no file, and has `also`, and what
-/// commands did is known by snapshots.
+/// The latest format of lines. Each line has the oldest format that can express it: format 2 adds intents that leave no
+/// file, `also`, and snapshots for the changes of commands.
 const FORMAT: u32 = 2;
-/// The least that is set aside, before anything is done: what undoing writes at most beside the files it restores.
+/// The disk space to reserve before the first action: the most that an undo writes in addition to the files it
+/// restores.
 pub(super) const RESERVE: u64 = 16 * 1024;
 
-/// One thing that was about to be done, or was done.
+/// One intent or result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
     /// A batch was approved.
     Started {
-        /// Its name, unlike any other.
+        /// Its unique id.
         id: String,
-        /// What it carries out, as a digest.
+        /// The digest of its plan.
         plan: String,
-        /// For each action, why it is not to be done; nothing where it is.
+        /// For each action, why it is skipped; `None` if it is to be run.
         skip: Vec<Option<String>>,
     },
-    /// An action is about to be done.
+    /// An action is about to run.
     Began {
-        /// Which, from 0.
         n: usize,
-        /// What it is, in words.
+        /// A short description.
         what: String,
-        /// What it will change.
         intent: Option<Intent>,
-        /// Whether it does more than is noted here ([`rapport_core::ActionKind::is_irreversible`]): the plan may be gone when
-        /// somebody asks. Journals of older versions do not say.
+        /// Whether it does more than the journal records ([`rapport_core::ActionKind::is_irreversible`]), because the
+        /// plan may be gone when somebody asks. Journals of older versions lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         irreversible: Option<bool>,
     },
-    /// An action was done, or failed.
-    Ended {
-        /// Which, from 0.
-        n: usize,
-        /// How.
-        settled: Settled,
-    },
-    /// A command of the batch changed files that actions before it had changed: what they are now is the batch's doing.
+    /// An action ended, successfully or not.
+    Ended { n: usize, settled: Settled },
+    /// A command changed files that earlier actions had changed; the current state belongs to the batch.
     Changed {
-        /// The files, from the project's root, and the digest of what they are; nothing where they are gone.
+        /// The files, from the project's root, with their digests; `None` if a file is gone.
         files: BTreeMap<String, Option<String>>,
     },
     /// The state of the project's files before a command, as a Git tree.
     Snapshot {
-        /// Which action the command is, from 0.
+        /// The index of the command's action, from 0.
         n: usize,
         /// The tree's name.
         tree: String,
     },
-    /// What a command did to files, compared with the state before it: that is the batch's doing.
+    /// A command's changes to files, compared with the state before it; they belong to the batch.
     CommandChanged {
-        /// Which action the command is, from 0.
+        /// The index of the command's action, from 0.
         n: usize,
         /// The files, from the project's root.
         files: BTreeMap<String, CommandChange>,
-        /// Files that it changed as well, and that are not kept: links, and what is too large. They stay as they are.
+        /// Files that it also changed and of which no copy is kept: links, and large files. An undo leaves them alone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<String>,
     },
-    /// Nothing more is to be done.
+    /// The batch has ended.
     Finished,
     /// The batch is about to be undone.
     UndoBegan {
-        /// Files that stay as they are, because they were changed later.
+        /// Files that an undo leaves alone, because they were changed later.
         keep: Vec<String>,
     },
-    /// It was undone.
+    /// The batch was undone.
     Undone,
 }
 
 impl Fact {
-    /// The oldest format that can say this.
+    /// The oldest format that can express this fact.
     fn format(&self) -> u32 {
         match self {
             Fact::Began { intent: Some(intent), .. } if intent.all().any(|intent| intent.after.is_none()) => {
@@ -107,11 +102,11 @@ impl Fact {
         }
     }
 
-    /// Whether an action began that can neither be undone nor, where it was cut off, be known to have happened.
+    /// Whether an action began that cannot be undone and that, if it was interrupted, may or may not have run.
     pub fn is_irreversible(&self) -> bool {
         match self {
             Fact::Began { irreversible: Some(irreversible), .. } => *irreversible,
-            // An older version wrote it: then only its words tell what it was, which began with the name of its kind.
+            // Written by an older version: only the description tells, which begins with the name of the kind.
             Fact::Began { what, irreversible: None, .. } => {
                 what.split(' ').next().is_some_and(|name| ["EXECUTE", "INVOKE"].contains(&name))
             }
@@ -127,27 +122,27 @@ impl Fact {
     }
 }
 
-/// What a command did to a file.
+/// A command's change to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandChange {
-    /// As it was before; nothing where there was none.
+    /// The file before; `None` if it did not exist.
     pub before: Option<Image>,
-    /// The digest of what it was afterwards, which is its name under `before/`; nothing where it was gone.
+    /// The digest of its content afterwards, which names its copy under `before/`; `None` if it was gone.
     pub after: Option<String>,
 }
 
-/// What an action is about to do to a file.
+/// An action's intended change to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The file, from the project's root, without symbolic links.
     pub file: String,
-    /// As it is before; nothing where there is none.
+    /// The file before; `None` if it does not exist.
     pub before: Option<Image>,
-    /// The digest of what it will be; nothing where it will be gone.
+    /// The digest of its new content; `None` if it will be deleted.
     pub after: Option<String>,
-    /// Directories that are not there yet, from the project's root, outermost first.
+    /// Directories to create, from the project's root, outermost first.
     pub directories: Vec<String>,
-    /// The other file that changes at the same time: where a file is moved, the place it is moved from.
+    /// The other file that changes at the same time: for a move, the old path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub also: Option<Box<Intent>>,
 }
@@ -159,63 +154,51 @@ impl Intent {
     }
 }
 
-/// A file as it was.
+/// A file before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// The digest of its content, which is its name under `before/`.
+    /// The digest of its content, which names its copy under `before/`.
     pub sha256: String,
-    /// Its permissions.
     pub mode: u32,
 }
 
 /// Why a journal cannot be used.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// The system does not let us.
+    /// The operating system reported an error.
     #[error("cannot {doing} {}: {error}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         doing: &'static str,
-        /// With what.
         path: PathBuf,
-        /// What the system said.
         error: io::Error,
     },
-    /// It is not what was written.
+    /// It differs from what was written.
     #[error("line {line} of {} is damaged: {what}", path.display())]
     Damaged {
         /// The journal, or a file beside it.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// How that shows.
+        /// What is wrong with it.
         what: String,
     },
     /// A newer program wrote it.
     #[error("{} has format {found}, and this program knows up to {FORMAT}", path.display())]
-    Newer {
-        /// The journal.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-    },
-    /// Somebody else wrote it: nothing is done or undone for it.
+    Newer { path: PathBuf, found: u32 },
+    /// It is not trusted here: nothing is run or undone for it.
     #[error("the batch in {} {seal}", path.display())]
     NotOurs {
-        /// Where.
         path: PathBuf,
-        /// Whose word it is.
+        /// The result of checking its signature.
         seal: Seal,
     },
-    /// Somebody is at it.
+    /// Another process has the journal's lock.
     #[error("another process is working on the batch in {}", path.display())]
-    Busy {
-        /// Where.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
 }
 
-/// An open journal. Nobody else writes to it while this lives.
+/// An open journal, locked against other writers.
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,
@@ -224,12 +207,13 @@ pub struct Journal {
     facts: Vec<Fact>,
     reserve: Reserve,
     sealing: Sealing,
+    clock: Clock,
 }
 
 impl Journal {
-    /// Opens the journal in this directory, and makes both where they are missing. What a writer before left unfinished is
-    /// cut off. With the seals of a person, one that is somebody else's word is refused, and left as it is.
-    pub fn open(directory: &Path, seals: Option<Arc<Seals>>) -> Result<Self, JournalError> {
+    /// Opens the journal in this directory, and creates both if necessary. The unfinished end of a previous writer is
+    /// truncated. With a person's seals, a journal that they do not trust is refused and not changed.
+    pub fn open(directory: &Path, seals: Option<Arc<Seals>>, clock: Clock) -> Result<Self, JournalError> {
         private_folder(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
         let mut log = AppendLog::open_or_create(&path).map_err(io_error("open", &path))?;
@@ -245,7 +229,7 @@ impl Journal {
             scan(&path, &bytes, |line| verifier.iter_mut().for_each(|verifier| verifier.take(line)))?;
         let seal = seals::verdict(verifier.as_ref());
         match facts.is_empty() {
-            // There may have been another one of this name, which is gone.
+            // An earlier journal of this name may have existed and be gone.
             true => sealing.begin().map_err(io_error("begin the seals of", &path))?,
             false if !seal.counts() => {
                 return Err(JournalError::NotOurs { path: directory.to_owned(), seal });
@@ -256,17 +240,17 @@ impl Journal {
         }
         log.accept(good).map_err(io_error("cut off the unfinished end of", &path))?;
         let reserve = Reserve::at(directory.join("reserve"));
-        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing })
+        Ok(Self { directory: directory.to_owned(), path, log, facts, reserve, sealing, clock })
     }
 
-    /// What was noted in this directory so far, for who only looks. Somebody may be writing on.
+    /// Reads the journal without locking it; a writer may still be appending.
     pub fn read(directory: &Path) -> Result<Vec<Fact>, JournalError> {
         let path = directory.join("journal.jsonl");
         let bytes = read_own(&path).map_err(io_error("read", &path))?;
         scan(&path, &bytes, |_| ()).map(|(facts, _)| facts)
     }
 
-    /// The facts in this directory as a person looks at them who is to trust them, and what checked them.
+    /// Reads the journal for a person who decides whether to trust it, and returns the verifier as well.
     pub fn look(directory: &Path, seals: &Seals) -> Result<(Vec<Fact>, Verifier), JournalError> {
         let path = directory.join("journal.jsonl");
         let mut verifier =
@@ -276,7 +260,7 @@ impl Journal {
         Ok((facts, verifier))
     }
 
-    /// The facts in this directory where they count, for who only looks: with the seals of a person, somebody else's word is
+    /// Reads the journal without locking it, if it is trusted: with a person's seals, one from somebody else is
     /// refused. A writer may still be appending.
     pub fn counted(directory: &Path, seals: Option<&Seals>) -> Result<Vec<Fact>, JournalError> {
         let Some(seals) = seals else { return Self::read(directory) };
@@ -287,30 +271,29 @@ impl Journal {
         }
     }
 
-    /// Whether somebody is writing to the journal in this directory. Looks only; the lock is shared for an instant.
+    /// Whether a writer has the journal's lock. The check takes the lock, shared, for an instant.
     pub fn is_held(directory: &Path) -> bool {
         let journal = open_own(&directory.join("journal.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether there is a batch in this directory.
+    /// Whether this directory contains a batch.
     pub fn is_in(directory: &Path) -> bool {
         fs::metadata(directory.join("journal.jsonl")).is_ok_and(|journal| journal.len() > 0)
     }
 
-    /// Everything that was noted.
+    /// All facts, in order.
     pub fn facts(&self) -> &[Fact] {
         &self.facts
     }
 
-    /// Where it is.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Notes a fact. When this returns, it is durable; when it fails, nothing was noted.
+    /// Appends a fact. It is durable when this returns; if it fails, nothing was appended.
     pub fn note(&mut self, fact: Fact) -> Result<(), JournalError> {
-        let object = object(self.facts.len() as u64 + 1, &fact)
+        let object = object(self.facts.len() as u64 + 1, self.clock.now(), &fact)
             .map_err(|error| io_error("write to", &self.path)(error.into()))?;
         let line = self.sealing.line(object).map_err(io_error("seal a fact of", &self.path))?;
         self.log.append(&line).map_err(|error| io_error("write to", &self.path)(io::Error::other(error)))?;
@@ -320,7 +303,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Keeps a file as it is before it is changed, and sets aside the space that restoring it will take.
+    /// Stores a copy of a file before it is changed, and reserves the disk space that restoring it needs.
     pub(super) fn keep(&mut self, content: &[u8]) -> Result<String, JournalError> {
         let sha256 = digest(content);
         let folder = self.directory.join("before");
@@ -330,44 +313,44 @@ impl Journal {
             return Ok(sha256);
         }
         private_folder(&folder).map_err(io_error("create the directory", &folder))?;
-        // It may be a file that only its owner may read.
+        // The original may be a file that only its owner may read.
         replace_private(&kept, content).map_err(io_error("keep what was there before in", &kept))?;
         Ok(sha256)
     }
 
-    /// Where a file is kept as it was.
+    /// The path of a stored copy.
     pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
         path_of(&self.directory, sha256)
     }
 
-    /// A file as it was, checked.
+    /// The content of a stored copy, checked against its digest.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
         let path = self.path_of(sha256);
         let content = read_own(&path).map_err(io_error("read", &path))?;
         if digest(&content) != sha256 {
-            let what = "its content is not what its name says".to_owned();
+            let what = "its content does not match its name".to_owned();
             return Err(JournalError::Damaged { path, line: 1, what });
         }
         Ok(content)
     }
 
-    /// Sets this much space aside, if not so much is already.
+    /// Grows the reserve of disk space to this size.
     pub(super) fn reserve(&mut self, size: u64) -> Result<(), JournalError> {
         self.reserve.grow(size).map_err(|error| io_error("set space aside in", self.reserve.path())(error))
     }
 
-    /// Gives back the space that was set aside.
+    /// Frees the reserve of disk space.
     pub(super) fn release(&mut self) {
         self.reserve.release();
     }
 }
 
-/// Where the journal in this directory keeps a file as it was.
+/// The path of a stored copy in this journal's directory.
 pub(super) fn path_of(directory: &Path, sha256: &str) -> PathBuf {
     directory.join("before").join(sha256)
 }
 
-fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
+fn object(seq: u64, at: Timestamp, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,
@@ -376,10 +359,10 @@ fn object(seq: u64, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {
         #[serde(flatten)]
         fact: &'a Fact,
     }
-    serde_json::to_vec(&Line { v: fact.format(), seq, at: Timestamp::now(), fact })
+    serde_json::to_vec(&Line { v: fact.format(), seq, at, fact })
 }
 
-/// The facts in these bytes, and how many bytes they take. What comes after the last newline was never acknowledged.
+/// Parses the facts in these bytes, and returns their length. Bytes after the last newline were never acknowledged.
 fn scan(path: &Path, bytes: &[u8], mut each: impl FnMut(&[u8])) -> Result<(Vec<Fact>, u64), JournalError> {
     let mut facts = Vec::new();
     let mut good = 0;
@@ -410,10 +393,10 @@ fn decode(path: &Path, line: &[u8], number: usize) -> Result<Fact, JournalError>
         return Err(damaged(format!("it is fact {} where fact {number} belongs", head.seq)));
     }
     let fact = serde_json::from_slice(line).map_err(|error| damaged(error.to_string()))?;
-    if has_names(&fact) { Ok(fact) } else { Err(damaged("it has a name that is not one of ours".to_owned())) }
+    if has_names(&fact) { Ok(fact) } else { Err(damaged("it contains an invalid name".to_owned())) }
 }
 
-/// Whether what becomes part of a path is what we make such names of: digits of a digest, or of a random id.
+/// Whether strings that become part of a path have the form of our names: hex digits of a digest, or of a random id.
 fn has_names(fact: &Fact) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_digest = |text: &String| text.len() == 64 && is_hex(text);
@@ -437,7 +420,7 @@ fn has_names(fact: &Fact) -> bool {
     }
 }
 
-/// What a journal is called in its seals: the name of its directory.
+/// The scope of a journal's seals: the name of its directory.
 fn scope(directory: &Path) -> String {
     format!("batch {}", directory.file_name().unwrap_or_default().to_string_lossy())
 }

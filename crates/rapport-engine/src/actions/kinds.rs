@@ -1,5 +1,5 @@
-//! How each kind of action is carried out: one file per kind, and here what each is begun with. What kinds there are, and
-//! all else in which they differ, is in the core's `action_plan/kinds.rs`.
+//! How each kind of action is executed: one file per kind; this file dispatches. The list of kinds, and everything else
+//! in which they differ, is in the core's `action_plan/kinds.rs`.
 
 mod chat;
 mod create;
@@ -19,7 +19,7 @@ use super::batch::step::{Came, Step, ended_early, stoppable};
 use super::files::Desk;
 use super::{ActionBatch, Observer, blocking};
 
-/// Has something noted in the journal of the batch.
+/// Writes to the journal of the batch, on a blocking thread.
 pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send + 'static) -> Desk {
     blocking(move || {
         note(&mut desk);
@@ -29,7 +29,6 @@ pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send +
 }
 
 impl Step<'_> {
-    /// Does it.
     pub(super) async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
         let Self { batch: ActionBatch { means, .. }, n, action, hands, stop, .. } = *self;
         let root = desk.root.clone();
@@ -65,7 +64,7 @@ impl Step<'_> {
                 }
                 None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
             },
-            // A session that was begun cannot be taken back by not waiting for its name.
+            // Not waiting for the new session's name would not take the session back.
             ActionKind::Invoke { agent, message } => {
                 let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
                 self.begin(desk, invoking).await

@@ -1,8 +1,8 @@
-//! Carrying out a plan of actions: `kinds` has one file per kind of action, [`batch`] runs them in order, [`journal`] makes durable what was
-//! done, [`mod@undo`] takes back what was done to files, [`project`] keeps all of it inside the project.
+//! Carries out a plan of actions: `kinds` has one file per kind of action, [`batch`] runs them in order, [`journal`]
+//! makes the progress durable, [`mod@undo`] reverts changes to files, [`project`] confines everything to the project.
 //!
-//! Nothing is changed before the journal says what is about to change and how it was before. So a kill at any instant
-//! leaves each action not begun, done, or, for commands alone, begun and perhaps done.
+//! Nothing is changed before the journal says what is about to change and what it was before. So a kill at any instant
+//! leaves each action not begun, done, or, for commands only, begun and possibly done.
 
 pub mod batch;
 pub(crate) mod diff;
@@ -23,6 +23,7 @@ use std::time::Duration;
 use rapport_core::Action;
 use thiserror::Error;
 
+use crate::clock::Clock;
 use crate::seals::Seals;
 
 pub use batch::snapshot::has_history;
@@ -35,36 +36,37 @@ pub use rapport_core::{Interrupted, LaterChanges};
 pub use stop::{Stop, Stopper};
 pub use undo::{Undone, undo};
 
-/// How long a command may take where neither the plan nor the settings say so.
+/// The default time limit of a command.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a batch is carried out.
+/// Where a batch is run.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The project.
     pub project: PathBuf,
-    /// A directory of this batch alone: its journal, and the files as they were before.
+    /// The directory of this batch: its journal, and the files before the changes.
     pub journal: PathBuf,
-    /// Whose seals its journal gets, and has to have.
+    /// The seals that sign its journal and verify it.
     pub seals: Option<Arc<Seals>>,
+    /// What its journal takes the time from.
+    pub clock: Clock,
 }
 
-/// What actions need to know beside the plan.
+/// What actions need besides the plan.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// This program: commands are run under its keeper, so that they end with their host.
+    /// This program: commands run under its keeper, so that they end with their host.
     pub keeper: PathBuf,
-    /// How long a command may take where the plan does not say so.
+    /// The time limit of a command if the plan does not set one.
     pub command_timeout: Duration,
-    /// Variables that commands get beside the usual ones.
+    /// Additional environment variables that commands get.
     pub command_env: Vec<String>,
-    /// The program that searches the web, with its first arguments; the queries follow, one per argument. Where there is
-    /// none, [`Hands::research`] does it.
+    /// The program that searches the web, with its first arguments; the queries follow, one per argument. If it is
+    /// empty, [`Hands::research`] is used.
     pub research_command: Vec<String>,
 }
 
 impl Means {
-    /// The usual ones, with this program as keeper.
+    /// The defaults, with this program as the keeper.
     pub fn new(keeper: impl Into<PathBuf>) -> Self {
         Self {
             keeper: keeper.into(),
@@ -75,100 +77,76 @@ impl Means {
     }
 }
 
-/// What actions need others for. `n` is the action's place in the plan, from 0. After a kill the same is asked again with
-/// the same `n`, so that an answer that was given meanwhile can be found; only [`Hands::invoke`] is never repeated.
+/// What actions need others for. `n` is the action's index in the plan, from 0. After a kill the same request is
+/// repeated with the same `n`, so that an answer that was given meanwhile can be found; only [`Hands::invoke`] is never
+/// repeated.
 pub trait Hands: Send + Sync {
-    /// Tells a person this and gives their words. May take days, and be answered elsewhere.
+    /// Asks a person and returns their reply. May take days, and be answered elsewhere.
     fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a>;
 
-    /// Searches the web for these, and tells what was found.
+    /// Searches the web and returns the findings.
     fn research<'a>(&'a self, n: usize, queries: &'a [String]) -> Pending<'a>;
 
-    /// Gives an agent a session of its own, and tells its name.
+    /// Starts a session of an agent, and returns its name.
     fn invoke<'a>(&'a self, n: usize, agent: &'a str, message: &'a str) -> Pending<'a>;
 }
 
-/// Words to come, or why there are none.
+/// A reply, or why there is none.
 pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
 
-/// What happens while a batch runs, for the screen.
+/// Progress of a running batch, for the screen.
 #[derive(Debug)]
 pub enum Live<'a> {
     /// An action begins.
-    Started {
-        /// Its place in the plan, from 0.
-        n: usize,
-        /// What it does.
-        action: &'a Action,
-    },
-    /// A command wrote a line. Where it writes faster than anybody reads, lines are left out.
+    Started { n: usize, action: &'a Action },
+    /// A command wrote a line. If it writes faster than the reader reads, lines are dropped.
     Output {
-        /// The action's place in the plan, from 0.
+        /// The action's index in the plan, from 0.
         n: usize,
         /// The line, safe to show.
         line: &'a str,
     },
-    /// An action is settled, or was passed over.
+    /// An action ended, or was skipped.
     Ended {
-        /// Its place in the plan, from 0.
         n: usize,
-        /// How.
         settled: &'a Settled,
-        /// Whether that holds, or it is done again when the batch goes on.
+        /// Whether that is final, or the action is repeated when the batch resumes.
         is_final: bool,
     },
 }
 
-/// Who watches.
 pub type Observer<'a> = dyn FnMut(Live<'_>) + Send + 'a;
 
-/// Why a batch cannot be carried out or undone at all. Nothing was done then.
+/// Why a batch cannot be run or undone. Nothing was done.
 #[derive(Debug, Error)]
 pub enum ActionError {
     /// The project cannot be used.
     #[error("cannot use {} as the project: {error}", path.display())]
-    Project {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    Project { path: PathBuf, error: io::Error },
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// There is a batch there already.
+    /// The directory already contains a batch.
     #[error("there is a batch in {} already; it can be resumed or undone", path.display())]
-    NotNew {
-        /// Where.
-        path: PathBuf,
-    },
-    /// There is no batch there.
+    NotNew { path: PathBuf },
+    /// The directory contains no batch.
     #[error("there is no batch in {}", path.display())]
-    NoBatch {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The batch there carries out something else.
+    NoBatch { path: PathBuf },
+    /// The batch belongs to another plan.
     #[error("the batch in {} was begun with another plan", path.display())]
-    OtherPlan {
-        /// Where.
-        path: PathBuf,
-    },
-    /// The batch was undone, at least in part, and is over.
+    OtherPlan { path: PathBuf },
+    /// The batch was undone, at least partly, and is over.
     #[error("the batch in {} was undone", path.display())]
-    WasUndone {
-        /// Where.
-        path: PathBuf,
-    },
+    WasUndone { path: PathBuf },
 }
 
-/// Does what blocks off the threads that others wait on.
+/// Runs blocking work on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime is going away, and this task with it.
+            // The runtime is shutting down, and this task with it.
             Err(_) => std::future::pending().await,
         },
     }

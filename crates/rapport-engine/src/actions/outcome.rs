@@ -1,162 +1,145 @@
-//! How actions ended, as plain data: what a report is made of, and what the journal keeps.
+//! The results of actions as plain data, for the report and the journal.
 
 use std::ops::Not;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a report says of an action that was cut off.
+/// The report's text for an interrupted action.
 const MAY_HAVE_RUN: &str = "interrupted: it may have run";
 
-/// How a batch went, action by action in the plan's order.
+/// The results of a batch, in the plan's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// One per action of the plan.
     pub actions: Vec<Settled>,
-    /// Whether there is more to be done: it was stopped, or cannot go on before a person decides. [`super::ActionBatch::resume`]
-    /// goes on.
+    /// Whether the batch is incomplete: it was stopped, or a person has to decide how to continue.
+    /// [`super::ActionBatch::resume`] continues it.
     pub unfinished: bool,
 }
 
-/// How one action ended, and how long it took.
+/// The result of one action, and its duration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
-    /// How.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// How long; nothing for what was not begun.
+    /// The duration; zero for an action that did not begin.
     #[serde(rename = "took_ms", with = "milliseconds")]
     pub took: Duration,
 }
 
-/// How one action ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was done.
     Done {
-        /// What came of it.
         details: Details,
     },
-    /// It was tried.
+    /// It was begun and failed.
     Failed {
         /// Why it failed.
         why: String,
-        /// What came of it all the same.
+        /// The result so far.
         details: Details,
-        /// Whether it was cut off, so that nobody knows whether it ran.
+        /// Whether it was interrupted, so that it may have run.
         #[serde(default, skip_serializing_if = "Not::not")]
         may_have_run: bool,
     },
-    /// It was not begun.
     Skipped {
-        /// Why.
         reason: String,
     },
 }
 
-/// What came of an action.
+/// The details of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Details {
-    /// Nothing to tell.
     Nothing,
-    /// A file was made or changed.
+    /// A file was created or changed.
     File {
-        /// Which, as the plan has it.
+        /// The path, as in the plan.
         path: String,
-        /// How.
         change: FileChange,
-        /// What is different now, as a unified diff, where it was text before and is text now.
+        /// The change as a unified diff, if the file was text before and after.
         diff: Option<String>,
     },
     /// Something was read.
     Text {
-        /// What was there, as far as it is shown.
+        /// The content, as far as it is shown.
         text: String,
         /// What is not shown, or what it is instead of text.
         note: Option<String>,
     },
     /// A command ran.
     Command {
-        /// Its exit code; 124 where it took too long, and none where it was stopped or never ran.
+        /// Its exit code; 124 if it timed out, `None` if it was stopped or never ran.
         exit: Option<i32>,
-        /// What it wrote.
         output: Output,
-        /// The names of processes it left behind, which were ended.
+        /// The names of leftover processes, which were killed.
         left_behind: Vec<String>,
     },
     /// Somebody searched the web.
     Research {
-        /// What was found.
         text: String,
     },
-    /// A person answered.
     Reply {
-        /// Their words.
         text: String,
     },
-    /// Another agent has a session.
+    /// A session of another agent was started.
     Session {
-        /// Its name.
         name: String,
     },
 }
 
-/// What happened to a file.
+/// The change to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
-    /// It was not there before.
+    /// It was created.
     Made,
-    /// It is another now.
     Changed,
-    /// It was like this already.
+    /// It already had this content.
     Unchanged,
-    /// It is gone.
     Deleted,
-    /// It came from another path.
+    /// It was moved from another path.
     Moved,
 }
 
-/// What a command wrote, to stdout and stderr alike: the last of it, without colours.
+/// A command's output, stdout and stderr together: its end, without colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// The last lines.
     pub text: String,
-    /// How many lines there were in all.
+    /// The total number of lines.
     pub lines: u64,
-    /// How many bytes there were in all.
+    /// The total number of bytes.
     pub bytes: u64,
-    /// How many lines of those are left out before the text.
+    /// The number of omitted lines before the text.
     pub left_out: u64,
 }
 
 impl Outcome {
-    /// Nothing was begun.
     pub(super) fn skipped(reason: impl Into<String>) -> Self {
         Outcome::Skipped { reason: reason.into() }
     }
 
-    /// It failed, and there is no more to tell.
+    /// It failed, without details.
     pub(super) fn failed(why: impl ToString) -> Self {
         Outcome::failed_with(why, Details::Nothing)
     }
 
-    /// It failed, with this to tell.
+    /// It failed, with these details.
     pub(crate) fn failed_with(why: impl ToString, details: Details) -> Self {
         Outcome::Failed { why: why.to_string(), details, may_have_run: false }
     }
 
-    /// It was cut off, and nobody knows whether it ran.
+    /// It was interrupted, and may have run.
     pub(super) fn unsure() -> Self {
         Outcome::Failed { why: MAY_HAVE_RUN.into(), details: Details::Nothing, may_have_run: true }
     }
 
-    /// Whether it was cut off, and may have run. A batch goes on after that only where a person says so.
+    /// Whether it was interrupted and may have run. A batch continues after that only if a person says so.
     pub fn may_have_run(&self) -> bool {
         match self {
-            // Journals of older versions say so in words alone.
+            // Journals of older versions say so only in words.
             Outcome::Failed { why, details, may_have_run } => {
                 *may_have_run || (*details == Details::Nothing && why == MAY_HAVE_RUN)
             }
@@ -164,7 +147,7 @@ impl Outcome {
         }
     }
 
-    /// Done with words, or failed without.
+    /// Success with a reply, or a failure without one.
     pub(super) fn from_words(words: Result<String, String>, details: impl FnOnce(String) -> Details) -> Self {
         match words {
             Ok(text) => Outcome::Done { details: details(text) },
@@ -174,7 +157,6 @@ impl Outcome {
 }
 
 impl From<Outcome> for Settled {
-    /// It took no time.
     fn from(outcome: Outcome) -> Self {
         Self { outcome, took: Duration::ZERO }
     }

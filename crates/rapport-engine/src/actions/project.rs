@@ -1,5 +1,5 @@
-//! The real project on disk: what a path of a plan leads to, and that it leads nowhere else. Symbolic links are
-//! followed, and what ends outside the project is refused, however it gets there.
+//! The project on disk: resolves the paths of a plan. Symbolic links are followed, and every path that ends outside the
+//! project is refused.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,80 +10,51 @@ use std::sync::{Mutex, PoisonError};
 use rapport_core::check::{Contents, Kind, Lead, Project, project_path};
 use thiserror::Error;
 
-/// The largest file that is taken into memory.
+/// The maximum size of a file to load into memory.
 pub const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Why a path of a plan is not taken, or what is there cannot be used.
+/// Why a path of a plan is refused, or cannot be used.
 #[derive(Debug, Error)]
 pub enum PathError {
     /// It leads out of the project.
     #[error("{path} is outside the project")]
-    Outside {
-        /// As the plan has it.
-        path: String,
-    },
-    /// It names nothing.
+    Outside { path: String },
+    /// It does not name a file.
     #[error("{path:?} is not the path of a file")]
-    Nothing {
-        /// As the plan has it.
-        path: String,
-    },
-    /// A symbolic link on the way leads to nothing.
+    Nothing { path: String },
+    /// A symbolic link on the way is dangling.
     #[error("{path} goes through {}, a symbolic link that leads nowhere", link.display())]
-    Dangling {
-        /// As the plan has it.
-        path: String,
-        /// The link.
-        link: PathBuf,
-    },
-    /// It is where a batch keeps what it takes to undo it.
+    Dangling { path: String, link: PathBuf },
+    /// It is inside the journal of the batch.
     #[error("{path} is in the journal of this batch")]
-    Journal {
-        /// As the plan has it.
-        path: String,
-    },
-    /// There is something, but no file.
+    Journal { path: String },
+    /// It is something other than a file.
     #[error("{path} is {what}, not a file")]
-    NotAFile {
-        /// As the plan has it.
-        path: String,
-        /// What it is.
-        what: &'static str,
-    },
-    /// It is larger than what is taken into memory.
-    #[error("{path} has {size} bytes, more than the {MAX_FILE} that are handled")]
-    TooLarge {
-        /// As the plan has it.
-        path: String,
-        /// How large it is.
-        size: u64,
-    },
-    /// The system does not let us look.
+    NotAFile { path: String, what: &'static str },
+    /// The file is too large to load into memory.
+    #[error("{path} has {size} bytes, more than the limit of {MAX_FILE}")]
+    TooLarge { path: String, size: u64 },
+    /// The operating system reported an error.
     #[error("cannot look at {}: {error}", path.display())]
-    Io {
-        /// Where.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    Io { path: PathBuf, error: io::Error },
 }
 
-/// What a path leads to.
+/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The place itself, without symbolic links.
+    /// The path without symbolic links.
     pub real: PathBuf,
-    /// The directories above it that are not there, outermost first.
+    /// The parent directories that do not exist, outermost first.
     pub missing: Vec<PathBuf>,
-    /// Whether there is something at the place.
+    /// Whether the path exists.
     pub exists: bool,
 }
 
-/// Finds out what a path leads to now. `root` is the project, as the system calls it ([`fs::canonicalize`]).
+/// Resolves a path of a plan. `root` is the canonical path of the project ([`fs::canonicalize`]).
 pub fn resolve(root: &Path, path: &str) -> Result<Resolved, PathError> {
     let outside = || PathError::Outside { path: path.to_owned() };
     let mut at = root.to_owned();
-    // Names that are not there: from the first of them on, all that follow.
+    // The components from the first one that does not exist.
     let mut absent: Vec<PathBuf> = Vec::new();
     for part in Path::new(path).components() {
         match part {
@@ -114,7 +85,7 @@ pub fn resolve(root: &Path, path: &str) -> Result<Resolved, PathError> {
     Ok(Resolved { real: at, missing: absent, exists })
 }
 
-/// The directory a path leads to; the project itself where nothing is said.
+/// The directory that a path names; the project itself for `None`.
 pub fn directory(root: &Path, path: Option<&str>) -> Result<PathBuf, PathError> {
     let path = path.map(|path| path.trim_end_matches('/')).filter(|path| !matches!(*path, "" | "."));
     match path {
@@ -123,7 +94,7 @@ pub fn directory(root: &Path, path: Option<&str>) -> Result<PathBuf, PathError> 
     }
 }
 
-/// The content of the file at a resolved place; `None` where there is nothing.
+/// The content of the file at a resolved path; `None` if it does not exist.
 pub fn content(path: &str, place: &Resolved) -> Result<Option<Vec<u8>>, PathError> {
     let Some(size) = size(path, place)? else { return Ok(None) };
     if size > MAX_FILE {
@@ -133,8 +104,8 @@ pub fn content(path: &str, place: &Resolved) -> Result<Option<Vec<u8>>, PathErro
     read.map(Some).map_err(|error| PathError::Io { path: place.real.clone(), error })
 }
 
-/// The size of the file at a resolved place; `None` where there is nothing. What is no file has none: to open a pipe would
-/// be to wait for who writes to it.
+/// The size of the file at a resolved path; `None` if it does not exist. Anything other than a regular file is an
+/// error: opening a pipe would block until somebody writes to it.
 pub(super) fn size(path: &str, place: &Resolved) -> Result<Option<u64>, PathError> {
     if !place.exists {
         return Ok(None);
@@ -148,7 +119,7 @@ pub(super) fn size(path: &str, place: &Resolved) -> Result<Option<u64>, PathErro
     Ok(Some(about.len()))
 }
 
-/// What is at this place, symbolic links followed; `None` where there is nothing.
+/// Resolves the symbolic link at this path; `None` if nothing exists there.
 fn follow(path: &str, at: &Path) -> Result<Option<PathBuf>, PathError> {
     let io = |error| PathError::Io { path: at.to_owned(), error };
     match fs::symlink_metadata(at) {
@@ -169,8 +140,8 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// The project as plans are checked against it: each file is looked at once, so that a check of many actions is cheap
-/// and sees one state. What is carried out looks again.
+/// The project for checking plans: each file is read once, so that checking many actions is cheap and sees one state.
+/// Running an action reads it again.
 #[derive(Debug)]
 pub struct OnDisk {
     root: PathBuf,
@@ -211,7 +182,7 @@ impl Project for OnDisk {
             }
             Err(PathError::Outside { .. }) => Lead::Outside,
             Err(PathError::Dangling { .. }) => Lead::Nowhere,
-            // Whatever else is wrong with it is found when it is used.
+            // Any other problem is reported when the path is used.
             Err(
                 PathError::Nothing { .. }
                 | PathError::Journal { .. }
@@ -223,7 +194,7 @@ impl Project for OnDisk {
     }
 }
 
-/// Bytes as text; `None` where they are none.
+/// Bytes as text; `None` if they are not.
 pub fn text(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }

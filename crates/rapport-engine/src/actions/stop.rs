@@ -1,44 +1,43 @@
-//! How a running batch is told to stop, as by Ctrl-C.
+//! The stop signal of a running batch, as by Ctrl-C.
 
 use tokio::sync::watch;
 
-/// Says that a batch should stop. Can be asked again and again.
+/// The receiving side of a stop signal.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// Who can tell a batch to stop. Dropping it tells nothing.
+/// The sending side. Dropping it does not stop the batch.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
 impl Stop {
-    /// One that can be told, and who tells it.
+    /// A stop signal with its sender.
     pub fn new() -> (Stopper, Self) {
         let (sender, receiver) = watch::channel(false);
         (Stopper(sender), Self(receiver))
     }
 
-    /// One that is never told.
+    /// A stop signal that never comes.
     pub fn never() -> Self {
         Self::new().1
     }
 
-    /// Whether it was told.
+    /// Whether the batch has to stop.
     pub fn is_told(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until it is told.
+    /// Waits for the signal.
     pub async fn told(&self) {
         let mut receiver = self.0.clone();
         if receiver.wait_for(|told| *told).await.is_err() {
-            // Nobody is left who could tell.
+            // The sender is gone.
             std::future::pending::<()>().await;
         }
     }
 }
 
 impl Stopper {
-    /// Tells it to stop.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }

@@ -1,5 +1,5 @@
-//! Taking back what a batch did to files: all of them together, each to what it was before the batch. What somebody
-//! changed since is not touched. An undo that was cut off is finished by the next one.
+//! Undoes a batch's changes to files: all of them together, each to its content before the batch. Files that somebody
+//! changed since are not touched. The next undo completes an interrupted one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,23 +15,23 @@ use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalE
 use super::outcome::Outcome;
 use super::{ActionError, Place};
 
-/// What was undone. Paths are from the project's root.
+/// The result of an undo. Paths are from the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// Files that are as they were before.
+    /// Files whose previous content was restored.
     pub restored: Vec<String>,
-    /// Files that were made, and are gone.
+    /// Files that the batch created and that were deleted.
     pub removed: Vec<String>,
-    /// Files that stay as they are, because they were changed after the batch.
+    /// Files that were left alone, because they were changed after the batch.
     pub kept: Vec<String>,
-    /// Of these, files that were changed while a command ran, by it or by somebody else, and where they are as they were then.
+    /// Of these, files that changed while a command ran, by it or by somebody else, and where a copy of that state is.
     pub set_aside: BTreeMap<String, PathBuf>,
-    /// What was done and cannot be undone, such as `EXECUTE cargo test`.
+    /// Actions that cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
 }
 
 impl Undone {
-    /// Adds a file that was brought back.
+    /// Adds a restored file.
     fn add(&mut self, file: &File, journal: &Path) {
         let list = if file.before.is_some() { &mut self.restored } else { &mut self.removed };
         list.push(file.name.clone());
@@ -51,23 +51,21 @@ impl From<Undone> for UndoneFiles {
 /// Why a batch was not undone.
 #[derive(Debug, Error)]
 pub enum UndoError {
-    /// Nothing was done.
     #[error(transparent)]
     Action(#[from] ActionError),
-    /// Files were changed after the batch; nothing was done.
+    /// Files were changed after the batch; nothing was undone.
     #[error("changed after the batch: {}", files.join(", "))]
     ChangedLater {
-        /// Which, from the project's root.
+        /// The files, from the project's root.
         files: Vec<String>,
-        /// Whether an undo before this one has undone a part.
+        /// Whether an earlier undo has undone part of the batch.
         is_begun: bool,
     },
-    /// A part is undone; doing it again goes on from there.
+    /// Part of the batch is undone; another undo continues from there.
     #[error("cannot bring back {file}: {why}")]
     Stuck {
         /// The file that could not be restored.
         file: String,
-        /// Why.
         why: String,
     },
 }
@@ -78,16 +76,16 @@ impl From<JournalError> for UndoError {
     }
 }
 
-/// Undoes the batch of this place. May block.
+/// Undoes a batch. Blocks.
 pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     let root = place.project.canonicalize();
     let root = root.map_err(|error| ActionError::Project { path: place.project.clone(), error })?;
     if !Journal::is_in(&place.journal) {
         return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
     }
-    let mut journal = Journal::open(&place.journal, place.seals.clone())?;
+    let mut journal = Journal::open(&place.journal, place.seals.clone(), place.clock.clone())?;
     if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
-        // A command that was cut off: what it did is only known by now.
+        // The changes of an interrupted command are only known now.
         note_command_changes(&root, &mut journal)?;
     }
     let past = Past::read(journal.facts());
@@ -105,8 +103,8 @@ pub fn undo(place: &Place, later: LaterChanges) -> Result<Undone, UndoError> {
     Ok(work.told(&past, &journal))
 }
 
-/// What came of an undo that was carried to its end, from the facts in this journal: whoever did it may have been killed before
-/// it could tell.
+/// The result of a completed undo, from the facts of its journal: whoever did it may have been killed before reporting
+/// it.
 pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     let past = Past::read(facts);
     let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
@@ -119,7 +117,7 @@ pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     undone
 }
 
-/// Notes that files are about to be brought back. The space that was set aside is what a full disk has for it.
+/// Records that the undo begins. The reserved disk space is released for it, in case the disk is full.
 fn begin(journal: &mut Journal, past: &Past, work: &Work<'_>) -> Result<(), UndoError> {
     journal.release();
     if past.began && work.kept.iter().all(|file| past.keep.contains(file)) {
@@ -128,19 +126,19 @@ fn begin(journal: &mut Journal, past: &Past, work: &Work<'_>) -> Result<(), Undo
     Ok(journal.note(Fact::UndoBegan { keep: work.kept.clone() })?)
 }
 
-/// What a batch did, as far as undoing has to know.
+/// What a batch did, as far as the undo needs it.
 #[derive(Debug, Default)]
 struct Past {
     id: String,
     files: Vec<File>,
-    /// Directories that were made, outermost first.
+    /// Directories that it created, outermost first.
     directories: Vec<String>,
     remaining: Vec<String>,
-    /// Files that commands changed, and that are not kept.
+    /// Files that commands changed and of which no copy is kept.
     left: BTreeSet<String>,
-    /// What may lie beside files: begun and not ended.
+    /// Temporary siblings of changes that began and did not end.
     half_written: Vec<(usize, String)>,
-    /// Whether an undo was begun, and which files it was to leave alone.
+    /// Whether an undo began, and which files it was to leave alone.
     began: bool,
     keep: BTreeSet<String>,
 }
@@ -149,11 +147,11 @@ struct Past {
 #[derive(Debug)]
 struct File {
     name: String,
-    /// As it was before the batch.
+    /// Its state before the batch.
     before: Option<Image>,
-    /// What the batch made of it; two where it is not known how far it came.
+    /// The digests that the batch may have left; two if it is unknown whether the last change was made.
     ours: Vec<Option<String>>,
-    /// What it was after a command that changed it, or during which somebody did.
+    /// Its digest after a command that changed it, or during which somebody else did.
     after_command: Option<String>,
     /// Whether somebody else changed it while the batch ran: then it is theirs too.
     mixed: bool,
@@ -214,10 +212,10 @@ impl Past {
         match next {
             Some(Fact::Ended { settled, .. }) => match settled.outcome {
                 Outcome::Done { .. } => file.ours = vec![after],
-                // Where the last step failed, such as syncing, it is there all the same.
+                // The change may be in place although its last step, such as syncing, failed.
                 Outcome::Failed { .. } | Outcome::Skipped { .. } => file.ours.push(after),
             },
-            // Begun again: it was found as it was before.
+            // Repeated after an interruption that left it unchanged.
             Some(_) => {}
             None => {
                 file.ours.push(after);
@@ -229,7 +227,7 @@ impl Past {
         self.directories.extend(new);
     }
 
-    /// Removes what a kill left beside files.
+    /// Removes temporary siblings that a kill left behind.
     fn sweep(&self, root: &Path) {
         for (n, file) in &self.half_written {
             let _ = remove(&temporary(&self.id, *n, &root.join(file)));
@@ -240,7 +238,8 @@ impl Past {
     }
 }
 
-/// Takes in what a command did to a file. Of one that the batch had changed before, it is known how it was before the batch.
+/// Applies a command's change to a file. If the batch had changed it before, its state before the batch is already
+/// known.
 fn command_changed(files: &mut BTreeMap<String, File>, name: &str, change: &CommandChange) {
     let file = files.entry(name.to_owned()).or_insert_with(|| File {
         name: name.to_owned(),
@@ -253,17 +252,17 @@ fn command_changed(files: &mut BTreeMap<String, File>, name: &str, change: &Comm
     file.after_command.clone_from(&change.after);
 }
 
-/// The name under which a file is written before it takes its place again. No action has this number.
+/// The name of the temporary sibling from which a file is restored. No action has this number.
 fn restoring(id: &str, real: &Path) -> PathBuf {
     temporary(id, usize::MAX, real)
 }
 
-/// What is to be done.
+/// The files to restore, to delete and to leave alone.
 #[derive(Debug, Default)]
 struct Work<'a> {
     remove: Vec<&'a File>,
     restore: Vec<&'a File>,
-    /// What an undo before this one brought back.
+    /// The files that an earlier undo restored.
     already: Vec<&'a File>,
     kept: Vec<String>,
 }
@@ -291,13 +290,13 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether everything is there that it takes: half of the files as they were would be of no use.
+    /// Checks that all copies exist: restoring only some of the files would be useless.
     fn check_kept(&self, journal: &Journal) -> Result<(), JournalError> {
         let images = self.restore.iter().filter_map(|file| file.before.as_ref());
         images.map(|image| journal.kept(&image.sha256)).try_for_each(|kept| kept.map(drop))
     }
 
-    /// All that is undone now, whether by this undo or by one before that was cut off.
+    /// The combined result of this undo and of an interrupted one before.
     fn told(&self, past: &Past, journal: &Journal) -> Undone {
         let kept = self.kept.iter().chain(&past.left).cloned().collect();
         let mut undone = Undone { kept, remaining: past.remaining.clone(), ..Undone::default() };
@@ -309,7 +308,7 @@ impl<'a> Work<'a> {
         undone
     }
 
-    /// First what was made, because that gives space for the rest.
+    /// Deletes created files first, because that frees space for the rest.
     fn remove(&self, root: &Path) -> Result<(), UndoError> {
         for file in &self.remove {
             check_ours(root, file)?;
@@ -339,7 +338,7 @@ fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Re
     put(&temporary, &real).map_err(stuck(file))
 }
 
-/// Right before it is touched: nobody else changed it since it was looked at.
+/// Checks right before the file is touched that nobody else changed it since it was compared.
 fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     match digest_of(root, &file.name) {
         Ok(now) if file.ours.contains(&now) => Ok(()),
@@ -351,7 +350,7 @@ fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     }
 }
 
-/// Innermost first; what somebody put something into stays.
+/// Innermost first; a directory that contains something else stays.
 fn remove_emptied(root: &Path, directories: &[String]) {
     let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));

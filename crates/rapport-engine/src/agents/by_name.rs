@@ -48,7 +48,6 @@ pub trait AgentKind: Send + Sync {
 /// What every kind of agent is made from, beside its command.
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
-    /// Rapport's home.
     pub home: PathBuf,
     /// Our own binary, which keeps an agent from outliving us.
     pub keeper: PathBuf,
@@ -169,12 +168,12 @@ impl AgentsByName {
         Ok(Self { from: Source::Kinds { kinds, setup: Box::new(setup), usual }, made: Mutex::default() })
     }
 
-    /// One agent for all sessions, whatever they say.
+    /// One agent for all sessions.
     pub fn only(agent: Arc<dyn Agent>) -> Self {
         Self { from: Source::Only(agent), made: Mutex::default() }
     }
 
-    /// The agent of a session, by what the session says.
+    /// The agent of a session, given what its facts say.
     pub fn find(&self, said: Option<&AgentCommand>) -> Result<Arc<dyn Agent>, String> {
         let (kinds, setup, usual) = match &self.from {
             Source::Kinds { kinds, setup, usual } => (kinds, setup, usual),

@@ -1,4 +1,4 @@
-//! One layer of settings, in which everything may be left out.
+//! One layer of settings, in which every setting is optional.
 
 use std::path::{Path, PathBuf};
 
@@ -12,54 +12,53 @@ use super::planner::PlannerLayer;
 use super::telegram::TelegramLayer;
 use super::worker::WorkerLayer;
 
-/// A larger file is not one of settings.
+/// The maximum size of a settings file.
 pub(super) const LARGEST: u64 = 1024 * 1024;
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Layer {
-    /// About the agent.
+    /// Settings of the agent.
     pub agent: AgentLayer,
-    /// About rounds of questions.
+    /// Settings of rounds of questions.
     pub rounds: RoundsLayer,
-    /// About questions.
+    /// Settings of questions.
     pub questions: QuestionsLayer,
-    /// About who makes rounds of questions.
+    /// Settings of the planner.
     pub planner: PlannerLayer,
-    /// About the Telegram channel.
+    /// Settings of the Telegram channel.
     pub telegram: TelegramLayer,
-    /// What shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
+    /// The command that shows the preview of an action (`nvim -R`); the file's path becomes its last argument.
     pub preview_command: Option<String>,
-    /// What searches the web for a plan; the queries become its last arguments.
+    /// The command that searches the web for a plan; the queries become its last arguments.
     pub research_command: Option<String>,
-    /// About the places that agents work in.
+    /// Settings of the workplaces of agents.
     pub worker: WorkerLayer,
-    /// About what an agent is shown.
+    /// Settings of what an agent is shown.
     pub context: ContextLayer,
-    /// About carrying out plans.
+    /// Settings of carrying out plans.
     pub execution: ExecutionLayer,
-    /// About the terminal.
+    /// Settings of the terminal.
     pub terminal: TerminalLayer,
-    /// The directories of projects whose own files may say everything. Only the home's file can.
+    /// The directories of projects whose own settings are trusted completely. Only the home's file can set this.
     pub trusted: Option<Vec<PathBuf>>,
 }
 
-/// About the terminal.
+/// Settings of the terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TerminalLayer {
-    /// Whether it is asked and answered line by line, without a screen, as screen readers need it.
+    /// Whether to use plain lines instead of a screen, as screen readers need it.
     pub plain: Option<bool>,
-    /// How a person who looks elsewhere is told that a question waits: `off`, `bell` or `desktop`.
+    /// How to notify a person who looks elsewhere that a question waits: `off`, `bell` or `desktop`.
     pub notify: Option<Notify>,
 }
 
-/// How a person who looks elsewhere is told that a question waits.
+/// How to notify a person who looks elsewhere that a question waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notify {
-    /// Not at all.
     Off,
     /// By the terminal's bell.
     #[default]
@@ -68,28 +67,28 @@ pub enum Notify {
     Desktop,
 }
 
-/// About what an agent is shown.
+/// Settings of what an agent is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextLayer {
-    /// The largest file that is shown whole, in bytes.
+    /// The maximum size of a file to show, in bytes.
     pub max_file_bytes: Option<u64>,
-    /// More than so many tokens are not sent without a question.
+    /// The number of tokens above which sending needs a confirmation.
     pub max_tokens: Option<u64>,
 }
 
-/// About carrying out plans.
+/// Settings of carrying out plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExecutionLayer {
-    /// How long a command may take where its plan does not say so (`60s`).
+    /// The time limit of a command if its plan sets none (`60s`).
     #[serde(deserialize_with = "some_duration")]
     pub timeout: Option<SignedDuration>,
-    /// Variables that commands of a plan get beside the usual ones.
+    /// Additional environment variables for the commands of a plan.
     pub env: Option<Vec<String>>,
 }
 
-/// About the agent.
+/// Settings of the agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentLayer {
@@ -120,29 +119,29 @@ pub enum ChannelChoice {
     Auto,
     /// Over its live channel.
     Live,
-    /// Message by message, as CLIs need it that have no live channel.
+    /// One process per message, for CLIs without a live channel.
     Print,
 }
 
-/// About rounds of questions.
+/// Settings of rounds of questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoundsLayer {
-    /// How many there may be before a plan.
+    /// The maximum number of rounds before a plan.
     pub max: Option<u32>,
 }
 
-/// About questions.
+/// Settings of questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuestionsLayer {
-    /// How long they stay open (`7d` would be `168h`).
+    /// How long they stay open (`168h` for a week).
     #[serde(deserialize_with = "some_duration")]
     pub expire: Option<SignedDuration>,
 }
 
 impl Layer {
-    /// The layer in a file; an empty one if there is no file.
+    /// Reads the layer from a file; empty if the file does not exist.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let content = match durable::read_file(path, LARGEST) {
@@ -166,7 +165,7 @@ impl Layer {
         })
     }
 
-    /// The layer in the environment: `agent.hot` is `RAPPORT_AGENT_HOT`, and so on.
+    /// Reads the layer from the environment: `agent.hot` is `RAPPORT_AGENT_HOT`, and so on.
     pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let list =
             |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
@@ -203,7 +202,7 @@ impl Layer {
         })
     }
 
-    /// This layer, with another laid over it.
+    /// This layer, overridden by another one.
     pub fn under(self, upper: Self) -> Self {
         Self {
             agent: AgentLayer {
@@ -237,19 +236,19 @@ impl Layer {
 }
 
 impl TerminalLayer {
-    /// This layer, with another laid over it.
+    /// This layer, overridden by another one.
     pub(super) fn under(self, upper: Self) -> Self {
         Self { plain: upper.plain.or(self.plain), notify: upper.notify.or(self.notify) }
     }
 }
 
-/// A time as people write it. One that is negative is none.
+/// Parses a duration such as `30s`; a negative one is refused.
 pub fn duration(words: &str) -> Result<SignedDuration, String> {
     let parsed = words.parse().ok().filter(|duration: &SignedDuration| !duration.is_negative());
     parsed.ok_or_else(|| format!("{words:?} is not a time such as 30s, 5m or 2h"))
 }
 
-/// A switch in the environment is on unless it says otherwise.
+/// A switch in the environment is on unless its value means off.
 fn is_yes(word: String) -> bool {
     !matches!(word.as_str(), "" | "0" | "false" | "no")
 }

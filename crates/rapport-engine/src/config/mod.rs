@@ -1,5 +1,5 @@
-//! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win, but a project
-//! may not say everything by itself (`trust.rs`).
+//! Settings: `config.yaml` in the home and in the project, then the environment, then flags. Later ones win, but a
+//! project that is not trusted may not set everything (`trust.rs`).
 
 mod layer;
 mod places;
@@ -33,16 +33,16 @@ pub use worker::{NetworkName, WorkerLayer, WorkerName, worker};
 /// The word for the scripted agent in `agent.command`.
 pub const REHEARSAL: &str = "rehearsal";
 
-/// The file of settings, in the home and in a project.
+/// The name of the settings file, in the home and in a project.
 const FILE: &str = "config.yaml";
 
-/// The largest file that an agent is shown whole, where the settings do not say.
+/// The default maximum size of a file to show to an agent.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// How many tokens are sent without a question, where the settings do not say: about what a model can read at once.
+/// The default number of tokens above which sending needs a confirmation: about the context size of a model.
 const MAX_TOKENS: u64 = 200_000;
 
-/// What holds, after all layers are laid over each other.
+/// The effective settings, merged from all layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The kind of agent that new sessions begin with, where somebody says so.
@@ -61,67 +61,56 @@ pub struct Settings {
     pub channel: ChannelChoice,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
-    /// How many rounds of questions before a plan, where somebody says so.
+    /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
-    /// How long a question stays open; forever where nothing is said.
+    /// How long a question stays open; `None` means forever.
     pub expire: Option<SignedDuration>,
-    /// Who makes rounds of questions, as far as anything is said about it.
+    /// Settings of the planner.
     pub planner: PlannerLayer,
-    /// About the Telegram channel.
+    /// Settings of the Telegram channel.
     pub telegram: TelegramSettings,
-    /// What shows the preview of an action, where it is set.
+    /// The command that shows the preview of an action, if set.
     pub preview_command: Option<Vec<String>>,
-    /// What searches the web for a plan; the agent does where it is empty.
+    /// The command that searches the web for a plan; if it is empty, the agent searches.
     pub research_command: Vec<String>,
-    /// The kind of place that agents work in.
+    /// The worker: the kind of workplace.
     pub worker: WorkerName,
-    /// What of the network can be reached from a place that is apart from the host.
+    /// The network access of a sandboxed workplace.
     pub network: NetworkName,
-    /// The hosts that can be reached from there, where that is a list.
+    /// The hosts that it may reach, if the network is an allowlist.
     pub allowed_hosts: Vec<String>,
-    /// The largest file that an agent is shown whole, in bytes.
+    /// The maximum size of a file to show to an agent, in bytes.
     pub max_file_bytes: u64,
-    /// More tokens than this are not sent without a question.
+    /// The number of tokens above which sending needs a confirmation.
     pub max_tokens: u64,
-    /// How long a command of a plan may take where the plan does not say so.
+    /// The time limit of a command if its plan sets none.
     pub command_timeout: SignedDuration,
-    /// Variables that commands of a plan get beside the usual ones.
+    /// Additional environment variables for the commands of a plan.
     pub command_env: Vec<String>,
-    /// What the person has to know about them: what a project that is not trusted would have liked to say.
+    /// A warning for the person about settings of an untrusted project that were ignored.
     pub warning: Option<String>,
 }
 
-/// What is wrong with the settings.
+/// Errors in the settings.
 #[derive(Debug, Error)]
 pub enum ConfigError {
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error("cannot read {path}: {source}")]
-    Unreadable {
-        /// Which file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The file is not what it should be.
+    Unreadable { path: String, source: std::io::Error },
+    /// The content of a file is invalid.
     #[error("{place}: {what}")]
     Wrong {
-        /// Which file, and where in it.
+        /// The file, and the position in it.
         place: String,
-        /// What is wrong there.
         what: String,
     },
-    /// A variable is not what it should be.
+    /// The value of a variable is invalid.
     #[error("{name}: {what}")]
-    Variable {
-        /// Which one.
-        name: String,
-        /// What is wrong with it.
-        what: String,
-    },
+    Variable { name: String, what: String },
 }
 
 impl Settings {
-    /// Lays all layers over each other.
+    /// Merges all layers.
     pub fn load(
         home: &Path,
         project: &Path,
@@ -151,7 +140,7 @@ impl Settings {
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             worker: all.worker.kind.unwrap_or_default(),
             network: all.worker.network.unwrap_or(match &all.worker.allow {
-                // Whoever names hosts wants them reached.
+                // Naming hosts implies an allowlist.
                 Some(_) => NetworkName::Allowlist,
                 None => NetworkName::None,
             }),
@@ -164,13 +153,12 @@ impl Settings {
         })
     }
 
-    /// Whether the scripted agent runs.
     pub fn is_rehearsal(&self) -> bool {
         self.agent_command.iter().flatten().next().is_some_and(|program| program == REHEARSAL)
     }
 }
 
-/// What a project says itself, as far as it may, and what the person is told about the rest.
+/// The project's own settings, as far as they are allowed, and a warning about the rest.
 fn of_project(
     home: &Layer,
     home_file: &Path,
@@ -181,11 +169,11 @@ fn of_project(
     let mut layer = Layer::from_file(&file)?;
     let mut harmless = layer.clone();
     let names = trust::set_aside(&mut harmless, home);
-    // A home can be a project's folder too; then both are one file.
+    // The home may be inside the project; then both are the same file.
     if names.is_empty() || file == home_file {
         return Ok((layer, None));
     }
-    // What listens to a person is theirs to choose, however much they trust a project.
+    // The transcriber hears the person, so only they may choose it, however much they trust a project.
     layer.telegram.transcriber = None;
     let folder = home_file.parent().unwrap_or(home_file);
     let listed =
@@ -197,14 +185,14 @@ fn of_project(
     Ok((harmless, Some(trust::warning(&names, &file))))
 }
 
-/// How the terminal is to be used. Settings that cannot be read say nothing here; whoever needs the rest of them tells so.
+/// The settings of the terminal. Invalid settings are ignored here; whoever needs the others reports them.
 pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> TerminalLayer {
     let files = [home.to_owned(), places::rapport_folder(project)].map(|folder| folder.join(FILE));
     let layers = files.iter().map(|file| Layer::from_file(file)).chain([Layer::from_env(env)]);
     layers.flatten().fold(TerminalLayer::default(), |under, layer| under.under(layer.terminal))
 }
 
-/// What the person said about this project.
+/// The person's trust in this project.
 pub fn trust(
     home: &Path,
     project: &Path,
@@ -215,7 +203,7 @@ pub fn trust(
     Ok(Trust::of(home, project).with_whole(whole))
 }
 
-/// The project's own settings, where they say something that counts only if the person trusts it.
+/// The project's own settings that need the person's trust, if there are any.
 pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
     let file = places::rapport_folder(project).join(FILE);
     if file == home.join(FILE) {
@@ -227,7 +215,7 @@ pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => return Some(Brought::unseen(name, error)),
     };
-    // What cannot be understood does not count at all.
+    // Settings that cannot be parsed are ignored completely.
     let mut layer = Layer::from_file(&file).unwrap_or_default();
     let own = Layer::from_file(&home.join(FILE)).unwrap_or_default();
     let is_harmless = trust::set_aside(&mut layer, &own).is_empty();
@@ -235,37 +223,37 @@ pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
     (!is_harmless).then(|| Brought::new(name, &content, says()))
 }
 
-/// Where a project's sessions are.
+/// The directory of a project's sessions.
 pub fn sessions(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("sessions")
 }
 
-/// What every session of files in a project is shown.
+/// The file that selects what all sessions of a project are shown.
 pub fn global_context(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("global.context")
 }
 
-/// What every session of files in a project remembers.
+/// The file of a project's memos.
 pub fn memos(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("memos.yaml")
 }
 
-/// What agents of a project are told beside the usual, by name.
+/// The directory of a project's agents, each with its additional instructions.
 pub fn agents(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("agents")
 }
 
-/// Where the journals of a project's batches are.
+/// The directory of the journals of a project's batches.
 pub fn batches(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("batches")
 }
 
-/// Where the worktrees of a project's branches are.
+/// The directory of the worktrees of a project's branches.
 pub fn worktrees(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("worktrees")
 }
 
-/// A command line as words. Quotes hold a word together; that is all they do here.
+/// Splits a command line into words. Quotes group a word and have no other meaning here.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {

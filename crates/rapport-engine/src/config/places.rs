@@ -1,8 +1,8 @@
-//! Where things are: Rapport's home, and the project a command is about.
+//! Locates Rapport's home, and the project of a directory.
 
 use std::path::{Path, PathBuf};
 
-/// Rapport's home: `$RAPPORT_HOME`, else `$RELAY_DIR`, else `~/.rapport`. `None` if there is not even a `$HOME`.
+/// Rapport's home: `$RAPPORT_HOME`, else `$RELAY_DIR`, else `~/.rapport`. `None` if there is no `$HOME` either.
 pub fn home(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let named =
         ["RAPPORT_HOME", "RELAY_DIR"].iter().find_map(|name| env(name).filter(|value| !value.is_empty()));
@@ -11,9 +11,9 @@ pub fn home(env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         .or_else(|| env("HOME").filter(|home| !home.is_empty()).map(|home| Path::new(&home).join(".rapport")))
 }
 
-/// The project a directory belongs to: the nearest one above that Rapport knows or git does, else itself. Rapport's
-/// own home is no project. The worktree of a session belongs to the session's project: what was begun in it would be
-/// removed with it.
+/// The project of a directory: the nearest parent that Rapport or git knows, else the directory itself. Rapport's own
+/// home is not a project. The worktree of a session belongs to the session's project, because it is removed with
+/// everything in it.
 pub fn project(directory: &Path, home: &Path) -> PathBuf {
     let outer = directory.ancestors().find_map(around_worktree);
     let directory = outer.as_deref().unwrap_or(directory);
@@ -36,7 +36,7 @@ fn around_worktree(directory: &Path) -> Option<PathBuf> {
     session.is_dir().then(|| ours.parent().map(Path::to_owned))?
 }
 
-/// The first link among what is ours in a project that leads out of it. Who cloned it did not put it there.
+/// The first symbolic link among Rapport's paths in a project that leads out of it. It came with the project.
 pub fn link_outward(project: &Path) -> Option<PathBuf> {
     let real = project.canonicalize().ok()?;
     let leads_out = |path: &PathBuf| {
@@ -52,7 +52,7 @@ pub fn link_outward(project: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The folder in a project that is ours. One left by an older tool is used as it is.
+/// Rapport's directory in a project. That of an older tool is used if it exists.
 pub(super) fn rapport_folder(project: &Path) -> PathBuf {
     let (ours, older) = (project.join(".rapport"), project.join(".teddy"));
     if !ours.exists() && older.is_dir() { older } else { ours }

@@ -1,4 +1,4 @@
-//! About who makes rounds of questions.
+//! Settings of the planner.
 
 use jiff::SignedDuration;
 use serde::Deserialize;
@@ -7,38 +7,37 @@ use super::ConfigError;
 use super::layer::{duration, parsed, some_duration};
 use super::secret::Secret;
 
-/// About who makes rounds of questions.
+/// Settings of the planner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlannerLayer {
-    /// Which way a model is asked: `auto`, `api` or `agent`.
+    /// How the model is called: `auto`, `api` or `agent`.
     pub via: Option<PlannerVia>,
-    /// Which model, if not a small one.
+    /// The model; a small one by default.
     pub model: Option<String>,
-    /// Where the model's API is, without `/v1/messages`.
+    /// The address of the model's API, without `/v1/messages`.
     pub base_url: Option<String>,
-    /// How long one call may take (`60s`).
+    /// The time limit of one call (`60s`).
     #[serde(deserialize_with = "some_duration")]
     pub timeout: Option<SignedDuration>,
     /// The key of the model's API, if it is not in the environment.
     pub api_key: Option<Secret>,
 }
 
-/// Which way a model is asked.
+/// How the model is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannerVia {
-    /// Over its API where there is a key, else through the agent's CLI.
+    /// By its API if there is a key, else through the agent's CLI.
     #[default]
     Auto,
-    /// Over its API.
     Api,
     /// Through the agent's CLI.
     Agent,
 }
 
 impl PlannerLayer {
-    /// What the environment says.
+    /// Reads the layer from the environment.
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let given = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         Ok(Self {
@@ -50,7 +49,7 @@ impl PlannerLayer {
         })
     }
 
-    /// This layer, with another laid over it.
+    /// This layer, overridden by another one.
     pub(super) fn under(self, upper: Self) -> Self {
         Self {
             via: upper.via.or(self.via),

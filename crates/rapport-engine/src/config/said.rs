@@ -1,4 +1,5 @@
-//! What the settings say and where, fit to be shown to others: a value is shown only where it cannot be a secret, a name or a path.
+//! Lists the settings and their sources, for showing to others: a value is shown only if it cannot be a secret, a name
+//! or a path.
 
 use std::path::Path;
 
@@ -39,14 +40,14 @@ const HARMLESS: [&str; 24] = [
 /// How the names of variables begin by which Rapport is set up.
 const PREFIXES: [&str; 4] = ["RAPPORT_", "TELEGRAM_", "RELAY_", "HTTPS_PROXY"];
 
-/// One thing that is said.
+/// One setting from one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Said {
-    /// Where: `home`, `project` or `environment`.
+    /// The source: `home`, `project` or `environment`.
     pub source: &'static str,
     /// The setting, or the variable.
     pub key: String,
-    /// What; `***` where that could be a secret.
+    /// The value; `***` if it could be a secret.
     pub value: String,
 }
 
@@ -100,7 +101,7 @@ fn leaves(source: &'static str, key: &str, value: &Value, said: &mut Vec<Said>) 
     }
 }
 
-/// The variable of a setting, without its beginning.
+/// The variable of a setting, without its prefix.
 fn variable(key: &str) -> String {
     key.replace('.', "_").to_uppercase()
 }

@@ -1,4 +1,4 @@
-//! Words that must not be seen, not even while looking for mistakes.
+//! Secrets, which never appear in debug output.
 
 use std::fmt;
 
@@ -6,17 +6,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde::de::Deserializer;
 
-/// A word that must not be seen.
 #[derive(Clone)]
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// This word, to be kept.
     pub fn new(word: String) -> Self {
         Self(SecretString::from(word))
     }
 
-    /// For whoever needs it.
+    /// Returns the secret itself.
     pub fn into_inner(self) -> SecretString {
         self.0
     }

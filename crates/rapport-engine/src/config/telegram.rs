@@ -11,88 +11,86 @@ use super::layer::{duration, parsed, some_duration};
 use super::secret::Secret;
 use super::{ConfigError, words};
 
-/// Where the Bot API is, unless something else is said.
+/// The default address of the Bot API.
 const API_URL: &str = "https://api.telegram.org";
-/// After how long somebody is reminded of an open question, unless something else is said.
+/// The default time after which a person is reminded of an open question.
 const REMIND: SignedDuration = SignedDuration::from_mins(15);
 
-/// About the Telegram channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelegramLayer {
-    /// The bot's token.
     pub token: Option<Secret>,
-    /// The ids of those who may use the bot.
+    /// The ids of the users with access.
     pub users: Option<Vec<u64>>,
-    /// Where the Bot API is.
+    /// The address of the Bot API.
     pub api_url: Option<String>,
-    /// After how long somebody is reminded of an open question (`15m`); `0s` for never.
+    /// The time after which a person is reminded of an open question (`15m`); `0s` for never.
     #[serde(deserialize_with = "some_duration")]
     pub remind: Option<SignedDuration>,
     /// The project the bot works in.
     pub project: Option<PathBuf>,
-    /// So many times as fast as Telegram's limits: for a server of one's own that has other ones.
+    /// A factor by which Telegram's rate limits are exceeded, for a server with other limits.
     pub faster: Option<NonZeroU32>,
-    /// When nobody is to hear anything: hours of the day such as `22:00-07:00`.
+    /// The quiet hours, such as `22:00-07:00`.
     pub quiet: Option<String>,
-    /// What agents may cost in a day, in dollars, for `/status` to compare.
+    /// The daily budget for agents, in dollars, which `/status` shows.
     pub budget: Option<Dollars>,
-    /// The command that turns a voice message into words: it gets the path of a file, and prints the words.
+    /// The command that transcribes a voice message: it gets the path of a file, and prints the text.
     pub transcriber: Option<String>,
-    /// Has updates delivered instead of fetching them.
+    /// Delivers updates by webhook instead of fetching them.
     pub webhook: WebhookLayer,
 }
 
-/// How updates are delivered.
+/// Settings of the webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookLayer {
-    /// Where Telegram finds us.
+    /// The public address for Telegram.
     pub url: Option<String>,
-    /// Where we listen.
+    /// The address to listen on.
     pub listen: Option<SocketAddr>,
-    /// What only Telegram knows.
+    /// The secret that only Telegram knows.
     pub secret: Option<Secret>,
 }
 
-/// What holds for the Telegram channel.
+/// The effective settings of the Telegram channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelegramSettings {
     /// The bot's token; without one there is no channel.
     pub token: Option<Secret>,
-    /// The ids of those who may use the bot, beside those who were let in by a code.
+    /// The ids of the users with access, in addition to those who paired with a code.
     pub users: Vec<u64>,
-    /// Where the Bot API is.
+    /// The address of the Bot API.
     pub api_url: String,
-    /// After how long somebody is reminded of an open question; never where it is zero.
+    /// The time after which a person is reminded of an open question; zero for never.
     pub remind: SignedDuration,
-    /// The project the bot works in; the one it is started in where nothing is said.
+    /// The project the bot works in; by default the one it is started in.
     pub project: Option<PathBuf>,
-    /// So many times as fast as Telegram's limits does it send.
+    /// The factor by which Telegram's rate limits are exceeded.
     pub faster: NonZeroU32,
-    /// When nobody is to hear anything, as it is written.
+    /// The quiet hours, unparsed.
     pub quiet: Option<String>,
-    /// What agents may cost in a day.
+    /// The daily budget for agents.
     pub budget: Option<Dollars>,
-    /// The command that turns a voice message into words, word by word; empty where there is none.
+    /// The command that transcribes voice messages, as words; empty if there is none.
     pub transcriber: Vec<String>,
-    /// Has updates delivered instead of fetching them.
+    /// Delivers updates by webhook instead of fetching them.
     pub webhook: Option<WebhookSettings>,
 }
 
-/// How updates are delivered.
+/// The effective settings of the webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSettings {
-    /// Where Telegram finds us.
+    /// The public address for Telegram.
     pub url: String,
-    /// Where we listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// What only Telegram knows; made up where nothing is said.
+    /// The secret that only Telegram knows; random if not set.
     pub secret: Option<Secret>,
 }
 
 impl TelegramLayer {
-    /// The layer in the environment. `TELEGRAM_BOT_TOKEN`, `TELEGRAM_USER_ID` and `PROJECT_DIR` are honoured.
+    /// Reads the layer from the environment, including `TELEGRAM_BOT_TOKEN`, `TELEGRAM_USER_ID` and `PROJECT_DIR`.
     pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let said = |name: &str| env(name).filter(|value| !value.is_empty());
         let mut users = Vec::new();
@@ -117,7 +115,7 @@ impl TelegramLayer {
         })
     }
 
-    /// This layer, with another laid over it.
+    /// This layer, overridden by another one.
     pub(super) fn under(self, upper: Self) -> Self {
         Self {
             token: upper.token.or(self.token),
@@ -137,7 +135,7 @@ impl TelegramLayer {
         }
     }
 
-    /// What holds.
+    /// The effective settings.
     pub(super) fn settings(self) -> Result<TelegramSettings, ConfigError> {
         Ok(TelegramSettings {
             token: self.token,
@@ -185,7 +183,7 @@ fn dollars(words: &str) -> Result<Dollars, String> {
     dollars_of(words).ok_or_else(|| format!("{words:?} is not an amount in dollars such as 5 or 2.50"))
 }
 
-/// Digit by digit, because what is counted is not to be rounded.
+/// Parsed digit by digit, to avoid rounding.
 fn dollars_of(words: &str) -> Option<Dollars> {
     let (whole, part) = words.trim().split_once('.').unwrap_or((words.trim(), "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

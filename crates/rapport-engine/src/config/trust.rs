@@ -1,5 +1,6 @@
-//! What a project's own file may say. Who clones a project has not read its settings, so those that name programs, servers,
-//! secrets, variables or people, and those that loosen what is asked, count only where the person trusts the project.
+//! Which settings a project's own file may set. Somebody who clones a project has not read its settings, so those that
+//! name programs, servers, secrets, variables or people, and those that relax what is asked, take effect only if the
+//! person trusts the project.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +9,9 @@ use super::planner::PlannerLayer;
 use super::telegram::TelegramLayer;
 use super::worker::{WorkerLayer, WorkerName};
 
-/// Takes out what only the person may say, and names it. This is the one place that decides it for every setting.
+/// Removes the settings that only the person may set, and names them. This is the only place that decides it.
 pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> {
-    // Without "..", so that whoever adds a setting decides whether a project may say it.
+    // Without "..", so that whoever adds a setting has to decide whether a project may set it.
     let Layer {
         agent,
         rounds,
@@ -32,7 +33,7 @@ pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> 
     let ContextLayer { max_file_bytes: _, max_tokens } = context;
     let ExecutionLayer { timeout: _, env: commands } = execution;
     let WorkerLayer { kind, network, allow } = worker;
-    // A project may ask for more walls, not for fewer.
+    // A project may ask for a stricter worker, not for a weaker one.
     let is_torn_down = home.worker.kind.is_some_and(WorkerName::is_wall);
     let kind = kind.take_if(|kind| is_torn_down && !kind.is_wall());
     let said = [
@@ -59,7 +60,7 @@ pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> 
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(name, _)| name).collect()
 }
 
-/// Whether one of these directories is the project's. `~` is the person's home, as they write it.
+/// Whether one of these directories is the project's. `~` stands for the person's home.
 pub(super) fn is_listed(trusted: &[PathBuf], project: &Path, home: Option<&str>) -> bool {
     let whole = |path: &PathBuf| match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => Path::new(home).join(rest),
@@ -69,16 +70,16 @@ pub(super) fn is_listed(trusted: &[PathBuf], project: &Path, home: Option<&str>)
     trusted.iter().map(whole).any(|path| path.canonicalize().is_ok_and(|path| path == project))
 }
 
-/// How the person is told.
+/// The warning for the person.
 pub(super) fn warning(names: &[&str], file: &Path) -> String {
     let (what, verb) = match names {
-        [one] => ((*one).to_owned(), "does"),
-        [more @ .., last] => (format!("{} and {last}", more.join(", ")), "do"),
-        [] => ("nothing".to_owned(), "does"),
+        [one] => ((*one).to_owned(), "is"),
+        [more @ .., last] => (format!("{} and {last}", more.join(", ")), "are"),
+        [] => ("nothing".to_owned(), "is"),
     };
     format!(
-        "{what} in {} {verb} not count: a project may not say that by itself\n  \
-         Look at what it brings, and let it count if you trust it: rapport trust",
+        "{what} in {} {verb} ignored: a project may not set that by itself\n  \
+         Look at what it brings, and decide whether to trust it: rapport trust",
         file.display(),
     )
 }

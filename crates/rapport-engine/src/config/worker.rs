@@ -1,4 +1,4 @@
-//! Settings about the places that agents work in. `worker: sandbox` alone names the kind; more is said in a section.
+//! Settings of the workplaces of agents. `worker: sandbox` sets only the kind; a section sets more.
 
 use std::fmt;
 
@@ -8,31 +8,23 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::ConfigError;
 use super::layer::parsed;
+use crate::workers::{WorkerKind, kinds};
 
-/// About the places that agents work in.
+/// Settings of the workplaces of agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLayer {
-    /// The kind of place.
     pub kind: Option<WorkerName>,
-    /// What of the network can be reached from a place that is apart from the host.
+    /// The network access of a sandboxed workplace.
     pub network: Option<NetworkName>,
-    /// The hosts that can be reached from there where the network is an allowlist.
+    /// The hosts that it may reach, if the network is an allowlist.
     pub allow: Option<Vec<String>>,
 }
 
-/// The kind of place that agents work in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WorkerName {
-    /// The project's directory itself.
-    #[default]
-    Local,
-    /// A git worktree of its own.
-    Worktree,
-    /// A sandbox around a git worktree.
-    Sandbox,
-}
+/// The kind of place that agents work in, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerName(&'static str);
 
-/// What of the network can be reached from a place that is apart from the host.
+/// The network access of a sandboxed workplace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkName {
@@ -40,35 +32,29 @@ pub enum NetworkName {
     None,
     /// The hosts that are named.
     Allowlist,
-    /// Everything.
     Open,
 }
 
-const KINDS: [WorkerName; 3] = [WorkerName::Local, WorkerName::Worktree, WorkerName::Sandbox];
-
-impl WorkerName {
-    /// The name that sessions keep.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WorkerName::Local => "local",
-            WorkerName::Worktree => "worktree",
-            WorkerName::Sandbox => "sandbox",
-        }
-    }
-
-    /// Whether it keeps an agent from what is outside of it.
-    pub(super) fn is_wall(self) -> bool {
-        match self {
-            WorkerName::Local | WorkerName::Worktree => false,
-            WorkerName::Sandbox => true,
-        }
+impl Default for WorkerName {
+    fn default() -> Self {
+        Self(kinds::usual().name())
     }
 }
 
-/// A worker by its name.
+impl WorkerName {
+    /// The name in a session's facts.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether it confines the agent.
+    pub(super) fn is_wall(self) -> bool {
+        kinds::find(self.0).is_ok_and(WorkerKind::is_wall)
+    }
+}
+
 pub fn worker(word: &str) -> Result<WorkerName, String> {
-    let found = KINDS.into_iter().find(|kind| kind.as_str() == word);
-    found.ok_or_else(|| format!("{word:?} is not one of local, worktree and sandbox"))
+    kinds::find(word).map(|kind| WorkerName(kind.name()))
 }
 
 fn network(word: &str) -> Result<NetworkName, String> {
@@ -106,7 +92,6 @@ impl<'de> Deserialize<'de> for WorkerName {
     }
 }
 
-/// The section, where it is one.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
@@ -153,7 +138,7 @@ mod tests {
     #[test]
     fn a_name_or_a_section_is_read() {
         let read = |text: &str| serde_saphyr::from_str::<super::super::Layer>(text).map(|layer| layer.worker);
-        let sandbox = WorkerLayer { kind: Some(WorkerName::Sandbox), ..WorkerLayer::default() };
+        let sandbox = WorkerLayer { kind: Some(WorkerName("sandbox")), ..WorkerLayer::default() };
         assert_eq!(read("worker: sandbox").unwrap(), sandbox);
         let whole = WorkerLayer {
             network: Some(NetworkName::Allowlist),

@@ -1,5 +1,5 @@
-//! What the batches of a session of files changed, as a diff to read: from the files as they were kept before the first batch that
-//! changed them, to the files as they are now. A batch that was undone changed nothing.
+//! The changes of a session's batches as a diff: from the copies that the first batch to change each file kept, to the
+//! current files. A batch that was undone changed nothing.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,20 +13,20 @@ use crate::actions::journal::{Fact, Image};
 use crate::turns::TurnError;
 use crate::turns::batches::{BatchDir, Batches, Naming};
 
-/// The largest file that is compared, in bytes.
+/// The maximum size of a file to compare, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// A file before the first batch that changed it: where that batch is, and what it kept of the file.
+/// A file before the first batch that changed it: that batch's directory, and its copy of the file.
 type Before = (PathBuf, Option<Image>);
 
-/// The diff. May block.
+/// The diff. Blocks.
 pub(super) fn diff(id: &SessionId, session: &Session) -> Result<String, String> {
     let project = Path::new(session.project());
     let changed = changed(id, session).map_err(|error| error.to_string())?;
     changed.iter().map(|(file, before)| of_file(project, file, before)).collect()
 }
 
-/// Whether a batch of this session changed files that are changed still.
+/// Whether a batch of this session changed files and was not undone.
 pub(super) fn is_of_batches(session: &Session) -> bool {
     batches(session).next().is_some()
 }
@@ -44,8 +44,10 @@ fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>
     let mut changed = BTreeMap::new();
     for (turn, batch) in batches {
         let Some(path) = known.find(id, &turn.folder, batch.approved_at)? else {
-            let what =
-                format!("the journal of turn {} is not here, so nobody knows how files were", turn.folder);
+            let what = format!(
+                "the journal of turn {} is missing, so the previous content of its files is unknown",
+                turn.folder
+            );
             return Err(TurnError::Wrong {
                 path: crate::config::batches(Path::new(session.project())),
                 what,
@@ -82,7 +84,7 @@ fn of_file(project: &Path, file: &str, (batch, before): &Before) -> Result<Strin
     Ok(whole(file, &before, &now).unwrap_or_else(|| format!("Binary file {file} differs\n")))
 }
 
-/// A file by a name that a journal has, and that may be somebody else's word; empty where there is none.
+/// Reads a file by a name from a journal, which may not be trusted; empty if it does not exist.
 fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(io::Error::other("its name leads elsewhere"));

@@ -1,8 +1,8 @@
-//! A batch that runs: what was approved of a plan, done by the executor, beside the loop. It is to a session what an agent's
-//! process is: it reports what happens, is given the answers it waits for, and is stopped where nobody wants it to run.
+//! A running batch: the approved actions of a plan, run by the executor beside the loop. To a session it is like an
+//! agent's process: it reports its progress, gets the answers it waits for, and is stopped when no want needs it.
 //!
-//! The journal is the executor's own write-ahead log. What it knows reaches the session as inputs, while the batch runs and, after
-//! a crash, when the session is taken up again.
+//! The journal is the executor's own write-ahead log. Its content reaches the session as inputs, while the batch runs
+//! and, after a crash, when the session is resumed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -21,7 +21,8 @@ use crate::turns::batches::{Approved, BatchDir, action_end};
 use crate::turns::report::{Carried, report};
 use crate::turns::{PLAN, TurnError, Workshop, check, memos};
 
-/// How many lines of output may wait to be shown. Where a command writes faster than anybody reads, lines are left out.
+/// The maximum number of output lines that wait to be shown. If a command writes faster than the reader reads, lines
+/// are dropped.
 const MOST_LINES: usize = 1000;
 
 /// A batch that was started for a session.
@@ -30,7 +31,6 @@ pub(super) struct BatchRun {
     stopper: Stopper,
     replies: watch::Sender<BTreeMap<usize, ActionReply>>,
     replied: HashSet<usize>,
-    /// It was told to stop.
     pub(super) ending: bool,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct BatchPlace {
     pub(super) done: mpsc::UnboundedSender<Done>,
 }
 
-/// Starts a batch, or goes on with one that was begun.
+/// Starts a batch, or resumes one.
 pub(super) fn start(order: BatchOrder, place: BatchPlace) -> BatchRun {
     let (stopper, stop) = Stop::new();
     let (replies, replied) = watch::channel(BTreeMap::new());
@@ -76,7 +76,7 @@ struct Job {
     place: BatchPlace,
 }
 
-/// A batch that can begin, or go on.
+/// A batch that is ready to run.
 struct Ready {
     plan: ActionPlan,
     directory: PathBuf,
@@ -84,7 +84,7 @@ struct Ready {
 }
 
 impl Job {
-    /// Runs it. Whatever comes of that is an input.
+    /// Runs the batch. The result is an input.
     async fn run(self, stop: &Stop, replied: watch::Receiver<BTreeMap<usize, ActionReply>>) -> World {
         let job = Arc::new(self);
         let there = match job.file().await {
@@ -113,8 +113,8 @@ impl Job {
         World::BatchPaused { batch: self.order.batch.clone(), reason, unsure }
     }
 
-    /// Looks whether it can begin. What is not begun is checked: the project may be another than when it was reviewed, and the
-    /// plan's file, which says this, may say something else.
+    /// Checks whether it can begin. A batch that has not begun is checked again: the project may have changed since the
+    /// review, and so may the plan's file.
     fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
         let BatchPlace { session, project, workshop, .. } = &self.place;
@@ -136,7 +136,7 @@ impl Job {
                 return Ok(Err(World::BatchInvalid { batch: batch.clone(), problems }));
             }
             if chosen.memos.iter().any(Option::is_none) {
-                // Before anything is done, rather than when only this is left to do.
+                // Checked before anything runs, rather than when only the memos are left.
                 memos::read(&config::memos(project))?;
             }
         }
@@ -149,7 +149,7 @@ impl Job {
         Ok(Ok(Ready { plan, directory, is_begun }))
     }
 
-    /// What the plan's file says. One that is gone is written again when the turn is reported.
+    /// The content of the plan's file. A missing one is written again with the report.
     async fn file(&self) -> Result<Option<String>, TurnError> {
         let path = format!("{}/{PLAN}", self.order.folder);
         let there = self.place.store.attached(&self.place.session, &path).await;
@@ -166,7 +166,8 @@ impl Job {
     ) -> Result<Ran, String> {
         let BatchPlace { project, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
-        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals };
+        let clock = self.place.clock.clone();
+        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals, clock };
         let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
         let hands = SessionHands { job: self, replied };
         let waiting = Arc::new(());
@@ -179,7 +180,7 @@ impl Job {
         ran.map_err(|error| error.to_string())
     }
 
-    /// Tells what an action is at, and puts in that it ended.
+    /// Reports the activity of an action, and submits its end.
     fn tell(&self, live: &Live<'_>, waiting: &Arc<()>) {
         let (doing, shown) = match live {
             Live::Started { n, .. } => (Doing::Started(*n), None),
@@ -233,7 +234,7 @@ fn choices(chosen: &Chosen) -> Vec<Choice> {
     chosen.actions.iter().map(choice).collect()
 }
 
-/// A person is asked in the session's name, so that they can answer from anywhere.
+/// Asks a person through the session, so that they can answer from anywhere.
 struct SessionHands<'a> {
     job: &'a Job,
     replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
@@ -249,7 +250,7 @@ impl Hands for SessionHands<'_> {
             match reply.ok().and_then(|replies| replies.get(&n).cloned()) {
                 Some(ActionReply::Words(words)) => Ok(words),
                 Some(ActionReply::Ended(why)) => Err(why),
-                // The engine is gone, and this with it.
+                // The engine is gone, and this task with it.
                 None => std::future::pending().await,
             }
         })

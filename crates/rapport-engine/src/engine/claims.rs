@@ -1,6 +1,7 @@
-//! For whom a calling process may speak. Every caller is a program of this user, so it may speak for this user at the
-//! terminal, unless it descends from an agent. For the people of a channel only the process may speak that runs the
-//! channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into another.
+//! Checks in whose name a calling process may act. Every caller is a program of this user, so it may act for this user
+//! at the terminal, unless it descends from an agent. Only the process that runs a channel may act for the people of
+//! that channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into
+//! another.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +13,18 @@ use rapport_durable::{Lock, Taken, private_folder};
 use super::socket::person;
 use crate::workers::keeper::descent;
 
-/// Why somebody is refused who descends from an agent.
+/// The refusal of a process that descends from an agent.
 pub const AGENTS_ANSWER_NOTHING: &str =
     "this was started by an agent, and an agent cannot act in a person's name";
 
-/// The right to speak for the people of a channel, as long as it is kept. The system takes it away when the process dies.
+/// The right to act for the people of a channel, until it is dropped. The system releases it when the process dies.
 #[derive(Debug)]
 pub struct ChannelLease {
-    /// There until it is dropped.
     lock: Option<Lock>,
 }
 
 impl ChannelLease {
-    /// Takes the lease for this channel, in the folder where processes of this home find one another.
+    /// Takes the lease for this channel, in the directory where processes of this home find one another.
     pub fn take(folder: &Path, channel: &str) -> io::Result<Self> {
         private_folder(folder)?;
         match Lock::take(&lease(folder, channel, std::process::id()), channel.as_bytes())? {
@@ -36,18 +36,17 @@ impl ChannelLease {
 
 impl Drop for ChannelLease {
     fn drop(&mut self) {
-        // No other process takes this lease: it is named after this one.
+        // The lease is named after this process, so no other process takes it.
         self.lock.take().into_iter().for_each(Lock::remove);
     }
 }
 
-/// Where the leases are.
+/// The directory of the leases.
 #[derive(Clone, Debug)]
 pub(super) struct Claims {
     folder: PathBuf,
 }
 
-/// A process that calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caller {
     pub(super) uid: Uid,
@@ -59,7 +58,7 @@ impl Claims {
         Self { folder: folder.to_owned() }
     }
 
-    /// Whom a caller speaks for, or why it may not. May block.
+    /// In whose name a caller acts, or why it may not. Blocks.
     pub(super) fn speaker(&self, claim: Option<By>, caller: Caller) -> Result<By, String> {
         if caller.uid != Uid::effective() {
             return Err("this session belongs to another user".into());
@@ -81,11 +80,11 @@ impl Claims {
     fn runs_channel_of(&self, by: &By, pid: u32) -> bool {
         match by {
             By::Person { channel, .. } => {
-                // The name comes from a caller, and becomes a part of a path.
+                // The name comes from a caller and becomes part of a path.
                 let is_name = channel.chars().all(|c| c.is_ascii_alphanumeric());
                 is_name && !by.is_at_terminal() && is_held(&lease(&self.folder, channel, pid))
             }
-            // Nobody outside of this process answers as one of these.
+            // No other process answers as one of these.
             By::Lead { .. } | By::Model { .. } | By::Rule { .. } => false,
         }
     }

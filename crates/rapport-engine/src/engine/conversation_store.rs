@@ -1,4 +1,4 @@
-//! An agent's conversation, kept with its session: it may be gone from where the agent had it when it is wanted again.
+//! An agent's conversation, stored with its session: the agent's own copy may be gone when it is needed again.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::agents::ConversationStore;
 use crate::stores::{Attacher, Store};
 use rapport_durable as durable;
 
-/// What it is kept as.
+/// The name of the attachment.
 pub const CONVERSATION: &str = "conversation";
 
-/// What an agent is shown in a turn that has a directory.
+/// The file of what an agent is shown in a turn with a directory.
 const SHOWN: &str = "_context.log";
 
 pub(super) struct Conversation {
@@ -23,7 +23,7 @@ pub(super) struct Conversation {
     session: SessionId,
     name: String,
     folder: Option<String>,
-    /// The digest of what the agent is to be shown, where the facts say it.
+    /// The digest of what the agent is shown, if the facts have it.
     digest: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Conversation {
         order: &Order,
         digest: Option<String>,
     ) -> Self {
-        // A turn in a directory has a conversation of its own, and another one where it is planned anew.
+        // A turn with a directory has its own conversation, and a new one if it is planned again.
         let name = match &order.folder {
             Some(folder) => format!("{CONVERSATION}-{folder}-{}", order.turn),
             None => CONVERSATION.to_owned(),
@@ -68,6 +68,6 @@ impl ConversationStore for Conversation {
 }
 
 fn changed(name: &str) -> io::Error {
-    let what = format!("{name} was changed after planning began, so the agent is not shown it");
-    io::Error::other(format!("{what}: bring it back, or plan again with rapport plan --instead -m MESSAGE"))
+    let what = format!("{name} was changed after planning began, so the agent cannot use it");
+    io::Error::other(format!("{what}: restore it, or plan again with rapport plan --instead -m MESSAGE"))
 }

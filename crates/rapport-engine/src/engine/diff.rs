@@ -1,5 +1,5 @@
-//! What a session changed, as a diff to read: from the workplace that it has for itself, or, where it works in the project,
-//! from the state before each stretch of its work to the state after it, or from what its batches of actions kept.
+//! The changes of a session as a diff: from its own workplace, or, if it works in the project, from the state before
+//! each stretch of work to the state after it, or from the copies that its batches kept.
 
 use rapport_core::{Session, SessionId, Stretch};
 
@@ -7,7 +7,7 @@ use super::batch_diff;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
-/// The changes of a session: until its end, or until now. May block.
+/// The changes of a session, until its end or until now. Blocks.
 pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, String> {
     if batch_diff::is_of_batches(session) {
         return batch_diff::diff(id, session);

@@ -1,28 +1,28 @@
-//! What the engine does itself to make a want true: open the workplace, note a state, write the plan, find out what
-//! changed, take the work over. Each ends in an input, takes place off the loop, and can be done twice.
+//! What the engine itself does to make a want true: open the workplace, record a state, write the plan, list the
+//! changes, apply the work. Each effect ends in an input, runs off the loop, and is idempotent.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use rapport_core::{
     By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId, RoundId, Rule,
     SessionId, TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_effects;
+use crate::clock::Clock;
 use crate::projects::grants::{Grant, Grants};
 use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace, take_all_back};
 
-/// Something to be done once, by name.
+/// The key of an effect, so that it runs once at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Effect {
     Baseline(TurnId),
     Snapshot(RoundId),
-    /// Whatever its revision: of two written at once, the older could come last.
+    /// Regardless of its revision: of two concurrent writes, the older could win.
     Plan,
     Report(TurnId),
     QuestionRound(u32),
@@ -30,7 +30,7 @@ pub(super) enum Effect {
     CheckPlan(String),
     FileReport(String),
     Undo(String),
-    /// Opens the workplace, before anything else is done there.
+    /// Opens the workplace, before anything else happens there.
     Open,
     Merge,
     Apply,
@@ -41,7 +41,7 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// The effect that makes this want true, if one does.
+    /// The effect that makes this want true, if there is one.
     pub(super) fn of(want: &Want) -> Option<Self> {
         match want {
             Want::Baseline(turn) => Some(Effect::Baseline(*turn)),
@@ -69,7 +69,7 @@ impl Effect {
     }
 }
 
-/// Whether a want can only be made true in the workplace.
+/// Whether a want needs the workplace.
 pub(super) fn needs_workplace(want: &Want) -> bool {
     match want {
         Want::Baseline(_)
@@ -96,18 +96,18 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
     }
 }
 
-/// Where effects are run.
+/// The context of an effect.
 pub(super) struct Around {
     pub(super) session: SessionId,
     pub(super) created: Created,
     pub(super) worker: Arc<dyn Worker>,
-    /// Open where the effect needs it.
+    /// The open workplace, if the effect needs it.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) store: Arc<dyn Store>,
     pub(super) attacher: Arc<dyn Attacher>,
     pub(super) workshop: Option<Workshop>,
     pub(super) home: PathBuf,
-    pub(super) now: Timestamp,
+    pub(super) clock: Clock,
 }
 
 /// Runs the effect for this want.
@@ -121,7 +121,7 @@ pub(super) async fn run(want: Want, around: Around) -> World {
     outcome.unwrap_or_else(|reason| World::Failed { reason })
 }
 
-/// Has blocking work done on a thread for that.
+/// Runs blocking work on a blocking thread.
 pub(super) async fn unblocked<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
@@ -165,11 +165,11 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         | Want::HostsAllowed(_)
         | Want::QuestionRound(_)
         | Want::BatchRunning(_)
-        | Want::ActionReplied { .. } => Err("the engine took somebody else's want for its own".to_owned()),
+        | Want::ActionReplied { .. } => Err("the engine has no effect for this want".to_owned()),
     }
 }
 
-/// Puts the work into the project, and the plan beside it, which is no part of the work.
+/// Applies the work to the project, and copies the plan, which is not part of the work.
 fn apply(
     around: &Around,
     place: &dyn Workplace,
@@ -184,7 +184,7 @@ fn apply(
     if let Some(plan) = plan
         && let (Ok(Some(content)), Ok(None)) = (place.read(plan), project.read(plan))
     {
-        // The work is in the project, whatever becomes of its plan, which the facts have as well.
+        // The work is in the project, even if the copy of its plan fails; the facts have the plan too.
         if let Err(error) = project.replace(plan, &content) {
             tracing::warn!(%error, %plan, "the plan was not written to the project");
         }
@@ -199,7 +199,7 @@ fn not_applied(error: WorkerError) -> NotMerged {
 }
 
 fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
-    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.now };
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.clock.now() };
     let kept = Grants::of(&around.home, Path::new(&around.created.project)).add(grant);
     kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
     Ok(World::Granted { question: question.clone() })
@@ -208,18 +208,18 @@ fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result
 fn baseline(turn: TurnId, place: &dyn Workplace) -> Result<World, String> {
     let baseline = place.snapshot().map_err(|error| match error {
         WorkerError::ProjectGone { .. } => error.to_string(),
-        error => format!("cannot note the state of the project: {error}"),
+        error => format!("cannot record the state of the project: {error}"),
     })?;
     Ok(World::Baseline { turn, baseline })
 }
 
-/// A state that cannot be noted is no reason to disturb the work: then nobody can branch here later.
+/// Records the state at a round. A failure must not disturb the work: then nobody can branch here later.
 fn snapshot(round: RoundId, place: &dyn Workplace) -> World {
     World::Snapshot { round, state: place.snapshot().unwrap_or_default() }
 }
 
 fn report(baseline: Option<&str>, place: &dyn Workplace) -> World {
-    // The work is done either way; not being able to list it is no reason to call it failed.
+    // The work is done either way; a failure to list its changes does not make it failed.
     let unknown = |error: WorkerError| Changes { unknown: Some(error.to_string()), ..Changes::default() };
     World::Report { changes: baseline.map(|baseline| place.changes(baseline).unwrap_or_else(unknown)) }
 }
@@ -240,12 +240,12 @@ fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
     Ok(World::PlanSaved { revision: file.revision, path })
 }
 
-/// Where a plan goes that has its name from the task. What is there already and is not of this session, or not a plan
-/// at all, stays; then this one gets a number.
+/// The path of a plan that is named after the task. An existing file that is not this session's plan stays; then this
+/// one gets a number.
 fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
     let is_free = |path: &String| match place.read(path) {
         Ok(Some(there)) => String::from_utf8(there).is_ok_and(|there| file.owns(path, &there)),
-        // What else is in the way is told when it is written to.
+        // Any other obstacle is reported when the file is written.
         Ok(None) | Err(_) => true,
     };
     let name = file.path.trim_end_matches(".md");
@@ -253,7 +253,7 @@ fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
     [file.path.clone()].into_iter().chain(numbered).find(is_free).unwrap_or_else(|| file.path.clone())
 }
 
-/// What is written, given what is there. A file that has just this content may be ours, from before a crash.
+/// The content to write, given an existing file. A file with just this content may be ours, from before a crash.
 fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, String> {
     let whole = place.directory().join(path);
     let there = match file.existing {
@@ -276,7 +276,7 @@ fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, 
             let (older, newer) = (ProgressFile::parse(&older), ProgressFile::parse(&file.content));
             Ok(match (older, newer) {
                 (Ok(older), Ok(newer)) => newer.keeping(&older).to_string(),
-                // What is no progress file has no sections to keep.
+                // A file that is not a progress file has no sections to keep.
                 (Err(_), _) | (_, Err(_)) => file.content.clone(),
             })
         }

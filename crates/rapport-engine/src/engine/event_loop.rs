@@ -1,6 +1,6 @@
-//! The loop.
+//! The event loop: it owns all sessions of the process.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
-use jiff::Timestamp;
 use rapport_core::{
     AgentDid, Aim, Created, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal, Rule, Session,
     SessionId, World, ruled_by_project,
@@ -18,10 +17,11 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, error, info, info_span, warn};
 
 use super::Parts;
+use super::deadlines::Deadlines;
 use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
 use super::hosted::{AgentRun, Hosted, Incoming};
-use rapport_door::{Doing, Seen, Update};
+use rapport_door::{Doing, Seal, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::logged::variant;
@@ -31,11 +31,11 @@ use crate::turns::{Workshop, found};
 use crate::workers::keeper::mark;
 use crate::workers::{WorkerError, Workplace};
 
-/// How long agents get to end when the engine stops, before they are stopped the hard way.
+/// How long agents may take to park when the engine stops, before they are killed.
 const PARKING_TIME: Duration = Duration::from_secs(5);
-/// And how long they get after that. A driver that does not keep its word must not keep the program.
+/// How long to wait after that. A driver that does not end must not keep the program from ending.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
-/// How long to sleep at most: the clock on the wall may be set while we do.
+/// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 pub(super) struct EventLoop {
@@ -43,8 +43,8 @@ pub(super) struct EventLoop {
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
     pub(super) reports_to: mpsc::Sender<Report>,
-    /// Entries on their way to the log, each with the log it goes to. They are awaited here and not in tasks of their own: a
-    /// question is asked and answered through these, and every task in between costs it two changes of threads.
+    /// Entries that are being appended, each with its log. They are polled here and not in tasks of their own:
+    /// questions and answers pass through these, and every task in between would cost two thread switches.
     storing: FuturesUnordered<BoxFuture<'static, Done>>,
     done: mpsc::UnboundedReceiver<Done>,
     pub(super) done_to: mpsc::UnboundedSender<Done>,
@@ -52,12 +52,12 @@ pub(super) struct EventLoop {
     pub(super) runs: HashMap<RunId, SessionId>,
     running: Running,
     watchers: Vec<mpsc::UnboundedSender<Seen>>,
-    deadlines: BTreeSet<(Timestamp, SessionId)>,
+    deadlines: Deadlines,
     pub(super) last_run: u64,
     pub(super) stopping: bool,
 }
 
-/// Something that was done off the loop.
+/// The result of something that ran off the loop.
 pub(super) enum Done {
     Taken {
         id: SessionId,
@@ -81,18 +81,17 @@ pub(super) enum Done {
         id: SessionId,
         outcome: Result<Arc<dyn Workplace>, WorkerError>,
     },
-    /// Something happened in a batch,
+    /// An input from a running batch.
     World {
         id: SessionId,
         world: World,
     },
-    /// an action of it does something, of which not everything has to be shown,
+    /// The activity of an action; some may be dropped.
     Doing {
         id: SessionId,
         doing: Doing,
         shown: Option<Arc<()>>,
     },
-    /// and it ended.
     Batch {
         id: SessionId,
         batch: String,
@@ -100,7 +99,7 @@ pub(super) enum Done {
     },
 }
 
-/// Who waits for a session to be taken up.
+/// Who waits for a session to be resumed.
 pub(super) enum Taken {
     Created(Entry, Answer<SessionId>),
     Adopted(Answer<()>),
@@ -122,7 +121,7 @@ impl EventLoop {
             runs: HashMap::new(),
             running,
             watchers: Vec::new(),
-            deadlines: BTreeSet::new(),
+            deadlines: Deadlines::default(),
             last_run: 0,
             stopping: false,
         }
@@ -203,7 +202,7 @@ impl EventLoop {
 
     fn adopt(&self, id: SessionId, answer: Answer<()>) {
         if let Some(hosted) = self.sessions.get(&id) {
-            // What was taken from us can be taken up again once the agent that we had is gone.
+            // A session that was taken over can be resumed here once its agent is gone.
             let ending = hosted.broken.clone().filter(|error| is_superseded(error));
             let _ = answer.send(ending.map_or(Ok(()), |error| Err(GatewayError::Broken(error))));
             return;
@@ -227,7 +226,7 @@ impl EventLoop {
         });
     }
 
-    /// The past comes from the store, the present from the loop; together each entry exactly once.
+    /// Entries from the store, then live ones from the loop; together each exactly once.
     fn follow(&mut self, id: &SessionId, after: u64, answer: Answer<Follower>) {
         if let Err(error) = self.hosted(id) {
             let _ = answer.send(Err(error));
@@ -267,7 +266,7 @@ impl EventLoop {
         match done {
             Done::Taken { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
-                info!(parent: &span, seq = session.seq(), "session taken up");
+                info!(parent: &span, seq = session.seq(), "session resumed");
                 self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
                 self.running.insert(id.clone());
                 match answer {
@@ -279,7 +278,7 @@ impl EventLoop {
                     Taken::Adopted(answer) => {
                         let world = found.map_or(World::Lost, World::Found);
                         let incoming = Incoming::new(Input::World(world));
-                        // Who took it up sees it as it is from here on.
+                        // Whoever resumed it sees its state from here on.
                         self.put(&id, Incoming { answer: Some(answer), is_vital: true, ..incoming });
                     }
                 }
@@ -329,10 +328,8 @@ impl EventLoop {
     }
 
     fn tick(&mut self) {
-        let now = self.parts.clock.now();
-        let due: Vec<_> = self.deadlines.iter().take_while(|(at, _)| *at <= now).cloned().collect();
-        for (_, id) in due {
-            self.put(&id, Incoming::new(Input::World(World::Tick)));
+        for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
+            self.put(&id, Incoming { reached: Some(at), ..Incoming::new(Input::World(World::Tick)) });
         }
     }
 
@@ -348,7 +345,7 @@ impl EventLoop {
         self.pump(id);
     }
 
-    /// Decides what waits, one at a time, until something has to be stored or nothing is left.
+    /// Decides pending inputs one by one, until one has to be stored or none is left.
     fn pump(&mut self, id: &SessionId) {
         loop {
             let now = self.parts.clock.now();
@@ -357,7 +354,9 @@ impl EventLoop {
                 return;
             }
             let Some(incoming) = hosted.inbox.pop_front() else { break };
-            match hosted.session.decide(&incoming.input, now) {
+            // A deadline that is reached is past, whatever the clock on the wall says.
+            let decided_at = incoming.reached.map_or(now, |reached| reached.max(now));
+            match hosted.session.decide(&incoming.input, decided_at) {
                 Ok(facts) if facts.is_empty() => self.settled(id, incoming, Ok(())),
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
@@ -385,7 +384,7 @@ impl EventLoop {
     ) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match outcome {
-            // Somebody else writes now: to let go of it is all that is left to do with it.
+            // Another process writes now, so the log is released.
             Err(StoreError::Superseded { .. }) => drop(log),
             _ => hosted.log = Some(log),
         }
@@ -395,7 +394,8 @@ impl EventLoop {
                 debug!(parent: &hosted.span, seq = entry.seq, facts = kinds(&entry.facts), "stored");
                 self.tell(id, Update::Entry(entry));
                 self.settled(id, incoming, Ok(()));
-                // What waits may be stored before the wants are looked at again; where nothing does, `pump` looks.
+                // Pending inputs may be stored before the wants are derived again; if there are none, `pump` derives
+                // them.
                 if self.sessions.get(id).is_some_and(|hosted| !hosted.inbox.is_empty()) {
                     self.fulfil(id);
                 }
@@ -405,9 +405,9 @@ impl EventLoop {
         self.pump(id);
     }
 
-    /// A person is told and may try again. Nobody else can be told: then nothing more is done in this session, its
-    /// agent is killed, and everything up to here is found again by whoever takes it up. So it is where somebody else
-    /// has taken it up already; then the session is not run here any more.
+    /// Handles a failed append. A person is told and may retry. Otherwise nothing more happens in this session: its
+    /// agent is killed, and whoever resumes the session finds everything up to here. If another process has taken the
+    /// session over, it is no longer run here.
     fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         error!(parent: &hosted.span, %error, "not stored");
@@ -441,14 +441,14 @@ impl EventLoop {
         self.forget_superseded(id);
     }
 
-    /// A session that somebody else runs is forgotten as soon as the agent, the batch and the effects that ran here are gone:
-    /// whoever takes it up here again must not meet them.
+    /// Drops a session that another process runs, as soon as its agent, batch and effects here are gone: whoever
+    /// resumes it here must not meet them.
     fn forget_superseded(&mut self, id: &SessionId) {
         let is_over = |hosted: &Hosted| {
             hosted.broken.as_deref().is_some_and(is_superseded)
                 && hosted.run.is_none()
                 && hosted.batch.is_none()
-                // A round that is being thought of changes nothing.
+                // A round that a planner is still making changes nothing.
                 && hosted.effects.iter().all(|effect| matches!(effect, Effect::QuestionRound(_)))
         };
         if self.sessions.get(id).is_some_and(is_over) {
@@ -459,7 +459,7 @@ impl EventLoop {
     fn remove(&mut self, id: &SessionId) {
         let deadline = self.sessions.remove(id).and_then(|hosted| hosted.deadline);
         if let Some(deadline) = deadline {
-            self.deadlines.remove(&(deadline, id.clone()));
+            self.deadlines.remove(id, deadline);
         }
         self.running.remove(id);
     }
@@ -485,7 +485,7 @@ impl EventLoop {
         }
     }
 
-    /// Tells those who follow this session, and those who watch all.
+    /// Notifies the followers of this session, and the watchers of all.
     fn tell(&mut self, id: &SessionId, update: Update) {
         self.watchers.retain(|watcher| {
             watcher.send(Seen { session: id.clone(), updates: vec![update.clone()] }).is_ok()
@@ -495,7 +495,7 @@ impl EventLoop {
         }
     }
 
-    /// Holds a session no longer, where nothing goes on in it and nothing will by itself.
+    /// Releases a session in which nothing is in progress and nothing will start by itself.
     fn let_go(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
         let is_idle = hosted.run.is_none() && hosted.batch.is_none();
@@ -509,24 +509,20 @@ impl EventLoop {
     pub(super) fn note_deadline(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         let deadline = hosted.session.deadline();
-        if deadline == hosted.deadline {
+        if deadline == hosted.deadline.map(|known| known.at) {
             return;
         }
         if let Some(old) = hosted.deadline.take() {
-            self.deadlines.remove(&(old, id.clone()));
+            self.deadlines.remove(id, old);
         }
-        hosted.deadline = deadline;
-        if let Some(new) = deadline {
-            self.deadlines.insert((new, id.clone()));
-        }
+        let (wall, steady) = (self.parts.clock.now(), Instant::now());
+        hosted.deadline = deadline.map(|at| self.deadlines.insert(id, at, wall, steady));
     }
 
     fn next_wake(&self) -> Instant {
-        let now = self.parts.clock.now();
-        let wait = self.deadlines.first().map(|(at, _)| Duration::try_from(at.duration_since(now)));
-        // What is overdue is due at once.
-        let wait = wait.map_or(LONGEST_SLEEP, Result::unwrap_or_default);
-        Instant::now() + wait.min(LONGEST_SLEEP)
+        let now = Instant::now();
+        let wait = self.deadlines.next(self.parts.clock.now(), now).unwrap_or(LONGEST_SLEEP);
+        now + wait.min(LONGEST_SLEEP)
     }
 
     async fn shut_down(mut self) {
@@ -550,7 +546,7 @@ impl EventLoop {
         }
     }
 
-    /// Until no agent is left, what it left is noted, and nothing is being stored.
+    /// Waits until no agent is left, its final state is recorded, and no append is in progress.
     async fn settle(&mut self) {
         while self.is_busy() {
             tokio::select! {
@@ -573,17 +569,17 @@ fn is_superseded(error: &StoreError) -> bool {
     matches!(error, StoreError::Superseded { .. })
 }
 
-/// Why nothing is done here in a session any more. Where somebody else runs it, they can be asked.
+/// Why this process does nothing more with a session. If another process runs it, that one can be asked.
 fn gone(id: &SessionId, error: &Arc<StoreError>) -> GatewayError {
     if is_superseded(error) { GatewayError::NotHere(id.clone()) } else { GatewayError::Broken(error.clone()) }
 }
 
-/// What kinds of facts these are.
+/// The kinds of these facts, for logging.
 fn kinds(facts: &[Event]) -> String {
     facts.iter().map(|fact| variant(fact)).collect::<Vec<_>>().join(" ")
 }
 
-/// Takes a session up from its entries: what is there of its turns is found, and what is left of its agent is ended.
+/// Prepares to resume a session: finds its turns, and kills leftover processes of its agent.
 async fn take_up(
     id: SessionId,
     store: Arc<dyn Store>,
@@ -592,35 +588,39 @@ async fn take_up(
 ) -> Result<(Session, Option<FoundTurns>), GatewayError> {
     let taken_up = tokio::task::spawn_blocking(move || {
         let session = store.replay(&id, &entries)?;
-        let found = look_around(&id, &session, workshop.as_ref())?;
+        let found = look_around(&id, store, &session, workshop.as_ref())?;
         if session.may_have_process() {
             mark::end_left_behind(&id);
         }
         Ok((session, found))
     });
     taken_up.await.unwrap_or_else(|error| {
-        let (what, place) = ("take up", "a session".to_owned());
+        let (what, place) = ("resume", "a session".to_owned());
         Err(StoreError::Io { what, place, source: std::io::Error::other(error) }.into())
     })
 }
 
-/// What is there of the turns of a session of files.
+/// The turns found in a session's directory.
 fn look_around(
     id: &SessionId,
+    store: Arc<dyn Store>,
     session: &Session,
     workshop: Option<&Workshop>,
 ) -> Result<Option<FoundTurns>, GatewayError> {
     let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
     let folder = workshop.folder(id);
-    let found = found::found(&folder, &workshop.batches).map_err(|error| StoreError::Io {
+    let found = found::found(&folder, &workshop.batches, &store.into()).map_err(|error| StoreError::Io {
         what: "look at the turns in",
         place: folder.path.display().to_string(),
         source: std::io::Error::other(error),
     })?;
-    Ok(Some(found))
+    match found::seal(Seal::Ours, session, &found) {
+        seal if seal.counts() => Ok(Some(found)),
+        seal => Err(StoreError::NotOurs { id: id.clone(), seal }.into()),
+    }
 }
 
-/// Where the rules of the project are, if these facts ask for something that one of them may allow.
+/// The rules of the project, if these facts ask for something that a rule may allow.
 fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> {
     let asks = |fact: &Event| {
         matches!(fact, Event::Asked { questions, .. }
@@ -629,16 +629,16 @@ fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> 
     facts.iter().any(asks).then(|| Grants::of(home, Path::new(project)))
 }
 
-/// The facts, and the answers that the project's rules give to what they ask.
+/// The facts, and the answers that the project's rules give to their questions.
 async fn with_ruled(facts: Vec<Event>, rules: Option<Grants>) -> Vec<Event> {
     let Some(rules) = rules else { return facts };
     let asked = facts.clone();
-    // Without an answer somebody is asked.
+    // Without an answer a person is asked.
     let ruled = tokio::task::spawn_blocking(move || ruled(&asked, &rules)).await.unwrap_or_default();
     facts.into_iter().chain(ruled).collect()
 }
 
-/// The answers that the project's rules give. Rules that cannot be read allow nothing: then somebody is asked.
+/// The answers that the project's rules give. Rules that cannot be read allow nothing: then a person is asked.
 fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
     let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
     ruled_by_project(facts, &rules)

@@ -1,4 +1,4 @@
-//! How wants are made true: agents are started, told, put away or ended, and effects are run.
+//! Makes wants true: starts, informs, parks and ends agents, and runs effects.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::logged::variant;
 use crate::workers::keeper::mark::Mark;
 
 impl EventLoop {
-    /// Makes the wants of a session true. Everything here can be done again without harm.
+    /// Makes the wants of a session true. Idempotent.
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
         let Some(hosted) = self.sessions.get(id) else { return };
@@ -76,7 +76,7 @@ impl EventLoop {
                 | Want::Applied { .. }
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.effect(id, want),
-                // Not before the agent is gone.
+                // Only after the agent is gone.
                 Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                     if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
                         self.effect(id, want);
@@ -85,7 +85,7 @@ impl EventLoop {
             }
         }
         self.agent(id, order);
-        // Nobody wants another batch to run.
+        // No other batch may run.
         let hosted = self.sessions.get_mut(id);
         if let Some(run) =
             hosted.and_then(|hosted| hosted.batch.as_mut()).filter(|run| Some(&run.name) != batch.as_ref())
@@ -94,7 +94,8 @@ impl EventLoop {
         }
     }
 
-    /// While the engine stops it begins nothing but this: later nobody could tell what a cancelled agent left from what came after.
+    /// While the engine stops, it starts nothing but this: later a cancelled agent's changes could not be told from
+    /// others.
     fn note_left(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
         if !hosted.notes_left() || hosted.run.is_some() {
@@ -106,13 +107,13 @@ impl EventLoop {
         self.effect(id, Want::WorkLeft);
     }
 
-    /// The batch that is wanted runs. One that was told to stop has to be gone first.
+    /// Runs the wanted batch. A batch that was told to stop has to end first.
     fn batch(&mut self, id: &SessionId, order: BatchOrder) {
         let Some(hosted) = self.sessions.get_mut(id).filter(|hosted| hosted.batch.is_none()) else { return };
         let Some(workshop) = self.parts.workshop.clone() else {
             let world = World::BatchPaused {
                 batch: order.batch,
-                reason: "this engine has no place for turns in directories".into(),
+                reason: "this engine does not support turns with directories".into(),
                 unsure: None,
             };
             let _ = self.done_to.send(Done::World { id: id.clone(), world });
@@ -132,12 +133,12 @@ impl EventLoop {
         ));
     }
 
-    /// The process that is at this turn, if one is.
+    /// The process of this turn, if there is one.
     fn run_of(&mut self, id: &SessionId, turn: TurnId) -> Option<&mut AgentRun> {
         self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
     }
 
-    /// Opens the workplace of a session off the loop, unless that is under way. Then its wants are made true there.
+    /// Opens the workplace of a session off the loop, unless that is in progress. Then its wants are derived again.
     fn open_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if !hosted.effects.insert(Effect::Open) {
@@ -151,7 +152,7 @@ impl EventLoop {
         });
     }
 
-    /// Has an effect run off the loop, unless it is under way.
+    /// Runs an effect off the loop, unless it is in progress.
     fn effect(&mut self, id: &SessionId, want: Want) {
         let (Some(effect), Some(hosted)) = (Effect::of(&want), self.sessions.get_mut(id)) else { return };
         if !hosted.effects.insert(effect.clone()) {
@@ -166,7 +167,7 @@ impl EventLoop {
             attacher: hosted.attacher.clone(),
             workshop: self.parts.workshop.clone(),
             home: self.parts.home.clone(),
-            now: self.parts.clock.now(),
+            clock: self.parts.clock.clone(),
         };
         debug!(parent: &hosted.span, effect = variant(&effect), "effect begun");
         let (done, id) = (self.done_to.clone(), id.clone());
@@ -182,14 +183,14 @@ impl EventLoop {
         }
     }
 
-    /// The agent that is wanted runs, and no other.
+    /// Runs the wanted agent, and no other.
     fn agent(&mut self, id: &SessionId, order: Option<Order>) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match (&mut hosted.run, order) {
             (Some(run), Some(order)) if run.turn == order.turn => {
                 order.said.into_iter().for_each(|said| run.say(said));
             }
-            // What stayed from the turn before takes this one on.
+            // The idle process of the previous turn continues with this one.
             (Some(run), Some(order)) if run.resting && !run.ending && order.linger.is_some() => {
                 run.turn = order.turn;
                 run.resting = false;
@@ -213,7 +214,7 @@ impl EventLoop {
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
-                // What is in its order it says itself.
+                // The messages in its order are told with it.
                 let said = order.said.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
@@ -249,18 +250,18 @@ impl EventLoop {
 impl AgentRun {
     pub(super) fn tell(&self, command: Command) {
         debug!(parent: &self.span, command = variant(&command), "agent told");
-        // A driver that is gone has left a last report, which is on its way.
+        // If the driver is gone, its last report is pending.
         let _ = self.controls.commands.send(command);
     }
 
-    /// Gives a call its reply, once.
+    /// Sends the reply to a call, once.
     fn reply(&mut self, call: CallId, reply: CallReply) {
         if self.replied.insert(call.clone()) {
             self.tell(Command::Reply { call, reply });
         }
     }
 
-    /// Says something to it, once.
+    /// Sends a message, once.
     fn say(&mut self, said: Said) {
         if said.number > self.said {
             self.said = said.number;

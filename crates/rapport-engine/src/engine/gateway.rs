@@ -1,4 +1,4 @@
-//! The door to the engine: everything a channel can do with a session.
+//! The gateway to the engine: everything a channel can do with a session.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::stores::StoreError;
 
-/// The door. Cheap to clone; every clone leads to the same engine.
+/// The gateway. Cheap to clone; every clone leads to the same engine.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     requests: mpsc::Sender<Request>,
     running: Running,
 }
 
-/// The sessions that the engine runs, as the loop keeps them. Clones share it.
+/// The sessions that the engine runs, maintained by the loop. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Running(Arc<Mutex<HashSet<SessionId>>>);
 
@@ -40,12 +40,12 @@ impl Running {
 pub struct Follower {
     past: VecDeque<Entry>,
     live: mpsc::UnboundedReceiver<Update>,
-    /// What comes live up to here is past already.
+    /// Live entries up to here were already delivered.
     seen: u64,
 }
 
 impl Follower {
-    /// Follows from after one entry: with what was stored until another, and what has come since.
+    /// Follows from after one entry: stored entries first, then live ones.
     pub(super) fn new(
         past: Vec<Entry>,
         live: mpsc::UnboundedReceiver<Update>,
@@ -56,7 +56,7 @@ impl Follower {
         Self { past, live, seen: after.max(until) }
     }
 
-    /// The next update; `None` when there will be none any more.
+    /// The next update; `None` at the end.
     pub async fn next(&mut self) -> Option<Update> {
         if let Some(entry) = self.past.pop_front() {
             return Some(Update::Entry(entry));
@@ -73,13 +73,13 @@ impl Follower {
 /// Why a request was not carried out.
 #[derive(Debug, Error)]
 pub enum GatewayError {
-    /// The session does not take it.
+    /// The session refused it.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It could not be stored, so it did not happen.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The session can no longer be stored, so nothing more is done in it here.
+    /// The session can no longer be stored, so this process does nothing more with it.
     #[error("{0}")]
     Broken(Arc<StoreError>),
     /// The engine does not run this session.
@@ -119,7 +119,7 @@ impl Gateway {
         Self { requests, running }
     }
 
-    /// Whether the engine runs this session now. Its facts then come from the loop, and need not be read.
+    /// Whether the engine runs this session. Then its facts come from the loop and need not be read.
     pub fn runs(&self, session: &SessionId) -> bool {
         self.running.ids().contains(session)
     }
@@ -129,7 +129,7 @@ impl Gateway {
         self.ask(|answer| Request::Create { created: Box::new(created), first: None, answer }).await
     }
 
-    /// Begins a session whose first round of questions is there already.
+    /// Begins a session with a complete first round of questions.
     pub async fn create_with(
         &self,
         created: Created,
@@ -138,12 +138,12 @@ impl Gateway {
         self.ask(|answer| Request::Create { created: Box::new(created), first: Some(first), answer }).await
     }
 
-    /// Takes up a session that no process runs.
+    /// Resumes a session that no process runs.
     pub async fn adopt(&self, session: &SessionId) -> Result<(), GatewayError> {
         self.ask(|answer| Request::Adopt { session: session.clone(), answer }).await
     }
 
-    /// Does something in a session. When this returns, it is durable.
+    /// Submits an act to a session. It is durable when this returns.
     pub async fn submit(&self, session: &SessionId, by: By, act: Act) -> Result<(), GatewayError> {
         self.ask(|answer| Request::Submit { session: session.clone(), by, act, answer }).await
     }
@@ -153,18 +153,17 @@ impl Gateway {
         self.ask(|answer| Request::Follow { session: session.clone(), after, answer }).await
     }
 
-    /// A session as it stands.
     pub async fn view(&self, session: &SessionId) -> Result<View, GatewayError> {
         self.ask(|answer| Request::View { session: session.clone(), answer }).await
     }
 
-    /// Everything that becomes known in any session the engine runs, or will run. When this returns, the engine watches:
-    /// what was known before is in the store by then.
+    /// Everything that becomes known in any session that the engine runs, now or later. When this returns, the engine
+    /// is watching: earlier entries are in the store.
     pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
         self.ask(|answer| Request::Watch { answer }).await
     }
 
-    /// Holds a session no longer, unless something still goes on in it. Whoever wants it can take it up.
+    /// Releases a session, unless something is still in progress. Another process can then resume it.
     pub async fn let_go(&self, session: &SessionId) -> Result<(), GatewayError> {
         let request = Request::LetGo { session: session.clone() };
         self.requests.send(request).await.map_err(|_| GatewayError::Closed)

@@ -1,4 +1,4 @@
-//! One session as the loop holds it: its state, its log, what waits to be decided, and what is under way for it.
+//! One session in the loop: its state, its log, its pending inputs, and what is in progress for it.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use super::batches::BatchRun;
+use super::deadlines::Deadline;
 use super::effects::Effect;
 use super::gateway::Answer;
 use crate::agents::{Controls, RunId};
@@ -18,56 +19,57 @@ use crate::workers::Workplace;
 
 pub(super) struct Hosted {
     pub(super) session: Session,
-    /// Away while an entry is being stored, and where somebody else writes.
+    /// `None` while an entry is being appended, and after another process took over.
     pub(super) log: Option<Box<dyn Log>>,
-    /// Attaches to the session for those who work for it here.
+    /// Stores attachments for tasks that work for the session here.
     pub(super) attacher: Arc<dyn Attacher>,
-    /// What came in meanwhile, in order.
+    /// Pending inputs, in order.
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<AgentRun>,
-    /// The batch that runs.
     pub(super) batch: Option<BatchRun>,
     pub(super) effects: HashSet<Effect>,
-    /// Open once something is to be done there.
+    /// The workplace, once it is open.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
-    pub(super) deadline: Option<Timestamp>,
+    pub(super) deadline: Option<Deadline>,
     /// Why nothing can be stored any more. Then nothing more is done either.
     pub(super) broken: Option<Arc<StoreError>>,
-    /// What is logged about this session is logged inside of it.
+    /// The tracing span of this session.
     pub(super) span: Span,
 }
 
-/// An input, and who wants to know what became of it.
+/// An input, and who waits for its outcome.
 pub(super) struct Incoming {
     pub(super) input: Input,
     pub(super) answer: Option<Answer<()>>,
-    /// The process that is gone when this is decided.
+    /// The process that is gone once this is decided.
     pub(super) left: Option<RunId>,
-    /// Without it nothing else in the session may be done.
+    /// Whether nothing else may happen in the session if this fails.
     pub(super) is_vital: bool,
+    /// The deadline that was reached, if it is about time.
+    pub(super) reached: Option<Timestamp>,
 }
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None, is_vital: false }
+        Self { input, answer: None, left: None, is_vital: false, reached: None }
     }
 }
 
-/// A process of the agent that was started for this session.
+/// A process of the agent for this session.
 pub(super) struct AgentRun {
     pub(super) id: RunId,
     pub(super) turn: TurnId,
     pub(super) controls: Controls,
-    /// Calls whose reply it was given.
+    /// Calls whose reply it was sent.
     pub(super) replied: HashSet<CallId>,
-    /// Which message of its turn it was told last.
+    /// The number of the last message of its turn that it was sent.
     pub(super) said: u32,
-    /// Its turn is over, and it stays for the next.
+    /// Its turn is over, and it waits for the next one.
     pub(super) resting: bool,
     /// It was told to end.
     pub(super) ending: bool,
-    /// What is logged about this run is logged inside of it.
+    /// The tracing span of this run.
     pub(super) span: Span,
 }
 
@@ -94,7 +96,7 @@ impl Hosted {
         self.log.is_none() && self.broken.is_none()
     }
 
-    /// Whether the state in which a cancelled agent left the files is still to be noted.
+    /// Whether the state in which a cancelled agent left the files is still to be recorded.
     pub(super) fn notes_left(&self) -> bool {
         self.broken.is_none() && self.session.is_left_unnoted()
     }

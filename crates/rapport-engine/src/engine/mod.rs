@@ -1,14 +1,15 @@
 //! One loop owns all sessions of this process and makes their wants true.
 //!
-//! For every input: decide, store (durable), apply, tell followers, make the wants true. Writing happens off the loop,
-//! one entry at a time per session and many sessions side by side; until an entry is stored nobody sees it and
-//! nothing is done about it. A session is taken up by replaying its log and putting in `World::Lost`: the same loop
-//! then brings back whatever should be running.
+//! For every input: decide, store (durable), apply, notify followers, make the wants true. Writing happens off the
+//! loop, one entry at a time per session and many sessions side by side; until an entry is stored nobody sees it and
+//! nothing depends on it. A session is resumed by replaying its log and submitting `World::Lost`: the same loop then
+//! restarts whatever should be running.
 
 mod batch_diff;
 mod batches;
 pub mod claims;
 mod conversation_store;
+mod deadlines;
 mod diff;
 mod effects;
 mod event_loop;
@@ -41,24 +42,23 @@ pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
 pub use reach::{Reach, Sent};
 pub use sessions::ProjectSessions;
 
-/// What an engine is put together from.
+/// What an engine consists of.
 #[derive(Clone)]
 pub struct Parts {
-    /// Where logs live.
+    /// The store of logs.
     pub store: Arc<dyn Store>,
-    /// Who does the work, by what a session says.
+    /// The agents, by name.
     pub agents: Arc<AgentsByName>,
-    /// Who makes rounds of questions where no agent does.
+    /// Makes rounds of questions where no agent does.
     pub planner: Arc<dyn Planner>,
-    /// Where it is done.
+    /// The workers, by name.
     pub worker: Arc<dyn Worker>,
-    /// Where and with what turns in directories are worked on, if they are.
+    /// What turns with directories need, if they are supported.
     pub workshop: Option<Workshop>,
-    /// What time it is.
     pub clock: Clock,
-    /// How others find this process.
+    /// How other processes reach this one.
     pub holder: Holder,
-    /// Rapport's home, where what is allowed in a project is kept.
+    /// Rapport's home, which stores the permission rules of projects.
     pub home: PathBuf,
 }
 
@@ -80,12 +80,12 @@ impl Engine {
         Self { gateway: Gateway::new(requests, running), stop, done }
     }
 
-    /// The door to it.
+    /// The gateway to it.
     pub fn gateway(&self) -> Gateway {
         self.gateway.clone()
     }
 
-    /// Stops: agents that only wait are parked, others are stopped, and every session is let go. Nothing is lost.
+    /// Stops: waiting agents are parked, others are killed, and every session is released. Nothing is lost.
     pub async fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.done.await;

@@ -1,5 +1,5 @@
-//! How an act gets to the process that holds a session. A store says who that is; where it is on this machine, a socket
-//! leads there, and for stores that machines share there can be another way.
+//! How an act reaches the process that holds a session. A store names the holder; on this machine a socket leads there,
+//! and a store that machines share can provide another way.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -8,9 +8,9 @@ use rapport_core::{Act, By, Refusal, SessionId};
 use super::socket;
 use crate::stores::Holder;
 
-/// A way to the processes that hold sessions.
+/// A way to reach the processes that hold sessions.
 pub trait Reach: Send + Sync {
-    /// Has the holder of a session do something in it, in somebody's name.
+    /// Submits an act to the holder of a session, in a person's name.
     fn send<'a>(
         &'a self,
         holder: &'a Holder,
@@ -20,24 +20,22 @@ pub trait Reach: Send + Sync {
     ) -> BoxFuture<'a, Sent>;
 }
 
-/// What became of something that was sent.
+/// The outcome of a submitted act.
 #[derive(Debug)]
 pub enum Sent {
-    /// It is stored.
     Done,
-    /// The session does not take it.
+    /// The session refused it.
     Refused(Refusal),
-    /// This process may not do that, or not in that name.
+    /// This process may not do that, or not in that person's name.
     Forbidden(String),
-    /// The holder could not do it.
+    /// The holder failed to do it.
     Failed(String),
-    /// The holder is there and says nothing. What was sent may still count.
+    /// The holder exists but does not respond. The act may still take effect.
     Silent,
-    /// There is nobody at that address, or they do not hold the session, or no way leads there. Nothing was done.
+    /// No process is at that address, or it does not hold the session, or it cannot be reached. Nothing was done.
     Nobody,
 }
 
-/// The sockets of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sockets;
 

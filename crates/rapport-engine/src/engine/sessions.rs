@@ -1,4 +1,4 @@
-//! The door to the sessions of one store, wherever they run: in this process, in another one, or nowhere just now.
+//! The door to the sessions of one store, wherever they run: in this process, in another one, or nowhere at the moment.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -27,23 +27,22 @@ use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::Worker;
 use crate::workers::keeper::descent;
 
-/// How often, and how long apart, a process that is just starting or stopping is tried again.
+/// The number of attempts, and the pause between them, while a process is starting or stopping.
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Every session of a store. Clones share it.
 #[derive(Clone)]
 pub struct ProjectSessions {
     store: Arc<dyn Store>,
     clock: Clock,
-    /// The engine of this process, where it has one. Without one, nothing is run here: acts go to the process that runs
-    /// the session, or into its log.
+    /// The engine of this process, if it has one. Without one, this process runs nothing: acts go to the process that
+    /// runs the session, or into its log.
     here: Option<Gateway>,
-    /// The way to the processes that run other sessions.
+    /// How to reach the processes that run other sessions.
     reach: Arc<dyn Reach>,
-    /// Where sessions are worked on, to read what they changed.
+    /// The workplaces of sessions, for reading their changes.
     worker: Arc<dyn Worker>,
-    /// What is allowed in the project for good.
+    /// The permission rules of the project.
     grants: Option<Grants>,
 }
 
@@ -53,13 +52,13 @@ impl ProjectSessions {
         Self { store, clock, here, reach: Arc::new(Sockets), worker, grants: None }
     }
 
-    /// The same, with what is allowed in the project for good.
+    /// The same with the permission rules of the project.
     #[must_use]
     pub fn granting(self, grants: Grants) -> Self {
         Self { grants: Some(grants), ..self }
     }
 
-    /// The same, where another way leads to those who hold sessions.
+    /// The same with another way to reach holders.
     #[must_use]
     pub fn reached_by(self, reach: Arc<dyn Reach>) -> Self {
         Self { reach, ..self }
@@ -73,17 +72,17 @@ impl ProjectSessions {
         self.here.as_ref().is_some_and(|gateway| gateway.runs(id))
     }
 
-    /// The facts of a session, where they count: a channel tells them to people, and acts on them.
+    /// The facts of a session, if they are trusted: a channel shows them to people and acts on them.
     async fn read_entries(&self, id: &SessionId, after: u64) -> Result<Vec<Entry>, DoorError> {
         Ok(self.store.counted(id, after).await?)
     }
 
-    /// A session as its log has it, whoever wrote that.
+    /// A session replayed from its log, trusted or not.
     async fn replayed(&self, id: &SessionId) -> Result<Session, DoorError> {
         Ok(self.store.replay(id, &self.store.read(id, 0).await?)?)
     }
 
-    /// What an item of a plan would do, as things are now. What has to be read for it is read as running would read it.
+    /// The preview of a plan's item in the current state. Files are read as running the action would read them.
     async fn preview(
         &self,
         id: &SessionId,
@@ -109,7 +108,6 @@ impl ProjectSessions {
         Ok(review::preview(&plan, &checks, group, Some(item), read).text)
     }
 
-    /// What a session changed so far.
     async fn diff(&self, id: &SessionId) -> Result<String, DoorError> {
         let entries = self.store.read(id, 0).await?;
         let session = self.store.replay(id, &entries)?;
@@ -118,7 +116,6 @@ impl ProjectSessions {
         done.await.map_err(|error| broken(io::Error::other(error)))?
     }
 
-    /// All of a session as one document.
     async fn export(&self, id: &SessionId) -> Result<String, DoorError> {
         let entries = self.store.read(id, 0).await?;
         let session = self.store.replay(id, &entries)?;
@@ -132,7 +129,7 @@ impl ProjectSessions {
         Ok(export::document(id, &session, &reports, &String::from_utf8_lossy(&log)))
     }
 
-    /// A file of where a session works.
+    /// A file in a session's workplace.
     async fn file(&self, id: &SessionId, path: String) -> Result<Vec<u8>, DoorError> {
         let session = self.replayed(id).await?;
         let (id, worker) = (id.clone(), self.worker.clone());
@@ -153,7 +150,7 @@ impl ProjectSessions {
         Ok(self.gateway()?.adopt(id).await?)
     }
 
-    /// Tries until the act is stored: a process that holds the session may be just starting or stopping.
+    /// Retries until the act is stored: the process that holds the session may be starting or stopping.
     async fn submit(&self, id: &SessionId, by: &By, act: &Act) -> Result<Reached, DoorError> {
         let act = &with_id(act);
         let mut last = Holder::UNKNOWN;
@@ -174,7 +171,7 @@ impl ProjectSessions {
                     // Another process was faster.
                     Err(DoorError::Store(StoreError::Busy { holder, .. })) => last = holder,
                     Err(DoorError::Store(StoreError::Superseded { .. })) => {}
-                    // What this process had of it is just ending.
+                    // This process's run of the session is ending.
                     Err(DoorError::Broken(error)) if matches!(*error, StoreError::Superseded { .. }) => {}
                     Err(error) => return Err(error),
                 },
@@ -193,7 +190,7 @@ impl ProjectSessions {
         }
     }
 
-    /// Sends an act to the process that holds a session; `None` where that process is not there, or not yet.
+    /// Submits an act to the process that holds a session; `None` if that process does not exist, or not yet.
     async fn send(
         &self,
         holder: &Holder,
@@ -211,8 +208,8 @@ impl ProjectSessions {
         }
     }
 
-    /// Of a session that no process runs: the engine of this one takes it up, so that it goes on; without an engine the
-    /// act goes into the log.
+    /// Submits an act to a session that no process runs: the engine of this process resumes it, so that it continues;
+    /// without an engine the act goes into the log.
     async fn submit_to_nobody(
         &self,
         id: &SessionId,
@@ -232,7 +229,7 @@ impl ProjectSessions {
         Ok(Some(Reached::Log))
     }
 
-    /// The log comes last, so that no agent starts before its files are there.
+    /// The log comes last, so that no agent starts before its files exist.
     async fn begin_with_files(&self, created: Created, files: &[NewFile]) -> Result<SessionId, DoorError> {
         let (gateway, now) = (self.gateway()?, self.clock.now());
         let words = match created.task.trim() {
@@ -246,13 +243,13 @@ impl ProjectSessions {
         let attached = files.iter().map(|file| (in_session(file), file.content.to_vec())).collect();
         reserved.fill(vec![Entry { seq: 1, at: now, facts }], attached).await?;
         match gateway.adopt(&id).await {
-            // It is durable by now, and goes on with the next process.
+            // It is durable by now, and the next process continues it.
             Ok(()) | Err(GatewayError::Closed) => Ok(id),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Where files for the agent of a session are.
+    /// The paths of files for the agent of a session.
     fn paths_of(&self, id: &SessionId, files: &[NewFile]) -> Vec<String> {
         let folder = self.store.whereabouts(id);
         files.iter().map(|file| format!("{folder}/{}", in_session(file))).collect()
@@ -266,7 +263,7 @@ impl ProjectSessions {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Watched before it is read, so that nothing is missed in between.
+        // Watch before reading, so that no change is missed in between.
         let changes = self.store.watch().await?;
         let past = self.read_entries(id, after).await?.into();
         let log =
@@ -329,7 +326,7 @@ impl Sessions for ProjectSessions {
         async move {
             match what {
                 Content::Log => {
-                    // To look at a log that came from elsewhere does no harm.
+                    // Looking at an untrusted log does no harm.
                     let entries = self.store.read(id, 0).await?;
                     Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
                 }
@@ -443,7 +440,6 @@ struct FollowedLog {
     after: u64,
     past: VecDeque<Entry>,
     changes: Changes,
-    /// It was told that the log cannot be read.
     is_over: bool,
 }
 
@@ -469,14 +465,14 @@ impl FollowedLog {
     }
 }
 
-/// All sessions: those of this process as the loop tells them, the others as their logs change.
+/// All sessions: those of this process from the loop, the others from changes to their logs.
 struct WatchedStore {
     sessions: ProjectSessions,
     here: Option<mpsc::UnboundedReceiver<Seen>>,
     changes: Changes,
-    /// The last entry that was passed on, by session.
+    /// The last entry that was delivered, by session.
     seen: HashMap<SessionId, u64>,
-    /// Why a session cannot be read, as it was told last.
+    /// The last reported reason why a session cannot be read.
     unreadable: HashMap<SessionId, String>,
 }
 
@@ -506,7 +502,7 @@ impl WatchedStore {
         }
     }
 
-    /// What is new in a session that changed.
+    /// The new entries of a session that changed.
     async fn read(&mut self, id: &SessionId) -> Vec<Update> {
         let after = self.seen.get(id).copied().unwrap_or_default();
         match self.sessions.read_entries(id, after).await {
@@ -517,7 +513,7 @@ impl WatchedStore {
                 }
                 entries.into_iter().map(Update::Entry).collect()
             }
-            // A directory that is no session, or not yet.
+            // A directory that is not a session, or not yet.
             Err(DoorError::Store(StoreError::NotFound(_))) => Vec::new(),
             Err(error) => {
                 let why = error.to_string();
@@ -529,7 +525,8 @@ impl WatchedStore {
     }
 }
 
-/// The content of a file in a directory, wherever links lead. What git and Rapport keep there is not for others. May block.
+/// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
+/// Blocks.
 fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
     let place = project::resolve(&root, path).map_err(|error| error.to_string())?;
@@ -558,8 +555,8 @@ async fn next_update(mut follower: Follower) -> Option<(Update, Follower)> {
     follower.next().await.map(|update| (update, follower))
 }
 
-/// The same act with an id, where it is a message without one: a process that is killed may have stored it and not said so, and
-/// when it is tried again it is not to be heard twice.
+/// Adds an id to a message without one: a process that is killed may have stored the message without confirming it, and
+/// a retry must not deliver it twice.
 fn with_id(act: &Act) -> Act {
     match act {
         Act::Say { text, id: None } => {
@@ -569,7 +566,7 @@ fn with_id(act: &Act) -> Act {
     }
 }
 
-/// Decides and stores, where no process runs the session.
+/// Decides and stores an act while no process runs the session.
 async fn write_directly(
     store: &dyn Store,
     clock: &Clock,
@@ -579,7 +576,7 @@ async fn write_directly(
     let (entries, mut log) = store.hold(id, &Holder::this_process(None)).await?;
     let mut session = store.replay(id, &entries)?;
     let now = clock.now();
-    // Whatever ran is gone, and has nothing of what is said now.
+    // The previous process is gone, and does not know what is said now.
     let lost = session.decide(&Input::World(World::Lost), now).unwrap_or_default();
     session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts: lost.clone() });
     let facts = session.decide(input, now)?;

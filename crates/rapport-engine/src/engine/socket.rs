@@ -1,6 +1,6 @@
-//! The way into a running engine from another process of the same user: one JSON line in, one JSON line out.
-//! Who it is, the operating system says; the line can only add for whom it speaks, such as somebody in a chat, and
-//! whether it may is looked up in [`claims`](super::claims).
+//! The socket of a running engine, for other processes of the same user: one JSON line in, one JSON line out. The
+//! operating system identifies the caller; the line can only add in whose name it acts, such as a person in a chat, and
+//! [`claims`](super::claims) checks that.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -22,22 +22,22 @@ use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
 use crate::logged::variant;
 
-/// The longest line that is read; an answer is far shorter.
+/// The maximum length of a line; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
-/// How long those who have called get to be answered when this process ends.
+/// How long callers may take to get their responses when this process ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// How long a caller waits to be answered, and how long one that called may take to say what it wants.
+/// How long a caller waits for the response, and how long it may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait before calls are taken again when the system had no room for one.
+/// The pause before the next call is accepted if the system could not accept one.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a socket's path may have on every system we know.
+/// The maximum length of a socket's path on all systems.
 const LONGEST_PATH: usize = 100;
 
 #[derive(Serialize, Deserialize)]
 struct Call {
     session: SessionId,
     act: Act,
-    /// For whom the caller speaks, if not for the person at its terminal.
+    /// In whose name the caller acts, if not the person at its terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<By>,
 }
@@ -47,13 +47,12 @@ struct Call {
 enum Outcome {
     Done,
     Refused(Refusal),
-    /// The caller may not do this.
     Forbidden(String),
     NotHere,
     Failed(String),
 }
 
-/// A bound socket. Its file goes when this does.
+/// A bound socket. Its file is removed on drop.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
@@ -62,8 +61,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds a socket of this process in that folder, or, if its path is too long for a socket, in a private folder
-    /// among the temporary ones.
+    /// Binds a socket of this process in that directory, or, if its path is too long, in a private temporary directory.
     pub fn bind(folder: &Path) -> io::Result<Self> {
         let claims = Claims::new(folder);
         let name = format!("{}.sock", std::process::id());
@@ -76,17 +74,16 @@ impl Socket {
         if std::fs::metadata(folder)?.uid() != Uid::effective().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }
-        // A process of that number is dead if we have its number.
+        // A leftover: this process has the number that its name contains.
         let _ = std::fs::remove_file(&path);
         Ok(Self { listener: UnixListener::bind(&path)?, path, claims })
     }
 
-    /// Where others find it.
     pub fn address(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
-    /// Answers everybody who calls, until it is stopped.
+    /// Serves calls until it is stopped.
     pub fn serve(self, gateway: Gateway) -> Serving {
         let (stop, mut stopped) = oneshot::channel();
         let done = tokio::spawn(async move {
@@ -96,12 +93,12 @@ impl Socket {
                     accepted = self.listener.accept() => match accepted {
                         Ok((stream, _)) => {
                             let (gateway, claims) = (gateway.clone(), self.claims.clone());
-                            // A caller that hangs up has its reasons.
+                            // A caller may hang up.
                             calls.spawn(async move { answer(stream, &gateway, claims).await.ok() });
                         }
-                        // Too many files are open, or the caller is gone: the next may be luckier.
+                        // Too many files are open, or the caller is gone: retry with the next.
                         Err(error) => {
-                            warn!(%error, "call not taken");
+                            warn!(%error, "call not accepted");
                             tokio::time::sleep(PAUSE).await;
                         }
                     },
@@ -124,7 +121,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Lets nobody in any more, and gives those who are in their answers: what they did may be why this process ends.
+    /// Accepts no more calls, and answers those in progress: they may be why this process ends.
     pub async fn stop(self) {
         let _ = self.stop.send(());
         let _ = tokio::time::timeout(LAST_ANSWERS, self.done).await;
@@ -137,12 +134,12 @@ impl Drop for Socket {
     }
 }
 
-/// Sends an act to the process at that address.
+/// Submits an act to the process at that address.
 pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: None }).await
 }
 
-/// The same for somebody else than the person at this terminal.
+/// The same in the name of somebody else than the person at this terminal.
 pub async fn send_for(address: &str, session: &SessionId, act: &Act, by: &By) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: Some(by.clone()) }).await
 }
@@ -158,7 +155,7 @@ async fn deliver(address: &str, call: Call) -> Sent {
     }
 }
 
-/// Who is at this terminal, by what the system says about this process.
+/// The person at this terminal, according to the system.
 pub fn person_here() -> By {
     person(Uid::current())
 }
@@ -191,7 +188,7 @@ async fn answer(stream: UnixStream, gateway: &Gateway, claims: Claims) -> io::Re
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
 }
 
-/// Logs what became of a call, without its words.
+/// Logs the outcome of a call, without its content.
 fn note(outcome: &Outcome, Caller { uid, pid }: Caller) {
     match outcome {
         Outcome::Done => debug!(%uid, pid, "call done"),

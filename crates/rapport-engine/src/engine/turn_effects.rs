@@ -1,4 +1,4 @@
-//! What the engine does itself for turns in directories: write the plan and the report, check a plan, undo a batch.
+//! The engine's effects for turns with directories: write the plan and the report, check a plan, undo a batch.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,8 @@ use crate::config;
 use crate::turns::check::CheckedPlan;
 use crate::turns::{Meta, PLAN, REPORT, TurnError, Workshop, check, checksum, memos};
 
-/// Runs the effect for a want about turns.
 pub(super) async fn run(want: Want, around: Around) -> Result<World, String> {
-    let workshop = around.workshop.clone().ok_or("this engine has no place for turns in directories")?;
+    let workshop = around.workshop.clone().ok_or("this engine does not support turns with directories")?;
     let effect = TurnEffect { around, workshop };
     match want {
         Want::Filed { turn, path, content, model, cost_micros } => {
@@ -42,7 +41,7 @@ struct TurnEffect {
 }
 
 impl TurnEffect {
-    /// Writes the plan, and what making it took.
+    /// Writes the plan and its cost.
     async fn file(
         &self,
         turn: TurnId,
@@ -52,17 +51,16 @@ impl TurnEffect {
         cost_micros: u64,
     ) -> Result<World, String> {
         let directory = self.directory(path.split('/').next().unwrap_or_default());
-        // First, because only this is refused where another process has taken the session over.
+        // First, because only this is refused if another process has taken the session over.
         self.attach(&path, content).await?;
         unblocked(move || {
             note_cost(&directory, model, cost_micros)
-                .map_err(|error| format!("cannot note what it cost: {error}"))
+                .map_err(|error| format!("cannot record its cost: {error}"))
         })
         .await?;
         Ok(World::Filed { turn, path })
     }
 
-    /// The directory of a turn.
     fn directory(&self, folder: &str) -> PathBuf {
         self.workshop.folder(&self.around.session).path.join(folder)
     }
@@ -72,7 +70,7 @@ impl TurnEffect {
         attached.map_err(|error| format!("cannot write {path}: {error}"))
     }
 
-    /// Looks whether a plan can be carried out. Its file is written where it is not there, or is to be restored.
+    /// Checks whether a plan can be carried out. Its file is written if it is missing, or is to be restored.
     async fn check(
         &self,
         folder: String,
@@ -105,8 +103,8 @@ impl TurnEffect {
         .await
     }
 
-    /// Remembers what was approved of that, which can be done twice, even by another process at the same time; writes the report,
-    /// which tells of it; and seals the turn.
+    /// Stores the approved memos, which is idempotent even across processes; writes the report; and computes the turn's
+    /// check sums.
     async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
         if !changes.is_empty() {
             let memos = config::memos(Path::new(&self.around.created.project));
@@ -133,15 +131,18 @@ impl TurnEffect {
         let found = self.workshop.batches.find(&self.around.session, folder, approved_at);
         let Some(journal) = found.map_err(|error| problem(error.to_string()))? else {
             if !has_run {
-                // It was approved, and never begun.
+                // It was approved and never began.
                 return Ok(UndoneFiles::default());
             }
-            return Err(problem("its journal is not here, so nobody knows how files were before".into()));
+            return Err(problem(
+                "its journal is missing, so the previous content of its files is unknown".into(),
+            ));
         };
         let place = Place {
             project: PathBuf::from(&self.around.created.project),
             journal,
             seals: self.workshop.seals.clone(),
+            clock: self.around.clock.clone(),
         };
         if !crate::actions::journal::Journal::is_in(&place.journal) {
             return Ok(UndoneFiles::default());
@@ -159,7 +160,7 @@ fn note_cost(directory: &Path, model: Option<String>, cost_micros: u64) -> Resul
     meta.write(directory)
 }
 
-/// Why nothing was undone, or not all of it.
+/// Why nothing, or not everything, was undone.
 fn refused(error: &UndoError) -> UndoProblem {
     let reason = error.to_string();
     match error {

@@ -1,4 +1,4 @@
-//! A planner for people without a key: the agent's own CLI is asked, once for each round, with nothing but words.
+//! A planner without an API key: it calls the agent's own CLI, once for each round, without tools.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::parse_reply::{self, Reply};
 use super::{NextRound, Planner, PlannerError};
 use crate::agents::{Agent, Structured, StructuredCall};
 
-/// The model that is asked where nothing is said: the CLI's name for a small one.
+/// The default model: the CLI's name for a small one.
 pub const DEFAULT_MODEL: &str = "haiku";
 
-/// Asks through the CLI.
+/// A planner that calls the agent's CLI.
 #[derive(Clone)]
 pub struct AgentPlanner(Arc<Inner>);
 
@@ -25,7 +25,7 @@ struct Inner {
 }
 
 impl AgentPlanner {
-    /// Asks this agent in this directory.
+    /// A planner that calls this agent in this directory.
     pub fn new(agent: Arc<dyn Agent>, directory: PathBuf, model: String, timeout: Duration) -> Self {
         Self(Arc::new(Inner { agent, directory, model, timeout }))
     }
@@ -49,7 +49,7 @@ impl Inner {
             timeout: self.timeout,
         };
         let Some(agent) = self.agent.one_shot() else {
-            return Err(PlannerError::Unreachable("this agent cannot be asked outside of a session".into()));
+            return Err(PlannerError::Unreachable("this agent cannot be called outside of a session".into()));
         };
         match agent.structured(&self.directory, &call).await {
             Ok(Structured { said, usage }) => Ok(Reply { said, usage }),

@@ -18,42 +18,39 @@ use super::parse_reply::{self, Reply};
 use super::{NextRound, Planner, PlannerError, retry};
 use error::{Again, ApiProblem};
 
-/// Where the API usually is.
+/// The usual address of the API.
 pub const BASE_URL: &str = "https://api.anthropic.com";
-/// The model that is asked where nothing is said: a small one is enough to ask good questions.
+/// The default model: a small one is enough to ask good questions.
 pub const DEFAULT_MODEL: &str = "claude-haiku-4-5";
 
-/// The version of the API that is spoken here.
+/// The version of the API.
 const API_VERSION: &str = "2023-06-01";
 
-/// What the API is shown.
+/// The credential for the API.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// A key (`ANTHROPIC_API_KEY`).
     Key(SecretString),
-    /// A token (`ANTHROPIC_AUTH_TOKEN`), as gateways take it.
+    /// A token (`ANTHROPIC_AUTH_TOKEN`), for gateways.
     Token(SecretString),
 }
 
-/// How the API is asked.
+/// The configuration of the API.
 #[derive(Clone, Debug)]
 pub struct MessagesConfig {
-    /// Where it is, without `/v1/messages`.
+    /// Its address, without `/v1/messages`.
     pub base_url: String,
-    /// What it is shown.
     pub credential: Credential,
-    /// Which model.
     pub model: String,
-    /// How many tokens a reply may have.
+    /// The maximum number of tokens of a reply.
     pub max_tokens: u32,
-    /// How long one request may take.
+    /// The time limit of one request.
     pub timeout: Duration,
-    /// How long to wait before a request is made again for the first time.
+    /// The delay before the first retry.
     pub first_pause: Duration,
 }
 
 impl MessagesConfig {
-    /// Everything as usual.
     pub fn new(credential: Credential) -> Self {
         Self {
             base_url: BASE_URL.into(),
@@ -66,7 +63,6 @@ impl MessagesConfig {
     }
 }
 
-/// Asks over the API.
 #[derive(Clone, Debug)]
 pub struct Messages(Arc<Inner>);
 
@@ -78,16 +74,16 @@ struct Inner {
 }
 
 impl Messages {
-    /// Asks like this. Nothing is sent yet.
+    /// Creates the client. Nothing is sent yet.
     pub fn new(config: MessagesConfig) -> Result<Self, PlannerError> {
         let url = endpoint(&config.base_url)?;
         let headers = headers(&config.credential)?;
-        // Somebody else may have been first; then theirs is used.
+        // If another provider was installed before, that one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .default_headers(headers)
             .timeout(config.timeout)
-            // A key goes where it is meant to go and nowhere else.
+            // A redirect would send the key elsewhere.
             .redirect(redirect::Policy::none())
             .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
             .build()
@@ -107,7 +103,7 @@ impl Planner for Messages {
 }
 
 impl Inner {
-    /// Asks, and asks again where that may help.
+    /// Sends a request, and retries if that may help.
     async fn ask(&self, prompt: String, schema: &Value) -> Result<Reply, PlannerError> {
         let body = wire::request(&self.config, &prompt, schema);
         let mut failures = 0;
@@ -167,7 +163,6 @@ fn headers(credential: &Credential) -> Result<HeaderMap, PlannerError> {
     Ok(headers)
 }
 
-/// Any number.
 fn chance() -> u64 {
     Uuid::new_v4().as_u64_pair().1
 }

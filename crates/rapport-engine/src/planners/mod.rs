@@ -1,7 +1,8 @@
-//! Who makes the next round of questions without an agent being started: a model, asked over its API or through the CLI.
+//! Planners: make the next round of questions without starting an agent, by a model that is called through its API or
+//! the CLI.
 //!
-//! `messages` asks over the API, `agent` through the CLI; `parse_reply` reads what comes back and asks once more where it
-//! makes none, `retry` says when what failed is tried again.
+//! `messages` uses the API, `agent` the CLI; `parse_reply` parses the reply and asks once more if that fails, `retry`
+//! says when a failed request is repeated.
 
 pub mod agent;
 pub mod messages;
@@ -21,22 +22,20 @@ use crate::agents::Agent;
 use agent::AgentPlanner;
 use messages::{Credential, Messages, MessagesConfig};
 
-/// Makes rounds of questions.
 pub trait Planner: Send + Sync {
     /// The next round, or that nothing more has to be known. One call makes a whole round, never a single question.
     fn next(&self, brief: Brief) -> NextRound;
 }
 
-/// A round in the making.
 pub type NextRound = Pin<Box<dyn Future<Output = Result<QuestionRound, PlannerError>> + Send>>;
 
-/// Nobody: where no session has its rounds made by a planner.
+/// No planner, for hosts whose sessions need none.
 #[derive(Clone, Copy, Debug)]
 pub struct Nobody;
 
 impl Planner for Nobody {
     fn next(&self, _: Brief) -> NextRound {
-        let reason = "nobody here makes rounds of questions".to_owned();
+        let reason = "no planner is configured here".to_owned();
         Box::pin(std::future::ready(Err(PlannerError::Unreachable(reason))))
     }
 }
@@ -44,46 +43,44 @@ impl Planner for Nobody {
 /// Why there is no next round.
 #[derive(Debug, Error)]
 pub enum PlannerError {
-    /// It cannot be reached, or does not want to answer; what may pass was tried more than once.
+    /// It cannot be reached, or refuses; transient failures were retried.
     #[error("{0}")]
     Unreachable(String),
-    /// What it answered makes no sense, not even when asked again.
+    /// Its reply cannot be parsed, not even after asking again.
     #[error("{0}")]
     Senseless(String),
 }
 
-/// Which way a model is asked.
+/// How the model is called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Via {
-    /// Over its API where there is a key, else through the CLI.
+    /// By its API if there is a key, else through the CLI.
     #[default]
     Auto,
-    /// Over its API.
     Api,
     /// Through the CLI of the agent.
     Agent,
 }
 
-/// What there is to ask a model with.
+/// What a model is called with.
 #[derive(Clone)]
 pub struct Means {
-    /// Which way.
     pub via: Via,
-    /// What the API is to be shown.
+    /// The credential for the API.
     pub credential: Option<Credential>,
-    /// Where the API is, if not where it usually is.
+    /// The address of the API, if it is not the usual one.
     pub base_url: Option<String>,
-    /// Which model, if not a small one.
+    /// The model; a small one by default.
     pub model: Option<String>,
-    /// How long one call may take.
+    /// The time limit of one call.
     pub timeout: Duration,
-    /// The agent to ask,
+    /// The agent whose CLI is called.
     pub agent: Arc<dyn Agent>,
-    /// and where.
+    /// The directory it is called in.
     pub directory: PathBuf,
 }
 
-/// The planner for these means.
+/// Creates the planner.
 pub fn choose(means: Means) -> Result<Arc<dyn Planner>, PlannerError> {
     let credential = match (means.via, means.credential) {
         (Via::Auto | Via::Api, Some(credential)) => credential,

@@ -1,21 +1,20 @@
-//! From a reply to a round. A reply that makes no sense is asked for once more, with what was wrong.
+//! Parses a reply into a round. If that fails, the model is asked once more, with the reason.
 
 use rapport_core::{Brief, QuestionRound, Usage};
 
 use super::PlannerError;
 
-/// How often a round is asked for.
+/// The number of attempts for a round.
 const TRIES: usize = 2;
 
-/// What a model replied.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Its words, or what is wrong with them, in words for the model.
+    /// Its text, or what is wrong with it, in words for the model.
     pub(super) said: Result<String, String>,
     pub(super) usage: Usage,
 }
 
-/// Asks for a round until it makes sense, but not for ever. Beyond the last round nothing is asked (CHAT-8).
+/// Asks for a round until it can be parsed, up to a limit. After the last round nothing is asked (CHAT-8).
 pub(super) async fn round<F, Asked>(brief: Brief, ask: F) -> Result<QuestionRound, PlannerError>
 where
     F: Fn(String) -> Asked,
@@ -37,6 +36,6 @@ where
         prompt = brief.prompt_again(&problem);
     }
     Err(PlannerError::Senseless(format!(
-        "the model's questions make no sense, asked {TRIES} times: {problem}"
+        "the model's questions could not be used, after {TRIES} attempts: {problem}"
     )))
 }

@@ -1,14 +1,14 @@
-//! When a request that failed is made again: after a while, longer each time, never all at once.
+//! The delays before retries: exponential, with jitter.
 
 use std::time::Duration;
 
-/// How often a request is made again.
+/// The maximum number of retries.
 pub const RETRIES: u32 = 3;
-/// The longest that a server can ask us to wait; beyond that a person should know.
+/// The maximum delay that a server can set; beyond that a person should know.
 pub const LONGEST: Duration = Duration::from_secs(60);
 
-/// How long to wait after so many failures (from 1): a second, two, four, each a quarter more or less, as `chance` (any
-/// number) has it. A server that says how long is believed. `None` where it is not worth the wait.
+/// The delay after this many failures (from 1): one second, two, four, each plus or minus up to a quarter, according to
+/// `chance` (any number). A delay set by the server is respected. `None` if it is too long.
 pub fn pause(failures: u32, first: Duration, said: Option<Duration>, chance: u64) -> Option<Duration> {
     if failures > RETRIES || said.is_some_and(|said| said > LONGEST) {
         return None;

@@ -1,5 +1,5 @@
-//! What agents may do in a project without being asked again: rules that a person made by answering "always". They are kept
-//! in Rapport's home and applied by Rapport, so that a project cannot bring any, and they hold for every agent.
+//! The permission rules of a project, made by a person who answered "always". They are stored in Rapport's home and
+//! applied by Rapport, so that a project cannot bring any, and they hold for every agent.
 
 use std::io;
 use std::path::Path;
@@ -13,30 +13,28 @@ use super::record::Record;
 /// A rule, and who made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What is allowed, exactly as it was shown.
+    /// The rule, exactly as it was shown.
     pub rule: Rule,
     /// Who made it.
     pub by: By,
-    /// When.
     pub at: Timestamp,
 }
 
-/// The rules of one project.
 #[derive(Clone, Debug)]
 pub struct Grants(Record);
 
 impl Grants {
-    /// Those that this home keeps for this project.
+    /// The rules of this project in this home.
     pub fn of(home: &Path, project: &Path) -> Self {
         Self(Record::new(home, project, "grants.json"))
     }
 
-    /// All of them, the oldest first.
+    /// All rules, the oldest first.
     pub fn list(&self) -> io::Result<Vec<Grant>> {
         Ok(self.0.read()?.unwrap_or_default())
     }
 
-    /// Adds a rule. One that is there already stays as it is.
+    /// Adds a rule, unless it exists.
     pub fn add(&self, grant: Grant) -> io::Result<()> {
         self.0.change(|grants: &mut Vec<Grant>| {
             if !grants.iter().any(|known| known.rule == grant.rule) {
@@ -45,7 +43,7 @@ impl Grants {
         })
     }
 
-    /// Takes a rule back. Whether it was there.
+    /// Removes a rule. Returns whether it existed.
     pub fn remove(&self, rule: &Rule) -> io::Result<bool> {
         self.0.change(|grants: &mut Vec<Grant>| {
             let before = grants.len();
@@ -81,11 +79,11 @@ mod tests {
         assert_eq!(grants.list().unwrap(), [status.clone(), tag.clone()]);
         assert!(grants.remove(&tag.rule).unwrap());
         assert!(!grants.remove(&tag.rule).unwrap());
-        // By another way to the same directory, they are the same.
+        // A different path to the same directory is the same project.
         assert_eq!(Grants::of(&home, &project.join("../app")).list().unwrap(), [status]);
     }
 
-    /// Another directory that takes the project's place has none of its rules, and nobody else can read them.
+    /// A different directory at the project's path has none of its rules, and nobody else can read them.
     #[test]
     fn rules_belong_to_the_directory_they_were_made_for() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is known about a project: what its files tell, and what a person said about it, which is kept in Rapport's home.
+//! What is known about a project: from its files, and from the person, which is stored in Rapport's home.
 
 pub mod grants;
 mod record;

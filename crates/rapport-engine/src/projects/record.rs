@@ -1,5 +1,5 @@
-//! What the home keeps about one project: files in a directory of its own, which only the person can read. A record belongs
-//! to the directory it was made for: another one that takes its place, at the same path, has none.
+//! Records about one project in Rapport's home: files in a directory that only the person can read. A record belongs to
+//! the directory it was made for: a different directory at the same path has none.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use rapport_durable as durable;
 
 const FORMAT: u32 = 1;
-/// A larger record is not one that Rapport wrote.
+/// The maximum size of a record.
 const MOST: u64 = 16 * 1024 * 1024;
 
 /// One file about a project.
@@ -29,20 +29,20 @@ struct Written<T> {
     v: u32,
     /// For people: the directory's name in the home is a digest.
     project: String,
-    /// Which directory it was, by the number that the file system gave it.
+    /// The inode of the directory.
     inode: u64,
     content: T,
 }
 
 impl Record {
-    /// The record of this name about this project, which need not be there.
+    /// The record of this name about this project, which need not exist.
     pub(super) fn new(home: &Path, project: &Path, name: &str) -> Self {
         let project = project.canonicalize().unwrap_or_else(|_| project.to_owned());
         let path = home.join("projects").join(folder_name(&project)).join(name);
         Self { path, project }
     }
 
-    /// What it holds; `None` where there is none, or it is about another directory.
+    /// Reads the record; `None` if it does not exist, or is about a different directory.
     pub(super) fn read<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
         let file = match File::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -65,7 +65,7 @@ impl Record {
         Ok((written.inode == self.inode()?).then_some(written.content))
     }
 
-    /// Changes what it holds, one process at a time. Durable when this returns.
+    /// Changes the record, one process at a time. Durable when this returns.
     pub(super) fn change<T, R>(&self, change: impl FnOnce(&mut T) -> R) -> io::Result<R>
     where
         T: Default + Serialize + DeserializeOwned,
@@ -88,7 +88,7 @@ impl Record {
     }
 }
 
-/// A name for people to find it by, and a digest that tells it from all others of that name.
+/// A readable name with a digest that makes it unique.
 fn folder_name(project: &Path) -> String {
     let name = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let digest = durable::hex::encode(&durable::sha256(project.as_os_str().as_bytes())[..8]);

@@ -1,8 +1,8 @@
-//! What a project is made of, as far as the files at its root tell.
+//! Detects the technologies of a project from the files at its root.
 
 use std::path::Path;
 
-/// The files that tell, in the order in which they are looked for; what they tell; how tests are usually run.
+/// The files to look for, in order; the language; the usual test command.
 const SIGNS: [(&str, &str, &str); 5] = [
     ("Cargo.toml", "Rust", "cargo test"),
     ("package.json", "JavaScript", "npm test"),
@@ -11,12 +11,11 @@ const SIGNS: [(&str, &str, &str); 5] = [
     ("go.mod", "Go", "go test ./..."),
 ];
 
-/// What the project is made of, a line for each language; nothing where no file tells.
+/// The languages of the project, one per line; `None` if no file tells.
 pub fn detect(project: &Path) -> Option<String> {
     describe(|name| project.join(name).is_file())
 }
 
-/// The same for a project that has these files.
 fn describe(has: impl Fn(&str) -> bool) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut seen = Vec::new();

@@ -1,6 +1,6 @@
-//! Trust in a project. Who clones a project has not read its settings, hooks and servers, so these count only once a person
-//! has looked at them and said so. That is kept in Rapport's home and pins each of them as it was shown: one that changed
-//! counts for nothing until it was looked at again.
+//! Trust in a project. Somebody who clones a project has not read its settings, hooks and servers, so these take effect
+//! only after a person has seen and trusted them. That is stored in Rapport's home with a digest of each: one that
+//! changes is untrusted until it is seen again.
 
 use std::io;
 use std::path::Path;
@@ -10,45 +10,45 @@ use serde::{Deserialize, Serialize};
 
 use super::record::Record;
 
-/// Something that came with a project, and would start programs, reach servers or loosen what is asked.
+/// A file of a project that would start programs, reach servers or relax what is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Brought {
-    /// Its path, from the directory that holds it (`.mcp.json`).
+    /// Its path, from the directory that contains it (`.mcp.json`).
     pub name: String,
-    /// A digest of its content; `None` where it could not be looked at, so that nobody can trust it.
+    /// The digest of its content; `None` if it could not be read, so that nobody can trust it.
     pub digest: Option<String>,
-    /// What it says, line by line.
+    /// Its content in words, line by line.
     pub says: Vec<String>,
 }
 
 impl Brought {
-    /// Something with this content, which says this.
+    /// A file with this content and description.
     pub fn new(name: impl Into<String>, content: &[u8], says: Vec<String>) -> Self {
         Self { name: name.into(), digest: Some(durable::digest(content)), says }
     }
 
-    /// Something that cannot be looked at, and why.
+    /// A file that cannot be read, and why.
     pub fn unseen(name: impl Into<String>, why: impl ToString) -> Self {
         Self { name: name.into(), digest: None, says: vec![why.to_string()] }
     }
 }
 
-/// What a person said about what a project brings.
+/// A person's decision about what a project brings.
 #[derive(Clone, Debug)]
 pub struct Trust {
     record: Option<Record>,
-    /// The person's own settings name the project: then everything counts.
+    /// Whether the person's own settings name the project: then everything is trusted.
     whole: bool,
 }
 
-/// How what a project brings stands with the person.
+/// Whether what a project brings is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It counts: there is nothing, or all of it was seen and trusted.
+    /// There is nothing, or all of it was seen and trusted.
     Trusted,
-    /// All of it was seen, and does not count.
+    /// All of it was seen and declined.
     Declined,
-    /// Some of it was not seen as it is now.
+    /// Some of it was not seen in its current form.
     Unseen,
 }
 
@@ -67,23 +67,22 @@ struct Pin {
 }
 
 impl Trust {
-    /// What this home keeps about this project.
+    /// The person's trust in this project, from this home.
     pub fn of(home: &Path, project: &Path) -> Self {
         Self { record: Some(Record::new(home, project, "trust.json")), whole: false }
     }
 
-    /// Nothing counts.
     pub fn none() -> Self {
         Self { record: None, whole: false }
     }
 
-    /// The same, where the person's own settings say that everything counts.
+    /// The same, if the person's own settings trust the project completely.
     #[must_use]
     pub fn with_whole(self, whole: bool) -> Self {
         Self { whole: self.whole || whole, ..self }
     }
 
-    /// How all of this stands. What cannot be found out is not trusted.
+    /// Whether all of this is trusted. On an error it is not.
     pub fn standing(&self, brought: &[Brought]) -> Standing {
         if brought.is_empty() || self.whole {
             return Standing::Trusted;
@@ -101,17 +100,17 @@ impl Trust {
         }
     }
 
-    /// Lets all of this count, as it is now, and nothing else. Durable when this returns.
+    /// Trusts all of this in its current form, and nothing else. Durable when this returns.
     pub fn trust(&self, brought: &[Brought]) -> io::Result<()> {
         self.say(Said { trusted: brought.iter().filter_map(pin).collect(), declined: Vec::new() })
     }
 
-    /// Notes that all of this was seen and does not count, so that nobody is asked about it again.
+    /// Records that all of this was seen and declined, so that nobody is asked again.
     pub fn decline(&self, brought: &[Brought]) -> io::Result<()> {
         self.say(Said { trusted: Vec::new(), declined: brought.iter().filter_map(pin).collect() })
     }
 
-    /// Takes back whatever was said.
+    /// Removes the decision.
     pub fn forget(&self) -> io::Result<()> {
         self.say(Said::default())
     }

@@ -1,8 +1,8 @@
-//! How far a log has come: the number of its last line, and a digest of all lines up to there.
+//! A hash chain: the number of a log's last line, and a digest of all lines up to it.
 
 use rapport_durable::sha256_of;
 
-/// A place in a log. The digest of a line covers the digest before it, so it stands for everything up to there.
+/// A position in a log. The digest of a line covers the previous digest, so it represents all lines up to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     pub(super) seq: u64,
@@ -10,10 +10,9 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Before the first line.
     pub(crate) const START: Chain = Chain { seq: 0, hash: [0; 32] };
 
-    /// Whether these lines come through here.
+    /// Whether these lines contain this position.
     pub(crate) fn is_of<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> bool {
         let mut chain = Chain::START;
         let mut lines = lines;
@@ -24,7 +23,7 @@ impl Chain {
         chain == *self
     }
 
-    /// One line further; given without its newline.
+    /// Appends a line, given without its newline.
     pub(crate) fn push(&mut self, line: &[u8]) {
         self.seq += 1;
         self.hash = sha256_of(&[&self.hash, line]);

@@ -1,6 +1,6 @@
-//! Which checkout of a project this is. A clone of it is another one, whatever it carries: a checkout is known by its
-//! directory itself (inode and time of birth), which a move within a file system keeps and nothing that is cloned,
-//! unpacked or copied can choose. What is copied across file systems is another checkout, and asks once.
+//! Identifies the checkout of a project. A clone is a different checkout, whatever it contains: a checkout is
+//! identified by its directory (inode and birth time), which a move within a file system keeps and which cloning,
+//! unpacking or copying cannot choose. A copy on another file system is a different checkout, and asks once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,13 +18,13 @@ use super::key::{ID, about, is_absent, lock, write_private};
 /// One checkout of this person.
 #[derive(Clone, Debug)]
 pub(super) struct Checkout {
-    /// Its name in seals. It is no secret: nothing can be done with it without the key.
+    /// Its id in seals. It is not a secret: it is useless without the key.
     pub(super) id: String,
     accepts: BTreeSet<(String, String)>,
 }
 
 impl Checkout {
-    /// Whether what this key signed in that checkout counts here.
+    /// Whether signatures of this key in that checkout are trusted here.
     pub(super) fn accepts(&self, key: &str, checkout: &str) -> bool {
         self.accepts.contains(&(key.to_owned(), checkout.to_owned()))
     }
@@ -36,22 +36,22 @@ pub(super) struct Checkouts {
     folder: PathBuf,
 }
 
-/// What is kept of a checkout.
+/// The stored record of a checkout.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     path: PathBuf,
     #[serde(flatten)]
     directory: Directory,
-    /// Keys, and checkouts of others in which they signed what counts here.
+    /// Keys and checkouts of others whose signatures are trusted here.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     accepts: BTreeSet<(String, String)>,
 }
 
-/// What tells one directory from any other.
+/// The identity of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Directory {
     inode: u64,
-    /// When it was made, in nanoseconds; missing where the file system does not say.
+    /// Its birth time, in nanoseconds; missing if the file system does not provide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     born: Option<u64>,
 }
@@ -69,7 +69,7 @@ impl Checkouts {
         Ok(known(&self.read()?, project, &directory))
     }
 
-    /// The checkout in this directory, which is one from now on.
+    /// The checkout in this directory; registers it if necessary.
     pub(super) fn find_or_make(&self, project: &Path) -> io::Result<Checkout> {
         if let Some(checkout) = self.find(project)? {
             return Ok(checkout);
@@ -80,7 +80,7 @@ impl Checkouts {
                 return Ok(checkout);
             }
             let mut id = [0; ID / 2];
-            let failed = |_| io::Error::other("the system gives no random numbers");
+            let failed = |_| io::Error::other("the system provides no random numbers");
             SystemRandom::new().fill(&mut id).map_err(failed)?;
             let (id, accepts) = (hex::encode(&id), BTreeSet::new());
             let record = Record { path: project.to_owned(), directory, accepts: accepts.clone() };
@@ -89,7 +89,7 @@ impl Checkouts {
         })
     }
 
-    /// Lets count what a key signs in another checkout.
+    /// Trusts the signatures of a key in another checkout.
     pub(super) fn accept(&self, here: &str, key: &str, theirs: &str) -> io::Result<()> {
         self.change(|records| {
             let record = records.get_mut(here).ok_or(io::ErrorKind::NotFound)?;
@@ -122,7 +122,7 @@ impl Checkouts {
 }
 
 fn known(records: &Records, project: &Path, directory: &Directory) -> Option<Checkout> {
-    // Without a time of birth, an inode may be another directory's by now; then its path has to be the same as well.
+    // Without a birth time, the inode may have been reused; then the path has to be the same too.
     let is_it = |record: &&Record| {
         record.directory == *directory && (directory.born.is_some() || record.path == project)
     };

@@ -1,10 +1,10 @@
-//! The last head that was seen of a log, in Rapport's home.
+//! The last known head of a log, in Rapport's home.
 //!
-//! It is written after the log is synced, in one small write at the beginning of its file, so it is behind the log or level
-//! with it, never ahead, whatever is killed. It is not synced with every entry, which would double what an answer costs: a
-//! power cut may take it back to a head before, and the entries since are then checked by their signatures. What that leaves
-//! open is to bring back an older copy of the log right after a power cut; so it is synced when an agent is there to use
-//! what the log allows, and when a session is taken up.
+//! It is written after the log is synced, in one small write at the beginning of its file, so it is behind the log or
+//! level with it, never ahead, whatever is killed. It is not synced with every entry, which would double the cost of an
+//! answer: a power cut may revert it to an earlier head, and the entries since are then checked by their signatures.
+//! This leaves one gap, restoring an older copy of the log right after a power cut; so the head is synced when an agent
+//! starts or ends, and when a session is resumed.
 
 use std::fs::File;
 use std::io;
@@ -16,22 +16,22 @@ use rapport_durable::{Flush, hex, overwrite, remove, sha256};
 use super::chain::Chain;
 use super::key::is_absent;
 
-/// How many digits the number of a line has, so that every head has the same length.
+/// The number of digits of a line number, so that every head has the same length.
 const SEQ: usize = 20;
-/// How much is read of a head: the number, a space, a digest.
+/// The length of a head: the number, a space, a digest.
 const LENGTH: usize = SEQ + 1 + 64;
 
-/// Where the head of one log is.
+/// The file with the head of one log.
 #[derive(Debug)]
 pub(super) struct HeadFile(PathBuf);
 
 impl HeadFile {
-    /// That of a log, among those of a checkout. What a log is called by others never becomes a path.
+    /// The head of a log of a checkout. The log's name is hashed, so that it never becomes a path.
     pub(super) fn of(folder: &Path, scope: &str) -> Self {
         Self(folder.join(hex::encode(&sha256(scope.as_bytes())[..16])))
     }
 
-    /// What was last remembered. One that cannot be made out vouches for nothing: no log is as long as that.
+    /// Reads the head. One that cannot be parsed becomes a position that no log reaches, so that it confirms nothing.
     pub(super) fn read(&self) -> io::Result<Option<Chain>> {
         let file = match File::open(&self.0) {
             Err(error) if is_absent(&error) => return Ok(None),
@@ -39,7 +39,7 @@ impl HeadFile {
         };
         let text = settled(&file)?;
         if text.is_empty() {
-            // Somebody was killed who was about to write the first one.
+            // A writer was killed before it wrote the first head.
             return Ok(None);
         }
         Ok(Some(parse(&text).unwrap_or(Chain { seq: u64::MAX, hash: [0; 32] })))
@@ -50,14 +50,14 @@ impl HeadFile {
     }
 
     pub(super) fn write(&self, scope: &str, chain: &Chain, flush: Flush) -> io::Result<()> {
-        // After the head, what it is of, for who looks.
+        // The name after the head is for people.
         let line = format!("{:0SEQ$} {} {scope}\n", chain.seq, hex::encode(&chain.hash));
         overwrite(&self.0, line.as_bytes(), flush)
     }
 }
 
-/// The head in this file, which the writer of the log may be writing at this moment: half of one head and half of the next
-/// would look like another log. A head that is read twice alike is whole.
+/// Reads the head while the writer of the log may be changing it: half of one head and half of the next would look like
+/// a different log. A head that reads the same twice is consistent.
 fn settled(file: &File) -> io::Result<Vec<u8>> {
     let mut before = at_once(file)?;
     loop {
@@ -69,7 +69,7 @@ fn settled(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// In one call, where reading to the end would take several, with other writes in between.
+/// One call, because several could interleave with writes.
 fn at_once(file: &File) -> io::Result<Vec<u8>> {
     let mut text = vec![0; LENGTH];
     let length = file.read_at(&mut text, 0)?;

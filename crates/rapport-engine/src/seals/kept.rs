@@ -1,5 +1,6 @@
-//! What is kept beside a log, such as an agent's conversation: its last line is a seal over all before it, bound to the
-//! session and to a head of its log. What was kept before there were seals counts where the person trusted it, by its digest.
+//! Attachments of a log, such as an agent's conversation: the last line is a seal over the content, bound to the
+//! session and to a head of its log. Attachments from before there were seals are trusted by their digest, if the
+//! person trusted them.
 
 use std::fs;
 use std::io;
@@ -13,7 +14,7 @@ use super::key::{is_absent, write_private};
 use super::{Seal, Seals, stamp};
 use rapport_durable::{checked_line, hex, sha256};
 
-/// The last line: to which head of the log this belongs, and what it is.
+/// The last line: the head of the log that this is bound to, and its name.
 #[derive(Serialize, Deserialize)]
 struct Trailer {
     seq: u64,
@@ -21,7 +22,7 @@ struct Trailer {
     sha256: String,
 }
 
-/// Something kept, taken apart.
+/// An attachment without its seal.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) content: Vec<u8>,
@@ -31,7 +32,7 @@ pub(crate) struct Opened {
 }
 
 impl Seals {
-    /// What is written for this content, sealed.
+    /// The content with its seal.
     pub(crate) fn seal_kept(&self, scope: &str, name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
         let signer = self.signer()?;
         let head = HeadFile::of(&self.folder(&signer.checkout), scope).read()?.unwrap_or(Chain::START);
@@ -42,7 +43,7 @@ impl Seals {
         Ok([content, b"\n", line.as_slice()].concat())
     }
 
-    /// What was written, without its seal, and whose word it is.
+    /// Removes and checks the seal of an attachment.
     pub(crate) fn open_kept(&self, scope: &str, name: &str, mut written: Vec<u8>) -> io::Result<Opened> {
         let mut verifier = self.verifier(&scope_of(scope, name))?;
         let Some((length, trailer, bound)) = split(&written) else {
@@ -51,7 +52,7 @@ impl Seals {
         };
         let line = written.split_off(length);
         if self.is_trusted(scope, &written)? {
-            // The person trusted it with the log as it was then.
+            // The person trusted it with the log of that time.
             return Ok(Opened { content: written, seal: Seal::Ours, bound: Chain::START });
         }
         let seal = if trailer.sha256 != hex::encode(&sha256(&written)) {
@@ -75,7 +76,7 @@ impl Seals {
     }
 }
 
-/// Notes what the person trusts beside a log, in place of what they trusted there before.
+/// Stores what the person trusts besides a log, replacing what they trusted before.
 pub(super) fn trust(folder: &Path, scope: &str, contents: &[&[u8]]) -> io::Result<()> {
     let lines: String =
         contents.iter().map(|content| format!("{}\n", hex::encode(&sha256(content)))).collect();
@@ -90,7 +91,7 @@ fn scope_of(scope: &str, name: &str) -> String {
     format!("{scope} {name}")
 }
 
-/// How long the content is, and the line after it, where there is one of ours.
+/// The length of the content, and the seal after it, if there is one.
 fn split(written: &[u8]) -> Option<(usize, Trailer, Chain)> {
     let whole = written.strip_suffix(b"\n")?;
     let length = whole.iter().rposition(|byte| *byte == b'\n')?;

@@ -9,13 +9,13 @@ use rapport_durable::{Lock, hex, private_folder, replace_private, sha256};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
-/// How many characters the id of a key has, and of a checkout.
+/// The length of a key's id, and of a checkout's.
 pub(super) const ID: usize = 16;
 
-/// How the file of a public key begins.
+/// The prefix of a public key's file.
 const PUBLIC: &str = "ed25519 ";
 
-/// The key this person's Rapport signs with.
+/// The person's signing key.
 pub(super) struct OwnKey {
     pair: Ed25519KeyPair,
     public: PublicKey,
@@ -41,7 +41,7 @@ impl OwnKey {
         Self::from_seed(&seed).map(Some).ok_or_else(broken)
     }
 
-    /// The key in this home. One is made where there is none; of several processes at once, one makes it.
+    /// The key in this home; creates it if necessary. Of several processes at once, one creates it.
     pub(super) fn find_or_make(home: &Path) -> io::Result<Self> {
         if let Some(key) = Self::find(home)? {
             return Ok(key);
@@ -53,12 +53,12 @@ impl OwnKey {
             return Ok(key);
         }
         let mut seed = [0; 32];
-        let failed = || io::Error::other("the system gives no random numbers for a key");
+        let failed = || io::Error::other("the system provides no random numbers for a key");
         SystemRandom::new().fill(&mut seed).map_err(|_| failed())?;
         let key = Self::from_seed(&seed).ok_or_else(failed)?;
         let public = format!("{PUBLIC}{}\n", hex::encode(&key.public.bytes));
         write_private(&folder.join("own.pub"), public.as_bytes())?;
-        // The key comes last: with it, all is there.
+        // The key comes last: once it exists, everything does.
         write_private(&folder.join("own.key"), format!("{}\n", hex::encode(&seed)).as_bytes())?;
         Ok(key)
     }
@@ -85,7 +85,7 @@ impl OwnKey {
     }
 }
 
-/// A key to check signatures with.
+/// A key for checking signatures.
 #[derive(Clone, Debug)]
 pub(super) struct PublicKey {
     bytes: [u8; 32],
@@ -97,7 +97,7 @@ impl PublicKey {
         Self { bytes, id: hex::encode(&sha256(&bytes)[..ID / 2]) }
     }
 
-    /// What it is called in seals: the beginning of its digest.
+    /// Its id in seals: the beginning of its digest.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
@@ -112,7 +112,7 @@ impl PublicKey {
 pub(super) struct KnownKeys(Vec<(String, PublicKey)>);
 
 impl KnownKeys {
-    /// Those in this home. A file that is no key is passed over: nobody's word counts for it.
+    /// Loads the keys in this home. A file that is not a key is ignored.
     pub(super) fn load(home: &Path) -> io::Result<Self> {
         let files = match fs::read_dir(home.join("keys/known")) {
             Err(error) if is_absent(&error) => return Ok(Self::default()),
@@ -135,28 +135,27 @@ impl KnownKeys {
     }
 }
 
-/// A public key as it is written in a file: `ed25519`, 64 digits, and whatever comes after them.
+/// Parses a public key's file: `ed25519`, 64 digits, and an optional comment.
 fn parse(text: &str) -> Option<PublicKey> {
     let digits = text.trim().strip_prefix(PUBLIC)?.split_whitespace().next()?;
     hex::decode(digits.as_bytes()).map(PublicKey::new)
 }
 
-/// Waits for a lock.
 pub(super) fn lock(path: &Path) -> io::Result<Lock> {
     Lock::wait(path).map_err(about("lock", path))
 }
 
-/// Replaces a file that is for nobody else, durably.
+/// Replaces a private file, durably.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     replace_private(path, content).map_err(about("write", path))
 }
 
-/// Whether the system means that there is nothing of that name.
+/// Whether the error means that nothing of that name exists.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Says what was tried and where, beside what the system said.
+/// Adds the attempted action and the path to an error.
 pub(super) fn about(what: &str, path: &Path) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("cannot {what} {}: {error}", path.display()))
 }

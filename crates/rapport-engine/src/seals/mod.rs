@@ -1,12 +1,12 @@
-//! Seals: whose word a line is. Every line of a log or a journal is signed with the person's key, for this very scope (one
-//! session, one batch), this checkout of the project, this place in the log, and all lines before. Rapport's home keeps the
-//! last head it has seen of each log, so that a log that was cut back, replaced or carried elsewhere is noticed.
+//! Seals: signatures on logs and journals. Every line is signed with the person's key, for its scope (one session, one
+//! batch), this checkout of the project, its position in the log, and all lines before it. Rapport's home stores the
+//! last known head of each log, so that a log that was truncated, replaced or moved elsewhere is detected.
 //!
 //! ```text
-//! $RAPPORT_HOME/keys/own.key          the private key, for nobody else's eyes
+//! $RAPPORT_HOME/keys/own.key          the private key
 //! $RAPPORT_HOME/keys/own.pub          the public key, for team mates
 //! $RAPPORT_HOME/keys/known/NAME.pub   public keys of team mates
-//! $RAPPORT_HOME/seals/checkouts.json  the projects of this person, and whose checkouts count there
+//! $RAPPORT_HOME/seals/checkouts.json  the person's checkouts, and which others are trusted there
 //! $RAPPORT_HOME/seals/ID/             the heads of the logs in one checkout
 //! ```
 //!
@@ -36,7 +36,7 @@ pub(crate) use self::sealing::{Sealing, verdict};
 pub use self::verify::Verifier;
 pub use rapport_door::Seal;
 
-/// The seals of one person in one project. Keys are made when something is first signed; to look changes nothing.
+/// The seals of one person in one project. Keys are created at the first signature; reading creates nothing.
 #[derive(Debug)]
 pub struct Seals {
     home: PathBuf,
@@ -45,14 +45,14 @@ pub struct Seals {
     keys: OnceLock<Arc<Keys>>,
 }
 
-/// The keys whose word may count.
+/// The keys that may be trusted.
 #[derive(Debug)]
 struct Keys {
     own: Option<OwnKey>,
     known: KnownKeys,
 }
 
-/// What it takes to sign here.
+/// What signing needs.
 #[derive(Debug)]
 struct Signer {
     key: OwnKey,
@@ -60,26 +60,26 @@ struct Signer {
 }
 
 impl Seals {
-    /// Those of the person with this home, in this project.
+    /// The seals of the person with this home, in this project.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
         Self { home, project, signer: OnceLock::new(), keys: OnceLock::new() }
     }
 
-    /// The line for a JSON object of at least one field, as the next of this chain: sealed, with its newline.
+    /// The sealed line for a JSON object with at least one field, as the next of this chain, with its newline.
     pub(crate) fn seal(&self, scope: &str, chain: &Chain, object: Vec<u8>) -> io::Result<Vec<u8>> {
         let Signer { key, checkout } = self.signer()?;
         Ok(stamp::line(key, &checkout.id, scope, chain, object))
     }
 
-    /// Remembers how far a log has come. Flushed later, a power cut may take it back to a head before, never to one that
-    /// the log has not reached.
+    /// Stores the head of a log. If it is flushed later, a power cut may revert it to an earlier head, never to one
+    /// that the log has not reached.
     pub(crate) fn remember(&self, scope: &str, chain: &Chain, flush: Flush) -> io::Result<()> {
         let folder = self.folder(&self.signer()?.checkout);
         private_folder(&folder)?;
         HeadFile::of(&folder, scope).write(scope, chain, flush)
     }
 
-    /// Forgets a log that is gone, before there is another one of its name.
+    /// Removes the head of a log that is gone, before another one gets its name.
     pub(crate) fn forget(&self, scope: &str) -> io::Result<()> {
         match self.checkout()? {
             Some(checkout) => HeadFile::of(&self.folder(&checkout), scope).remove(),
@@ -87,7 +87,7 @@ impl Seals {
         }
     }
 
-    /// What checks a log, line by line. Has to be made before the log is read: the head is never ahead of it then.
+    /// A verifier for a log. It has to be created before the log is read, so that the head is never ahead of the lines.
     pub(crate) fn verifier(&self, scope: &str) -> io::Result<Verifier> {
         let (keys, checkout) = (self.keys()?, self.checkout()?);
         let head = match &checkout {
@@ -97,7 +97,7 @@ impl Seals {
         Ok(Verifier::new(scope.to_owned(), keys, checkout, head))
     }
 
-    /// Trusts what a verifier has read, as it is: whatever it says counts, and nothing but that.
+    /// Trusts exactly what a verifier has read.
     pub fn trust(&self, verified: &Verifier, kept: &[&[u8]]) -> io::Result<()> {
         let checkout = self.signer()?.checkout.clone();
         let folder = self.folder(&checkout);
@@ -118,7 +118,7 @@ impl Seals {
         Ok(self.signer.get_or_init(|| Signer { key, checkout }))
     }
 
-    /// Read once: who has thousands of sessions looks at each.
+    /// Read once: a person may have thousands of sessions.
     fn keys(&self) -> io::Result<Arc<Keys>> {
         if let Some(keys) = self.keys.get() {
             return Ok(keys.clone());

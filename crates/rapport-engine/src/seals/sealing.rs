@@ -1,4 +1,4 @@
-//! The seals of one log or journal, as its writer needs them.
+//! The seals of one log or journal, for its writer.
 
 use std::io;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use rapport_durable::{Flush, checked_line};
 
 use super::{Chain, Opened, Seal, Seals, Verifier};
 
-/// Whose seals, of what, and how far that has come. Without a person's seals, lines only have checksums, and all
-/// of them count: that is for tests and measurements.
+/// The seals of a log, and its head. Without a person's seals, lines only have checksums, and all of them are trusted:
+/// for tests and benchmarks.
 #[derive(Clone, Debug)]
 pub(crate) struct Sealing {
     seals: Option<Arc<Seals>>,
@@ -21,19 +21,18 @@ impl Sealing {
         Self { seals, scope, chain: Chain::START }
     }
 
-    /// What checks this log. Has to be made before the log is read.
+    /// A verifier for this log. It has to be created before the log is read.
     pub(crate) fn verifier(&self) -> io::Result<Option<Verifier>> {
         self.seals.as_ref().map(|seals| seals.verifier(&self.scope)).transpose()
     }
 
-    /// Begins anew: there may have been another one of this name, which is gone.
+    /// Starts a new log; an earlier one of this name may be gone.
     pub(crate) fn begin(&self) -> io::Result<()> {
         self.seals.as_ref().map_or(Ok(()), |seals| seals.forget(&self.scope))
     }
 
-    /// Goes on after what was verified. The home remembers it from now on.
-    /// What the home does not remember yet is made durable first: its writer may have been killed before it did so, and a head
-    /// must never be ahead of its log.
+    /// Continues after the verified lines, and stores their head. Lines that the stored head does not cover are synced
+    /// first: their writer may have been killed before it did so, and the head must never be ahead of the log.
     pub(crate) fn take_up(
         &mut self,
         verified: Option<&Verifier>,
@@ -48,7 +47,7 @@ impl Sealing {
         seals.remember(&self.scope, &self.chain, Flush::Now)
     }
 
-    /// The line for a JSON object, with its newline: what one write takes to the file.
+    /// The line for a JSON object, with its newline, to be appended in one write.
     pub(crate) fn line(&self, object: Vec<u8>) -> io::Result<Vec<u8>> {
         match &self.seals {
             Some(seals) => seals.seal(&self.scope, &self.chain, object),
@@ -56,19 +55,19 @@ impl Sealing {
         }
     }
 
-    /// The line is in the log.
+    /// Advances the head by a line.
     pub(crate) fn advance(&mut self, line: &[u8]) {
         self.chain.push(line.strip_suffix(b"\n").unwrap_or(line));
     }
 
-    /// The log is durable up to here; the home is told. Where it cannot be, the entries are still known by their signatures.
+    /// Stores the head after the log is durable. If that fails, the entries are still checked by their signatures.
     pub(crate) fn remember(&self, flush: Flush) {
         if let Some(seals) = &self.seals {
             let _ = seals.remember(&self.scope, &self.chain, flush);
         }
     }
 
-    /// Something kept beside the log, without its seal.
+    /// An attachment of the log, without its seal.
     pub(crate) fn open_kept(&self, name: &str, written: Vec<u8>) -> io::Result<Opened> {
         match &self.seals {
             Some(seals) => seals.open_kept(&self.scope, name, written),
@@ -76,7 +75,7 @@ impl Sealing {
         }
     }
 
-    /// What is written for something kept beside the log.
+    /// An attachment with its seal.
     pub(crate) fn seal_kept(&self, name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
         match &self.seals {
             Some(seals) => seals.seal_kept(&self.scope, name, content),
@@ -85,7 +84,7 @@ impl Sealing {
     }
 }
 
-/// Whose word it is that was verified.
+/// The result of the verification.
 pub(crate) fn verdict(verified: Option<&Verifier>) -> Seal {
     verified.map_or(Seal::Ours, Verifier::seal)
 }

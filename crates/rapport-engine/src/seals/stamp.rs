@@ -1,4 +1,4 @@
-//! The seal as it stands in a line: after the content, before the checksum, always of the same length.
+//! The seal within a line: after the content, before the checksum, always of the same length.
 //!
 //! ```text
 //! {"v":1,"seq":2,...,"seal":{"key":"KEY","in":"CHECKOUT","sig":"SIGNATURE"},"crc":"03b47612"}
@@ -13,13 +13,13 @@ const IN: &[u8] = br#"","in":""#;
 const SIG: &[u8] = br#"","sig":""#;
 const END: &[u8] = br#""}"#;
 
-/// The number of a signature's bytes.
+/// The length of a signature.
 const SIGNATURE: usize = 64;
 
-/// A line, taken apart.
+/// A parsed line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stamp<'a> {
-    /// Everything before the seal.
+    /// The bytes before the seal.
     body: &'a [u8],
     /// The id of the key.
     pub(super) key: &'a str,
@@ -28,9 +28,9 @@ pub(super) struct Stamp<'a> {
     signature: [u8; SIGNATURE],
 }
 
-/// The line for a JSON object, sealed as the next of a chain.
+/// The sealed line for a JSON object, as the next of a chain.
 pub(super) fn line(key: &OwnKey, checkout: &str, scope: &str, chain: &Chain, mut object: Vec<u8>) -> Vec<u8> {
-    object.pop(); // The closing brace comes back after the checksum.
+    object.pop(); // The closing brace is appended again after the checksum.
     let signature = hex::encode(&key.sign(&message(scope, checkout, chain, &object)));
     for part in [SEAL, key.id().as_bytes(), IN, checkout.as_bytes(), SIG, signature.as_bytes(), END, b"}"] {
         object.extend_from_slice(part);
@@ -39,7 +39,7 @@ pub(super) fn line(key: &OwnKey, checkout: &str, scope: &str, chain: &Chain, mut
 }
 
 impl<'a> Stamp<'a> {
-    /// The seal of a line that is intact, given without its newline, if it has one.
+    /// The seal of an intact line, given without its newline, if it has one.
     pub(super) fn of(line: &'a [u8]) -> Option<Self> {
         let rest = checked_line::checked(line)?.strip_suffix(END)?;
         let (rest, signature) = rest.split_last_chunk::<{ 2 * SIGNATURE }>()?;
@@ -60,7 +60,7 @@ impl<'a> Stamp<'a> {
     }
 }
 
-/// What is signed. Names never have a line end where we make them, so no two meanings have the same words.
+/// The signed message. Our names contain no line ends, so that no two messages have the same bytes.
 fn message(scope: &str, checkout: &str, chain: &Chain, body: &[u8]) -> Vec<u8> {
     let (seq, before, body) = (chain.seq + 1, hex::encode(&chain.hash), hex::encode(&sha256(body)));
     format!("rapport seal 1\n{scope}\n{checkout}\n{seq}\n{before}\n{body}\n").into_bytes()

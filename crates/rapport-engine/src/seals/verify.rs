@@ -1,7 +1,7 @@
-//! Checking whose word a log is, line by line.
+//! Verifies a log, line by line.
 //!
-//! Up to the head that the home remembers, the digest of all lines says that they are the ones that were there; nothing has
-//! to be verified again. Lines after it count where they are signed for their place, here, by a key that counts here.
+//! Up to the stored head, the digest proves that the lines are unchanged; their signatures need no check. Later lines
+//! are trusted if they are signed for their position, in a trusted checkout, by a trusted key.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::checkout::Checkout;
 use super::stamp::Stamp;
 use super::{Keys, Seal};
 
-/// What checks one log.
+/// The verifier of one log.
 #[derive(Debug)]
 pub struct Verifier {
     scope: String,
@@ -18,10 +18,10 @@ pub struct Verifier {
     checkout: Option<Checkout>,
     head: Option<Chain>,
     chain: Chain,
-    /// Whose word the lines after the head are; the worst of them.
+    /// The worst result among the lines after the head.
     found: Seal,
     is_another: bool,
-    /// The key and the checkout of a team mate's line that would count if that checkout did.
+    /// The key and the checkout of a team mate's line whose checkout is not trusted yet.
     offered: Option<(String, String)>,
 }
 
@@ -36,12 +36,12 @@ impl Verifier {
         Self { scope, keys, checkout, head, chain, found, is_another: false, offered: None }
     }
 
-    /// Has the next line come after this place, rather than at the beginning.
+    /// Starts after this position instead of at the beginning.
     pub(super) fn start_at(&mut self, chain: Chain) {
         self.chain = chain;
     }
 
-    /// Takes in the next line, which is intact; given without its newline.
+    /// Checks the next line, which is intact; given without its newline.
     pub(crate) fn take(&mut self, line: &[u8]) {
         let is_remembered = self.head.as_ref().is_some_and(|head| self.chain.seq < head.seq);
         if !is_remembered && !matches!(self.found, Seal::Unsigned | Seal::Unknown) {
@@ -56,18 +56,17 @@ impl Verifier {
         }
     }
 
-    /// Whose word everything is that was taken in, as a whole log.
+    /// The result for the whole log.
     pub fn seal(&self) -> Seal {
         let is_cut = self.head.as_ref().is_some_and(|head| head.seq > self.chain.seq);
         if is_cut || self.is_another { Seal::RolledBack } else { self.found.clone() }
     }
 
-    /// How far the log goes.
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// Whether the home remembers just that.
+    /// Whether this is the stored head.
     pub(crate) fn is_remembered(&self) -> bool {
         self.head.as_ref() == Some(&self.chain)
     }
@@ -80,7 +79,7 @@ impl Verifier {
         self.offered.as_ref().map(|(key, checkout)| (key.as_str(), checkout.as_str()))
     }
 
-    /// Whose word a line is, as the next one.
+    /// Checks the signature of the next line.
     fn signer(&mut self, line: &[u8]) -> Seal {
         let Some(stamp) = Stamp::of(line) else { return Seal::Unsigned };
         let here = self.checkout.as_ref();
@@ -103,7 +102,7 @@ impl Verifier {
     }
 }
 
-/// How much less than one's own word it is.
+/// Orders results, from best to worst.
 fn rank(seal: &Seal) -> u8 {
     match seal {
         Seal::Ours => 0,
@@ -112,6 +111,7 @@ fn rank(seal: &Seal) -> u8 {
         Seal::Offered(_) => 3,
         Seal::Unsigned => 4,
         Seal::Unknown => 5,
-        Seal::RolledBack => 6,
+        Seal::Added(_) => 6,
+        Seal::RolledBack => 7,
     }
 }

@@ -1,5 +1,5 @@
-//! A store for callers that have nothing else to do while they wait for it: commands that only read, and tests. Code that runs
-//! in a runtime awaits the store instead.
+//! A blocking store for callers that can do nothing else meanwhile: commands that only read, and tests. Async code
+//! awaits the store instead.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rapport_core::{Entry, Event, Session, SessionId};
 use super::{Holder, Log, Looked, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
-/// A store whose methods wait until they are done. Each says what the method of [`Store`] says that has its name.
+/// A store whose methods block. Each corresponds to the method of [`Store`] with its name.
 #[derive(Clone)]
 pub struct BlockingStore {
     store: Arc<dyn Store>,
@@ -27,7 +27,6 @@ impl From<Arc<dyn Store>> for BlockingStore {
 type Outcome<T> = Result<T, StoreError>;
 
 impl BlockingStore {
-    /// Waits for this store.
     pub fn new(store: impl Store + 'static) -> Self {
         Self { store: Arc::new(store) }
     }
@@ -112,7 +111,7 @@ impl BlockingLog {
     }
 }
 
-/// A name for a session that is not there yet; see [`Reserved`].
+/// A reserved name of a session; see [`Reserved`].
 pub struct BlockingReserved {
     reserved: Box<dyn Reserved>,
 }
@@ -128,7 +127,7 @@ impl BlockingReserved {
     }
 }
 
-/// Lets this thread sleep until the future is done. Unlike a runtime's own way to block, this can be called anywhere.
+/// Blocks this thread until the future is done. Unlike a runtime's `block_on`, this can be called anywhere.
 pub(super) fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));

@@ -1,8 +1,8 @@
-//! A store that dies, or lies, on purpose: what the crash test runs Rapport on. Debug builds only.
+//! A store with injected faults, for the crash test. Debug builds only.
 //!
-//! `RAPPORT_TRIAL` says when: `kill-before:7` and `kill-after:7` kill this process around its seventh append. With
-//! `children` (as in `children,kill-after:7`) its children, the keepers, are killed at the same blow. With `lag` every
-//! append is acknowledged one append too early, which is the fault the crash test has to catch.
+//! `RAPPORT_TRIAL` configures it: `kill-before:7` and `kill-after:7` kill this process around its seventh append. With
+//! `children` (as in `children,kill-after:7`) its children, the keepers, are killed with it. With `lag` every append is
+//! acknowledged one append too early, which is the fault that the crash test has to catch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use super::blocking::wait;
 use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, Stored};
 use crate::seals::Seal;
 
-/// The store itself, or one that dies when it is told to.
+/// The store itself, or one with faults if they are configured.
 pub fn wrap(store: Arc<dyn Store>) -> Arc<dyn Store> {
     match std::env::var("RAPPORT_TRIAL") {
         Ok(orders) => Arc::new(Trial { store, orders: Arc::new(Orders::parse(&orders)) }),
@@ -30,7 +30,6 @@ struct Orders {
     before: Option<u64>,
     after: Option<u64>,
     lag: bool,
-    /// Whether its children die with it.
     children: bool,
     appends: AtomicU64,
 }
@@ -192,7 +191,7 @@ struct TrialLog {
     log: Box<dyn Log>,
     orders: Arc<Orders>,
     last: u64,
-    /// Acknowledged, and not written.
+    /// Acknowledged entries that are not written.
     held_back: Option<(Timestamp, Vec<Event>)>,
 }
 

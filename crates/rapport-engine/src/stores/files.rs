@@ -1,7 +1,7 @@
-//! Sessions as directories: `<root>/20260124-add-user-auth/log.jsonl`, and beside it a lock for the one who writes.
+//! Sessions as directories: `<root>/20260124-add-user-auth/log.jsonl`, and beside it a lock for its writer.
 //! `docs/formats/log.md` and `docs/formats/session-directory.md` are the contract with other programs.
 //!
-//! `Disk` does the work, which blocks; here each piece of it is handed to a thread for that.
+//! `Disk` does the blocking work; this file hands each operation to a blocking thread.
 
 mod dirs;
 mod disk;
@@ -29,25 +29,25 @@ use self::reserved::ReservedDir;
 use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::{Seal, Seals};
 
-/// Sessions below one directory, which need not be there yet.
+/// Sessions in one directory, which need not exist yet.
 #[derive(Clone, Debug)]
 pub struct Files {
     disk: Disk,
 }
 
 impl Files {
-    /// Sessions below this directory: `<project>/.rapport/sessions`.
+    /// Sessions in this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
         Self { disk: Disk { root, project: None, seals: None } }
     }
 
-    /// The same, of this project: its sessions are worked on there, wherever they were begun.
+    /// The same for a given project: its sessions work there, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
         Self { disk: Disk { project: Some(project), ..self.disk } }
     }
 
-    /// The same, with the seals of this person: what they write is signed, and what others wrote does not count.
+    /// The same with the seals of this person: new lines are signed, and lines of others are not trusted.
     #[must_use]
     pub fn sealed_by(self, seals: Seals) -> Self {
         Self { disk: Disk { seals: Some(Arc::new(seals)), ..self.disk } }
@@ -67,8 +67,8 @@ impl Files {
     }
 }
 
-/// Has blocking work done: on one of the runtime's threads for that; outside of a runtime, where nothing else waits for this
-/// thread, right here. Begun, it is done to its end, whether or not anybody still waits for it.
+/// Runs blocking work: on the runtime's blocking threads, or outside of a runtime on the current thread. Work that has
+/// begun is completed, whether or not anybody still waits for it.
 fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Stored<'static, T> {
@@ -167,8 +167,8 @@ impl Store for Files {
     }
 }
 
-/// A log that is held. While an entry is being written, the thread that writes it has the log, lock and all: whoever gives
-/// up waiting for that does not know what the log says by now, and can write no more.
+/// A held log. While an entry is being written, the writing thread owns the log and its lock: a caller that stops
+/// waiting no longer knows the content of the log, and can write no more.
 struct HeldLog {
     place: String,
     attacher: Arc<FileAttacher>,
@@ -179,7 +179,7 @@ impl Log for HeldLog {
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry> {
         async move {
             let Some(mut log) = self.log.take() else {
-                let why = "nobody waited for the end of the write before, so it has to be read again first";
+                let why = "an earlier write was not awaited, so the log has to be read again first";
                 let source = io::Error::other(why);
                 return Err(StoreError::Io { what: "write to", place: self.place.clone(), source });
             };
@@ -199,7 +199,7 @@ impl Log for HeldLog {
     }
 }
 
-/// What attaches to a session while its lock is held.
+/// Stores attachments of a session while its lock is held.
 struct FileAttacher {
     files: Files,
     id: SessionId,

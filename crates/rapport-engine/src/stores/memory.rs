@@ -1,4 +1,4 @@
-//! Sessions in memory, for tests: the same promises as on disk, as far as memory can keep them.
+//! Sessions in memory, for tests: the same guarantees as on disk, except for durability.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::Seal;
 
-/// Sessions that last as long as any clone of this.
+/// Sessions that exist as long as any clone of this.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     shared: Arc<Mutex<Shared>>,
@@ -30,32 +30,31 @@ struct Shared {
 struct Kept {
     entries: Vec<Entry>,
     holder: Option<Holder>,
-    /// How often it was held: only the writer of the last time may write.
+    /// How often it was held: only the latest holder may write.
     holds: u64,
     beside: BTreeMap<String, Vec<u8>>,
-    /// Whose word it is, where it is not this program's.
+    /// The result of checking its seals, if it is not trusted.
     foreign: Option<Seal>,
 }
 
 impl Memory {
-    /// No sessions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Makes the next append to any session fail, as on a full disk. The one after that works again.
+    /// Makes the next append to any session fail, as on a full disk. Later ones succeed.
     pub fn fail_next_append(&self) {
         self.lock().failing = true;
     }
 
-    /// Ends the hold of whoever has one, as when a lease is not renewed. They do not notice.
+    /// Ends a hold without the holder noticing, as when a lease is not renewed.
     pub fn end_hold(&self, id: &SessionId) {
         if let Ok(kept) = self.lock().kept(id) {
             kept.holder = None;
         }
     }
 
-    /// Makes a session somebody else's word, as if it had come with a clone.
+    /// Makes a session untrusted, as if it had come with a clone.
     pub fn disown(&self, id: &SessionId, seal: Seal) {
         if let Ok(kept) = self.lock().kept(id) {
             kept.foreign = Some(seal);
@@ -78,7 +77,7 @@ impl Shared {
         names.find(is_free).ok_or_else(|| full("find a free name in", "memory".to_owned()))
     }
 
-    /// Tells those who watch that a session changed.
+    /// Notifies the watchers of a session.
     fn tell(&mut self, id: &SessionId) {
         self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
     }
@@ -230,7 +229,7 @@ impl Store for Memory {
     }
 }
 
-/// A name that nobody else gets.
+/// A reserved name.
 #[derive(Debug)]
 struct ReservedName {
     store: Memory,
@@ -298,7 +297,7 @@ impl Log for MemoryLog {
     }
 }
 
-/// What attaches to a session that was held the last time.
+/// Stores attachments of a session for its latest holder.
 struct MemoryAttacher {
     store: Memory,
     id: SessionId,

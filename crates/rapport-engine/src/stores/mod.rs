@@ -1,5 +1,5 @@
-//! Where logs live. A store keeps sessions as lists of entries, lets one writer at a time add to each, and promises
-//! that what was added is still there after a power cut. `tests/it/contract/store.rs` tells every store the same story.
+//! Stores of logs. A store keeps sessions as lists of entries, lets one writer at a time append to each, and guarantees
+//! that appended entries survive a power cut. `tests/it/contract/store.rs` runs the same story on every store.
 
 pub mod blocking;
 #[cfg(debug_assertions)]
@@ -19,14 +19,14 @@ pub use rapport_door::{Holder, StoreError};
 
 use crate::seals::{Seal, Verifier};
 
-/// What a store gives back, once it is there. Nothing is begun before this is awaited; what was begun and is awaited no longer
-/// may be done to its end or not at all, and nothing in between.
+/// A pending result of a store. Nothing begins before it is awaited; dropping it midway either completes the operation
+/// or leaves it undone, with nothing in between.
 pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// A place where logs live. None of this blocks the thread it is called on.
+/// A store of logs. No method blocks the calling thread.
 pub trait Store: Send + Sync {
-    /// Makes a session from its first facts, called after the day and these words, and holds it for writing.
-    /// Two sessions made at once from the same words get different names.
+    /// Creates a session from its first facts, named after the day and these words, and holds it for writing. Two
+    /// sessions created at once from the same words get different names.
     fn create<'a>(
         &'a self,
         words: &'a str,
@@ -35,20 +35,21 @@ pub trait Store: Send + Sync {
         holder: &'a Holder,
     ) -> Stored<'a, (SessionId, Entry, Box<dyn Log>)>;
 
-    /// Takes a name for a session that will be put there whole. Until it is, nobody sees it.
+    /// Reserves a name for a session that will be stored as a whole. Until then, readers do not see it.
     fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>>;
 
-    /// Holds a session for writing and gives what it has so far. While the log lives, nobody else can.
-    /// A holder that died holds nothing.
+    /// Holds a session for writing and returns its entries. While the log lives, nobody else can hold it. A holder that
+    /// died holds nothing.
     fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)>;
 
-    /// The entries after this one (0 for all), without holding anything. What a writer is just adding may be missing.
+    /// The entries after this one (0 for all), without holding the session. An entry that is just being appended may be
+    /// missing.
     fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>>;
 
-    /// The same, and whose word the whole log is.
+    /// The same, and the result of verifying the whole log.
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
-    /// The same, where what the log says counts.
+    /// The same, if the log is trusted.
     fn counted<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
         async move {
             let (entries, seal) = self.sealed(id, after).await?;
@@ -57,38 +58,39 @@ pub trait Store: Send + Sync {
         .boxed()
     }
 
-    /// Every session there is, sorted by name. Names begin with the day, so the oldest come first.
+    /// All sessions, sorted by name. Names begin with the day, so the oldest come first.
     fn list(&self) -> Stored<'_, Vec<SessionId>>;
 
-    /// Who holds a session for writing now, if anybody does.
+    /// The current holder of a session, if there is one.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>>;
 
-    /// Tells which sessions change from now on, whoever writes them. It may name one too often, never too seldom.
+    /// Reports which sessions change from now on, whoever writes them. It may report one too often, but never misses
+    /// one.
     fn watch(&self) -> Stored<'_, Changes>;
 
-    /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
-    /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation,
-    /// or what people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain names.
-    /// Whoever holds the session attaches with [`Log::attacher`], which stops when somebody else does.
+    /// Stores an attachment of a session, replacing one of the same name. Durable when this returns. The state is in
+    /// the facts; attachments are what others need to continue with them, such as an agent's conversation, or what
+    /// people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain
+    /// names. The holder of a session uses [`Log::attacher`], which fails once somebody else holds it.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
-    /// What is attached under this name. Under a plain name, only what counts is given; a path leads to what people
-    /// may change, which counts as far as the facts say so.
+    /// The attachment of this name. One with a plain name is returned only if it is trusted. A path leads to a file
+    /// that people may edit, so the facts decide how far its content takes effect.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
-    /// Gives a session a log that came without one, such as a directory of an older tool. One that is there is left as it is.
+    /// Creates a log for a session directory without one, such as one of an older tool. An existing log is not changed.
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
 
-    /// Looks at a session as a person does who is to trust it: everything that would count then.
+    /// Everything that a person has to see before they trust a session.
     fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked>;
 
-    /// Lets count what was looked at, just as it was then. Durable when this returns.
+    /// Trusts a session exactly as it was seen. Durable when this returns.
     fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()>;
 
-    /// Where a session's facts are, in words for a person.
+    /// Where a session's facts are stored, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
 
-    /// The session that these entries of its log make.
+    /// Replays these entries of a session's log.
     fn replay(&self, id: &SessionId, entries: &[Entry]) -> Result<Session, StoreError> {
         Session::replay(entries).ok_or_else(|| StoreError::Damaged {
             place: self.whereabouts(id),
@@ -98,78 +100,75 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A session as it was when a person looked at it.
+/// A session as a person saw it.
 #[derive(Debug)]
 pub struct Looked {
-    /// Which session.
     pub id: SessionId,
-    /// Its entries.
     pub entries: Vec<Entry>,
-    /// What is attached to them under plain names.
+    /// Its attachments with plain names.
     pub attachments: Vec<(String, Vec<u8>)>,
-    /// Whose word it is.
+    /// The result of verifying it.
     pub seal: Seal,
-    /// What checked it, where seals did.
+    /// The verifier, if the store uses seals.
     pub verifier: Option<Verifier>,
 }
 
-/// Sessions that changed, as a store notices it.
+/// A stream of changed sessions.
 pub struct Changes {
     ids: mpsc::UnboundedReceiver<SessionId>,
-    /// Whatever notices; dropped, it stops.
+    /// The watcher; dropping it stops the stream.
     _watcher: Box<dyn Send>,
 }
 
 impl Changes {
-    /// What this watcher sends to the other end of `ids`, until it is dropped.
+    /// A stream of what this watcher sends to the other end of `ids`, until it is dropped.
     pub fn new(ids: mpsc::UnboundedReceiver<SessionId>, watcher: impl Send + 'static) -> Self {
         Self { ids, _watcher: Box::new(watcher) }
     }
 
-    /// The next session that changed; `None` when no change can be noticed any more.
+    /// The next changed session; `None` if changes can no longer be observed.
     pub async fn next(&mut self) -> Option<SessionId> {
         self.ids.recv().await
     }
 }
 
-/// A session held for writing. Dropping it lets go.
+/// A session held for writing. Dropping it releases it.
 pub trait Log: Send {
-    /// Adds one entry. When this is done, the entry is durable; when it fails, nothing was added. A writer that lost its hold,
-    /// and comes back late, gets [`StoreError::Superseded`]. One that did not wait for the end of an append may be refused
-    /// another: it has to read what the log says by now.
+    /// Appends one entry. It is durable when this succeeds; if it fails, nothing was appended. A writer that lost its
+    /// hold gets [`StoreError::Superseded`]. One that did not await an append may be refused another: it has to read
+    /// the log again.
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry>;
 
-    /// What attaches to this session, for those who work for its holder while the log is in use.
+    /// Stores attachments of this session, for tasks of its holder while the log is in use.
     fn attacher(&self) -> Arc<dyn Attacher>;
 }
 
-/// Keeps things beside a session, for as long as the log lives that it is from. Does not hold the session itself.
+/// Stores attachments of a session while its log is held. Does not hold the session itself.
 pub trait Attacher: Send + Sync {
-    /// The same as [`Store::attach`], for the holder: one that lost its hold, or let go, gets [`StoreError::Superseded`].
+    /// The same as [`Store::attach`], for the holder: one that lost or released its hold gets
+    /// [`StoreError::Superseded`].
     fn attach<'a>(&'a self, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 }
 
-/// A name for a session that is not there yet. Dropping it gives the name back.
+/// A reserved name of a session. Dropping it releases the name.
 pub trait Reserved: Send {
-    /// What the session will be called.
     fn id(&self) -> &SessionId;
 
-    /// Puts the session there, with all its entries and what is attached to them: everything, durably, or nothing.
+    /// Stores the session with all its entries and attachments: everything, durably, or nothing.
     fn fill(self: Box<Self>, entries: Vec<Entry>, attachments: Vec<(String, Vec<u8>)>)
     -> Stored<'static, ()>;
 }
 
-/// What is attached, by its name: checked, so that it leads nowhere else.
+/// The parsed name of an attachment, checked so that it cannot lead elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment<'a> {
-    /// Kept for Rapport.
     Plain(&'a str),
-    /// A file for people: the folder of a turn, and a path in it.
+    /// A file for people: a turn's directory, and a path in it.
     InTurn(&'a str),
 }
 
 impl<'a> Attachment<'a> {
-    /// What this name means. Nothing where it is no name.
+    /// Parses a name; `None` if it is invalid.
     pub fn named(name: &'a str) -> Option<Self> {
         if !name.split('/').all(is_plain_name) {
             return None;
@@ -178,12 +177,12 @@ impl<'a> Attachment<'a> {
     }
 }
 
-/// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.
+/// Whether a name is one plain part of a path: not empty, not `..`, no slash, nothing a system call rejects.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() <= 255
 }
 
-/// What a session made from these words may be called, best first: the day and the words, then with a number.
+/// Candidates for the name of a session, best first: the day and the words, then with a number.
 pub fn names(words: &str, at: Timestamp) -> impl Iterator<Item = String> {
     let name = format!("{}-{}", at.strftime("%Y%m%d"), slug::part(words));
     let numbered = name.clone();

@@ -1,7 +1,7 @@
-//! The directories of batches: where the journal of each is, what was approved of its plan, and what the journal says.
+//! The directories of batches: the journal of each, what was approved of its plan, and what the journal says.
 //!
-//! `approved.json` is written from the fact that approved the batch, and carries its time: that tells a batch from another of
-//! the same name, in a session that was removed and begun anew.
+//! `approved.json` is written from the fact that approved the batch, and contains its time: this distinguishes a batch
+//! from one of the same name in a session that was removed and begun again.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -25,18 +25,16 @@ use crate::seals::Seals;
 
 const APPROVED: &str = "approved.json";
 
-/// The turn, and the batch, of a plan that was run alone: it has one.
+/// The turn and the batch of a plan that is run without a session: it has one.
 pub const ONLY_TURN: &str = "01";
 
-/// What a person approved of a plan, for whoever looks into the directory.
+/// What a person approved of a plan, for people who read the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approved {
-    /// When.
     pub at: Timestamp,
-    /// When the turn was made that it is of.
+    /// When its turn was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<String>,
-    /// What.
     #[serde(flatten)]
     pub chosen: Chosen,
 }
@@ -49,7 +47,7 @@ impl Approved {
         replace(&batch.join(APPROVED), &json)
     }
 
-    /// What was written there.
+    /// Reads it from a batch's directory.
     pub fn kept(batch: &Path) -> Result<Option<Self>, TurnError> {
         let path = batch.join(APPROVED);
         let Some(kept) = text(&path)? else { return Ok(None) };
@@ -59,23 +57,21 @@ impl Approved {
     }
 }
 
-/// A batch as its journal has it.
+/// A batch as its journal describes it.
 #[derive(Clone, Debug)]
 pub struct BatchDir {
-    /// Its directory.
     pub path: PathBuf,
-    /// What was noted in it.
+    /// The facts of its journal.
     pub facts: Vec<Fact>,
 }
 
 impl BatchDir {
-    /// The batch in this directory.
     pub fn read(path: PathBuf) -> Result<Self, TurnError> {
         let facts = Journal::read(&path)?;
         Ok(Self { facts, path })
     }
 
-    /// Whether its file changes were taken back.
+    /// Whether its changes to files were undone.
     pub fn is_undone(&self) -> bool {
         self.facts.contains(&Fact::Undone)
     }
@@ -85,23 +81,23 @@ impl BatchDir {
         self.facts.iter().any(|fact| matches!(fact, Fact::UndoBegan { .. }))
     }
 
-    /// Whether there is more to be done in it, and nobody is at it.
+    /// Whether it is incomplete, and no process runs it.
     pub fn is_cut_off(&self) -> bool {
         !self.is_finished() && !self.is_undo_begun() && !Journal::is_held(&self.path)
     }
 
-    /// Whether it did something to files, or may have.
+    /// Whether it changed files, or may have.
     pub fn has_changes(&self) -> bool {
         self.facts.iter().any(|fact| match fact {
             Fact::Began { intent, .. } => intent.is_some(),
             Fact::CommandChanged { files, .. } => !files.is_empty(),
-            // A command that was cut off may have changed something.
+            // An interrupted command may have changed something.
             Fact::Snapshot { .. } => !self.is_finished(),
             _ => false,
         })
     }
 
-    /// Whether nothing more is to be done in it.
+    /// Whether it has ended.
     pub fn is_finished(&self) -> bool {
         self.facts.contains(&Fact::Finished)
     }
@@ -114,7 +110,7 @@ impl BatchDir {
             .map(|begun| begun.n)
     }
 
-    /// What was done so far, and what may have been, a line each.
+    /// What was done so far, and what may have been, one line each.
     pub fn story(&self) -> Vec<String> {
         let line = |Begun { what, is_irreversible, ended, .. }: Begun<'_>| match ended
             .map(|settled| &settled.outcome)
@@ -128,7 +124,7 @@ impl BatchDir {
         self.begun().into_iter().map(line).collect()
     }
 
-    /// How far it came, action by action of its plan, without doing anything.
+    /// The results so far, action by action, without running anything.
     pub fn so_far(&self, plan: &ActionPlan) -> Ran {
         let skips = self.skips().unwrap_or_default();
         let ended = self.ended();
@@ -152,8 +148,8 @@ impl BatchDir {
         }
     }
 
-    /// The same as facts of a session. The journal is signed and `approved.json` is not, so which actions were approved is the
-    /// journal's word.
+    /// The same as facts of a session. The journal is signed and `approved.json` is not, so the journal says which
+    /// actions were approved.
     pub fn found(&self, approved: Approved) -> FoundBatch {
         let actions = self.skips().map_or(approved.chosen.actions, <[_]>::to_vec);
         let ended = self.facts.iter().filter_map(|fact| match fact {
@@ -172,13 +168,13 @@ impl BatchDir {
         }
     }
 
-    /// What was begun, each once, and how it ended.
+    /// The actions that began, each once, with their results.
     fn begun(&self) -> Vec<Begun<'_>> {
         let began = self.facts.iter().enumerate().filter_map(|(at, fact)| match fact {
             Fact::Began { n, what, .. } => Some((at, *n, what, fact.is_irreversible())),
             _ => None,
         });
-        // What was begun again counts from then.
+        // A repeated action is counted from its last beginning.
         let last: HashMap<usize, usize> = began.clone().map(|(at, n, ..)| (n, at)).collect();
         let ended = self.ended();
         let counts = began.filter(|(at, n, ..)| last.get(n) == Some(at));
@@ -189,7 +185,7 @@ impl BatchDir {
         begun.collect()
     }
 
-    /// How each action ended that did.
+    /// The results of actions that ended.
     fn ended(&self) -> HashMap<usize, &Settled> {
         let mut all = HashMap::new();
         for fact in &self.facts {
@@ -201,7 +197,7 @@ impl BatchDir {
     }
 }
 
-/// An action that was begun, and how it ended.
+/// An action that began, with its result.
 struct Begun<'a> {
     n: usize,
     what: &'a str,
@@ -209,7 +205,7 @@ struct Begun<'a> {
     ended: Option<&'a Settled>,
 }
 
-/// How an action ended, as a fact of the session.
+/// The result of an action, as a fact of the session.
 pub fn action_end(action: usize, settled: &Settled) -> ActionEnd {
     let (result, why, session) = match &settled.outcome {
         Outcome::Done { details: Details::Session { name } } => {
@@ -222,7 +218,7 @@ pub fn action_end(action: usize, settled: &Settled) -> ActionEnd {
     ActionEnd { action, result, why, session }
 }
 
-/// Where the batches of turns are.
+/// The batches of turns.
 #[derive(Clone, Debug)]
 pub struct Batches {
     root: PathBuf,
@@ -230,33 +226,33 @@ pub struct Batches {
     seals: Option<Arc<Seals>>,
 }
 
-/// How the directories of batches are called.
+/// The naming scheme of batch directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// After the session and the turn: sessions have a directory of their own elsewhere.
+    /// After the session and the turn: sessions have their own directories elsewhere.
     ByTurn,
-    /// After the session alone, which has its log in the very same directory.
+    /// After the session alone, whose log is in the same directory.
     Alone,
 }
 
 impl Batches {
-    /// Those of a project.
+    /// The batches of a project.
     pub fn of(project: &Path, naming: Naming) -> Self {
         Self { root: config::batches(project), naming, seals: None }
     }
 
-    /// The same, with the seals of this person: what others wrote into a journal does not count.
+    /// The same with the seals of this person: journals of others are not trusted.
     #[must_use]
     pub fn sealed_by(self, seals: Arc<Seals>) -> Self {
         Self { seals: Some(seals), ..self }
     }
 
-    /// Whether the batches belong to no turn of a session of files.
+    /// Whether the batches belong to no turn of a session.
     pub fn are_alone(&self) -> bool {
         self.naming == Naming::Alone
     }
 
-    /// What a batch of a turn may be called, in order.
+    /// Candidates for the names of a turn's batches, in order.
     fn names(&self, session: &SessionId, folder: &str) -> impl Iterator<Item = PathBuf> {
         let name = match self.naming {
             Naming::ByTurn => format!("{session}-{folder}"),
@@ -269,7 +265,7 @@ impl Batches {
         })
     }
 
-    /// The directory of the batch that was approved at this time, if it has one.
+    /// The directory of the batch that was approved at this time, if it exists.
     pub fn find(
         &self,
         session: &SessionId,
@@ -284,7 +280,7 @@ impl Batches {
         Ok(None)
     }
 
-    /// The directory of that batch, made where it has none.
+    /// The directory of that batch; creates it if necessary.
     pub fn open(&self, session: &SessionId, folder: &str, approved: &Approved) -> Result<PathBuf, TurnError> {
         if let Some(path) = self.find(session, folder, approved.at)? {
             return Ok(path);
@@ -299,19 +295,20 @@ impl Batches {
         Ok(path)
     }
 
-    /// The batch in this directory, where its journal counts.
+    /// The batch in this directory, if its journal is trusted.
     fn counted(&self, path: &Path) -> Result<BatchDir, JournalError> {
         Ok(BatchDir { facts: Journal::counted(path, self.seals.as_deref())?, path: path.to_owned() })
     }
 
-    /// Why journals of a turn's batches do not count: they are somebody else's word, or damaged.
+    /// Why journals of a turn's batches are not trusted: they are from somebody else, or damaged.
     pub fn refused(&self, session: &SessionId, folder: &str) -> Vec<JournalError> {
         let begun = self.names(session, folder).take_while(|path| path.is_dir());
         begun.filter(|path| Journal::is_in(path)).filter_map(|path| self.counted(&path).err()).collect()
     }
 
-    /// Every batch of a turn that was begun, as its journal has it. One of another turn of the same name is left out, and one
-    /// whose journal does not count ([`Batches::refused`]): nothing in it becomes a fact of the session.
+    /// All batches of a turn that began, according to their journals. A batch of another turn of the same name is
+    /// skipped, and so is one whose journal is not trusted ([`Batches::refused`]): nothing in it becomes a fact of the
+    /// session.
     pub fn found(
         &self,
         session: &SessionId,
@@ -323,7 +320,7 @@ impl Batches {
             if !Journal::is_in(&path) {
                 continue;
             }
-            // What was approved of one that cannot be read is not known; it can be undone.
+            // If this cannot be read, what was approved is unknown; the batch can still be undone.
             let approved = Approved::kept(&path).ok().flatten();
             let approved = approved.unwrap_or_else(|| Approved {
                 at: began(&path),
@@ -335,13 +332,13 @@ impl Batches {
             match self.counted(&path).map(|batch| batch.found(approved)) {
                 Ok(batch) if is_of => all.push(batch),
                 Ok(_) => {}
-                Err(error) => warn!(%error, "journal does not count"),
+                Err(error) => warn!(%error, "journal is not trusted"),
             }
         }
         Ok(all)
     }
 
-    /// Copies of files as they were are nobody's work: git is not to show them, and nobody is to commit them.
+    /// Creates the directory with rules for git: copies of files are not to be shown or committed.
     pub fn set_up(&self) -> Result<(), TurnError> {
         private_folder(&self.root).map_err(io_error("create the directory", &self.root))?;
         let ignore = self.root.join(".gitignore");
@@ -352,24 +349,25 @@ impl Batches {
     }
 }
 
-/// Which turn of a session a batch's directory is of: `01` for `SESSION-01.2`. `None` where it belongs to another: `a-2-01` is
-/// of `a-2` and not of `a`.
+/// The turn of a session to which a batch's directory belongs: `01` for `SESSION-01.2`. `None` if it belongs to another
+/// session: `a-2-01` belongs to `a-2` and not to `a`.
 pub fn turn_of(session: &SessionId, batch: &Path) -> Option<TurnName> {
     let label = batch.file_name()?.to_str()?.strip_prefix(session.as_str())?.strip_prefix('-')?;
     label.split('.').next()?.parse().ok()
 }
 
-/// What a batch is called, after its directory.
+/// The name of a batch, from its directory.
 pub fn name(batch: &Path) -> &str {
     batch.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Whether a batch is of no turn of these sessions: a plan that was run alone, or one whose session is gone.
+/// Whether a batch belongs to no turn of these sessions: a plan that was run without a session, or one whose session is
+/// gone.
 pub fn is_alone(batch: &Path, sessions: &[Folder]) -> bool {
     !sessions.iter().any(|session| turn_of(&session.id, batch).is_some())
 }
 
-/// Every batch of a project that was begun, the last one first.
+/// All batches of a project that began, the latest first.
 pub fn all(project: &Path) -> Result<Vec<PathBuf>, TurnError> {
     let root = config::batches(project);
     let entries = match fs::read_dir(&root) {
@@ -382,7 +380,7 @@ pub fn all(project: &Path) -> Result<Vec<PathBuf>, TurnError> {
     Ok(dated.into_iter().rev().map(|(_, path)| path).collect())
 }
 
-/// When a batch was approved; where nothing says so, when it was begun.
+/// When a batch was approved; if that is unknown, when it began.
 fn began(batch: &Path) -> Timestamp {
     if let Ok(Some(approved)) = Approved::kept(batch) {
         return approved.at;
@@ -395,7 +393,7 @@ fn began(batch: &Path) -> Timestamp {
 mod tests {
     use super::*;
 
-    /// A session that is called by nothing but digits has batches as well.
+    /// A session whose name consists of digits has batches too.
     #[test]
     fn a_batch_is_alone_where_no_session_claims_it() {
         let sessions = ["20260124-101500", "20260124-add-auth"];
@@ -410,7 +408,7 @@ mod tests {
         }
     }
 
-    /// Whoever edits `approved.json` approves nothing.
+    /// Editing `approved.json` approves nothing.
     #[test]
     fn the_journal_says_which_actions_were_approved() {
         let skip = vec![None, Some("left out".to_owned())];
@@ -421,7 +419,7 @@ mod tests {
         assert_eq!(batch.found(edited).chosen.actions, skip);
     }
 
-    /// A plan of thousands of actions is looked at in one go.
+    /// A plan of thousands of actions is read in linear time.
     #[test]
     fn a_long_batch_is_told_as_it_was() {
         const MANY: usize = 20_000;

@@ -1,4 +1,4 @@
-//! Whether a plan can be carried out in a project as it is now, and what to tell about one that cannot.
+//! Checks whether a plan can be carried out in the project's current state, and describes the problems.
 
 use std::path::Path;
 
@@ -8,18 +8,17 @@ use rapport_core::{ActionPlan, Effect, fenced};
 use super::{PLAN, TurnError, io_error};
 use crate::actions::{OnDisk, has_history};
 
-/// More problems than this are not told.
+/// The maximum number of problems to report.
 pub const MOST: usize = 50;
-/// More of a line is not quoted.
+/// The maximum length of a quoted line.
 const LONGEST: usize = 100;
 
-/// What is known about a plan once it was checked.
+/// The result of checking a plan.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedPlan {
-    /// What is wrong with it, one problem after another, each with the name that the plan has and the line it is about. Empty
-    /// where it can be carried out.
+    /// The problems, each with the plan's name and line. Empty if it can be carried out.
     pub problems: Vec<String>,
-    /// What to know about single actions.
+    /// Notes about single actions.
     pub remarks: Vec<Remark>,
 }
 
@@ -40,20 +39,20 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
     });
     let commands = plan.actions.iter().position(|action| action.kind.effect() == Effect::Runs);
     if let Some(action) = commands.filter(|_| !has_history(project)) {
-        let text = "without Git, undo cannot take back what it does to files".to_owned();
+        let text = "without Git, undo cannot revert its changes to files".to_owned();
         remarks.push(Remark { action, text });
     }
     Ok(CheckedPlan { problems: told.collect(), remarks })
 }
 
-/// What is wrong, and below it the line of the plan that it is about, so that nobody has to count.
+/// A problem, followed by the line of the plan that it concerns.
 fn quoting(text: &str, line: usize, what: String) -> String {
     let quoted = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
     let shown: String = quoted.chars().take(LONGEST).collect();
     if shown.is_empty() { what } else { format!("{what}\n  {line} | {shown}") }
 }
 
-/// A problem with the plan's own name instead of the one that turns have.
+/// A problem with this plan's name instead of the usual one.
 fn named(name: &str, problem: &impl ToString) -> String {
     let told = problem.to_string();
     match told.strip_prefix(PLAN) {
@@ -62,7 +61,7 @@ fn named(name: &str, problem: &impl ToString) -> String {
     }
 }
 
-/// What an agent is told to make a plan again.
+/// The message that makes an agent plan again.
 pub fn message(plan: &str, problems: &[String], original: &str) -> String {
     let problems: Vec<_> = problems.iter().take(MOST).map(String::as_str).collect();
     format!(

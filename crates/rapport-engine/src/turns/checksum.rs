@@ -1,15 +1,14 @@
-//! Check sums of a finished turn, by which it is noticed when one of its files was changed afterwards.
+//! Check sums of a complete turn, which reveal later changes to its files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use rapport_durable as durable;
 
-use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error};
+use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error, read};
 
-/// The files of a turn that are sealed.
+/// The files of a turn that get check sums.
 const SEALED: [&str; 5] = [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT, META];
 
 /// The check sums of the files in a turn's directory.
@@ -17,7 +16,7 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     let mut sums = BTreeMap::new();
     for name in SEALED {
         let path = turn.join(name);
-        match fs::read(&path) {
+        match read(&path) {
             Ok(content) => drop(sums.insert(name.to_owned(), durable::digest(&content))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io_error("read", &path)(error)),
@@ -26,17 +25,17 @@ pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
     Ok(sums)
 }
 
-/// The check sum of what the agent is shown in a turn, once that is written down.
+/// The check sum of what the agent is shown in a turn, once that is written.
 pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
     let path = turn.join(CONTEXT_LOG);
-    match fs::read(&path) {
+    match read(&path) {
         Ok(content) => Ok(Some(durable::digest(&content))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("read", &path)(error)),
     }
 }
 
-/// What is no longer as it was sealed, in words for a person.
+/// The files that differ from their check sums, in words for a person.
 pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
     if !turn.is_dir() {
         return Ok(vec![format!("{} is gone", turn.display())]);
@@ -57,6 +56,8 @@ pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<Stri
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! A session's directory, the turns in it, and which of them comes next.
+//! A session's directory, its turns, and their order.
 
 use std::fs;
 use std::io;
@@ -18,47 +18,41 @@ use super::{
 pub struct Folder {
     /// The session's name, which is the directory's.
     pub id: SessionId,
-    /// Where it is.
     pub path: PathBuf,
 }
 
-/// One turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// Its name, which is its directory's.
     pub name: TurnName,
-    /// Where it is.
     pub path: PathBuf,
-    /// Where it comes from, as far as that is known.
+    /// Its metadata, as far as they are known.
     pub meta: Meta,
-    /// When it was made.
     pub created: Timestamp,
 }
 
-/// How far a turn is.
+/// The state of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// There is no plan in it.
     Unplanned,
-    /// There is a plan, and nothing was done about it.
+    /// It has a plan without a report.
     Pending,
     /// There is a report.
     Complete,
 }
 
 impl Folder {
-    /// The session of this name below the directory of all sessions.
+    /// The session of this name in the directory of all sessions.
     pub fn new(sessions: &Path, id: &SessionId) -> Self {
         Self { id: id.clone(), path: sessions.join(id.as_str()) }
     }
 
-    /// Every directory that looks like a session of files, by name. Whether its log agrees is not looked at.
+    /// All directories that look like sessions with turns, by name. Their logs are not read.
     pub fn all(sessions: &Path) -> Result<Vec<Self>, TurnError> {
         let entries = match fs::read_dir(sessions) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(io_error("list the sessions in", sessions))?,
         };
-        // A link could lead anywhere; names are printed, and pasted into shells.
+        // A link could lead anywhere, and names are printed and pasted into shells.
         let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut all: Vec<_> = names
@@ -70,12 +64,12 @@ impl Folder {
         Ok(all)
     }
 
-    /// Whether there are turns in it, or what they are made from.
+    /// Whether it contains turns, or the files for a first one.
     fn looks_like_one(&self) -> bool {
         self.path.join(SESSION_CONTEXT).is_file() || self.turns().is_ok_and(|turns| !turns.is_empty())
     }
 
-    /// The session a directory is in, if it is in one.
+    /// The session that contains a directory, if any.
     pub fn around(sessions: &Path, directory: &Path) -> Option<SessionId> {
         let sessions = sessions.canonicalize().ok()?;
         let inside = directory.canonicalize().ok()?;
@@ -83,7 +77,7 @@ impl Folder {
         Some(SessionId::new(name))
     }
 
-    /// Its turns, in the order in which they were made.
+    /// Its turns, in the order of creation.
     pub fn turns(&self) -> Result<Vec<Turn>, TurnError> {
         let entries = fs::read_dir(&self.path).map_err(io_error("list the turns in", &self.path))?;
         let mut turns = Vec::new();
@@ -105,13 +99,13 @@ impl Folder {
         self.turns()?.into_iter().find(|turn| turn.name == known).ok_or_else(missing)
     }
 
-    /// The turn that was made last; `None` before the first.
+    /// The latest turn; `None` before the first.
     pub fn latest(&self) -> Result<Option<Turn>, TurnError> {
         Ok(self.turns()?.pop())
     }
 
-    /// Makes the directory of the turn after this one. To make it is to find out whether the name is free, so nobody else
-    /// gets it.
+    /// Creates the directory of the turn after this one. Creating it is the test whether the name is free, so nobody
+    /// else gets it.
     pub fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
         let number = after.map_or(1, |turn| turn.name.number + 1);
         if number > name::MOST {
@@ -120,7 +114,7 @@ impl Folder {
         self.make(TurnName::at(number), after.map(|turn| turn.name), now)
     }
 
-    /// Makes the directory of another try of this turn, with what that one was to be shown, and was.
+    /// Creates the directory of another attempt at this turn, with the same context.
     pub fn make_branch(&self, of: &Turn, now: Timestamp) -> Result<Turn, TurnError> {
         let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now)?;
         for name in [TURN_CONTEXT, CONTEXT_LOG] {
@@ -140,7 +134,7 @@ impl Folder {
         parent: Option<TurnName>,
         now: Timestamp,
     ) -> Result<Turn, TurnError> {
-        // Turns are ordered by when they were made; a clock that was set back must not change that.
+        // Turns are ordered by creation time; a clock that was set back must not change that.
         let latest = self.latest()?.map(|turn| turn.created);
         let now = latest.filter(|latest| *latest >= now).map_or(now, just_after);
         let (name, path) = loop {
@@ -155,7 +149,7 @@ impl Folder {
         let meta = Meta::new(name, parent, now);
         let made = meta.write(&path).and_then(|()| sync(&self.path));
         if made.is_err() {
-            // Nothing is in it yet. What cannot be removed is a turn without a plan, which the next plan fills.
+            // It is still empty. If it cannot be removed, it is a turn without a plan, which the next plan uses.
             let _ = durable::remove_folder(&path);
         }
         made?;
@@ -174,12 +168,10 @@ impl Turn {
         Ok(Self { name, path, meta, created })
     }
 
-    /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// How far it is.
     pub fn standing(&self) -> Standing {
         match (self.file(PLAN).exists(), self.file(REPORT).exists()) {
             (_, true) => Standing::Complete,
@@ -188,18 +180,19 @@ impl Turn {
         }
     }
 
-    /// The turn before this one in its line, among all of the session: another try follows what the first try followed.
+    /// The previous turn in its line, among all of the session: another attempt follows the turn that the first attempt
+    /// followed.
     pub fn before<'a>(&self, turns: &'a [Turn]) -> Option<&'a Turn> {
         let find = |name: TurnName| turns.iter().find(|turn| turn.name == name);
         let mut parent = match self.meta.parent() {
             Some(parent) => find(parent)?,
-            // Turns of a tool that kept no parents follow each other.
+            // Turns of a tool without parents follow each other.
             None if self.meta.turn_id.is_empty() && self.name.branch == 0 => {
                 find(TurnName::numbered(self.name.number.checked_sub(1)?))?
             }
             None => return None,
         };
-        // A chain of tries has an end, unless somebody made a ring of it.
+        // Bounded, in case somebody made the chain of attempts circular.
         for _ in 0..turns.len() {
             if parent.name.number < self.name.number {
                 return Some(parent);
@@ -210,7 +203,7 @@ impl Turn {
     }
 }
 
-/// When a directory was last changed; long ago where nobody knows.
+/// When a directory was last changed; long ago if that is unknown.
 fn modified(path: &Path) -> Timestamp {
     let modified = fs::metadata(path).and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     Timestamp::try_from(modified).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -231,7 +224,7 @@ mod tests {
         Timestamp::from_second(1_769_000_000 + second).unwrap()
     }
 
-    // FILE-4, FILE-5, FILE-38, FILE-39: turns follow each other; a branch has what its origin was shown, not what came of it.
+    // FILE-4, FILE-5, FILE-38, FILE-39: turns follow each other; a branch has its origin's context, not its result.
     #[test]
     fn file_38_branches_go_on_as_their_own_line() {
         let (_root, folder) = folder();
@@ -241,7 +234,7 @@ mod tests {
             fs::write(second.file(name), name).unwrap();
         }
         let third = folder.make_next(Some(&second), at(3)).unwrap();
-        // Made by a clock that was set back.
+        // Created with a clock that was set back.
         let branch = folder.make_branch(&second, at(0)).unwrap();
         let again = folder.make_branch(&branch, at(5)).unwrap();
         let on = folder.make_next(Some(&branch), at(6)).unwrap();

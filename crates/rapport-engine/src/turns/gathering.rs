@@ -1,5 +1,5 @@
-//! Gathering what an agent is shown: the files of the project that are selected, each as it is now, and the project's tree.
-//! What cannot be shown is named, with why; what git ignores is left out unless it is named outright.
+//! Gathers what an agent is shown: the selected files in their current state, and the project's tree. A file that
+//! cannot be shown is listed with the reason; a file that git ignores is left out unless it is named explicitly.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -11,15 +11,14 @@ use ignore::WalkBuilder;
 use memchr::memchr;
 use rapport_core::context::{Selection, Shown, Unshown, is_address};
 
-/// More files than this are not drawn in the tree.
+/// The maximum number of files in the tree.
 const MOST_DRAWN: usize = 2000;
-/// Fewer files than this are not worth a thread.
+/// The minimum number of files for which threads pay off.
 const WORTH_SHARING: usize = 64;
 const MOST_THREADS: usize = 8;
-/// What is never part of a project's own files.
+/// Directories that are never part of a project's own files.
 const NOT_OURS: [&str; 3] = [".git", ".rapport", ".teddy"];
 
-/// What was gathered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// The selected files, in order.
@@ -28,20 +27,20 @@ pub struct Gathered {
     pub tree: String,
 }
 
-/// So many files of each kind are suggested.
+/// The maximum number of suggested files of each kind.
 const MOST_SUGGESTED: usize = 4;
-/// A word of a session's name that is shorter tells nothing.
+/// The minimum length of a word that is searched for in paths.
 const SHORTEST_WORD: usize = 4;
 
-/// A file of the project, as it was found.
+/// A file of the project.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     path: String,
-    /// Whether it is a file itself, below directories that are none but themselves: then it cannot lead elsewhere.
+    /// Whether it is a regular file with no symbolic link on its path, so that it cannot lead outside the project.
     is_plain: bool,
 }
 
-/// Gathers what is selected in a project. A file larger than the limit is only named.
+/// Gathers the selected files of a project. A file larger than the limit is only listed.
 pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<Gathered> {
     let project = project.canonicalize()?;
     let all = all_files(&project);
@@ -50,8 +49,8 @@ pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<G
     Ok(Gathered { files: reader.read_all(&selection.select(&paths)), tree: tree(&paths) })
 }
 
-/// Files of the project that whoever plans something of this name may want to see: what describes the project, and those with one
-/// of the name's words in their path.
+/// Suggested files for a session of this name: those that describe the project, and those with a word of the name in
+/// their path.
 pub fn suggested(project: &Path, name: &str) -> Vec<String> {
     const DESCRIBING: [&str; 9] = [
         "README.md",
@@ -64,7 +63,7 @@ pub fn suggested(project: &Path, name: &str) -> Vec<String> {
         "pom.xml",
         "Makefile",
     ];
-    // Shorter words are in every other path.
+    // Shorter words occur in too many paths.
     let words: Vec<_> =
         name.split('-').filter(|word| word.len() >= SHORTEST_WORD).map(str::to_lowercase).collect();
     let all = project.canonicalize().map(|project| all_files(&project)).unwrap_or_default();
@@ -75,8 +74,8 @@ pub fn suggested(project: &Path, name: &str) -> Vec<String> {
     describing.into_iter().take(MOST_SUGGESTED).chain(about).collect()
 }
 
-/// Every file that git would not ignore, from the project's root, sorted. One thread lists ten thousand names in the time
-/// in which several have only agreed that there are no more.
+/// All files that git would not ignore, from the project's root, sorted. One thread lists ten thousand names faster
+/// than several could coordinate.
 fn all_files(project: &Path) -> Vec<Found> {
     let mut walk = WalkBuilder::new(project);
     walk.hidden(false).require_git(false).add_custom_ignore_filename(".rapportignore");
@@ -85,7 +84,7 @@ fn all_files(project: &Path) -> Vec<Found> {
         entry.depth() != 1 || entry.file_name().to_str().is_none_or(|name| !NOT_OURS.contains(&name))
     });
     let root = project.as_os_str().len();
-    // What cannot be looked into is not listed; named outright, it is told why.
+    // Entries that cannot be read are not listed; if they are named explicitly, the reason is reported.
     let entries = walk.build().filter_map(Result::ok);
     let mut found: Vec<_> = entries
         .filter_map(|entry| {
@@ -98,16 +97,15 @@ fn all_files(project: &Path) -> Vec<Found> {
     found
 }
 
-/// Reads what was found.
 struct Reader<'a> {
     project: &'a Path,
     all: &'a [Found],
-    /// The largest file that is shown.
+    /// The maximum size of a file to show.
     limit: u64,
 }
 
 impl Reader<'_> {
-    /// All of these, many at a time, in their order.
+    /// Reads these files, several at a time, in their order.
     fn read_all(&self, paths: &[&str]) -> Vec<Shown> {
         let threads = thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS));
         if paths.len() < WORTH_SHARING || threads == 1 {
@@ -121,7 +119,7 @@ impl Reader<'_> {
                 .collect();
             let mut shown = self.read_some(here);
             for (part, thread) in parts {
-                // A thread that could not be joined has read nothing; then it is done here.
+                // If a thread panicked, its files are read here.
                 shown.extend(thread.join().unwrap_or_else(|_| self.read_some(part)));
             }
             shown
@@ -137,7 +135,7 @@ impl Reader<'_> {
         paths.iter().map(shown).collect()
     }
 
-    /// Reads a file into room that is there already.
+    /// Reads a file into an existing buffer.
     fn read<'r>(&self, path: &str, room: &'r mut Vec<u8>) -> Result<&'r str, Unshown> {
         if is_address(path) {
             return Err(because("an address, which READ fetches"));
@@ -152,13 +150,13 @@ impl Reader<'_> {
             return Err(Unshown::TooLarge { bytes: about.len(), limit: self.limit });
         }
         room.clear();
-        // What it has grown by meanwhile is not asked for.
+        // Bytes appended since are not read.
         file.take(about.len()).read_to_end(room).map_err(|error| unreadable(&error))?;
         let text = str::from_utf8(room).ok().filter(|text| memchr(0, text.as_bytes()).is_none());
         text.ok_or_else(|| Unshown::Binary { bytes: about.len(), kind: kind(path).to_owned() })
     }
 
-    /// What is named outright, or is a link, may lead out of the project.
+    /// Checks that a path that is named explicitly, or is a link, does not lead out of the project.
     fn lies_inside(&self, path: &str) -> Result<(), Unshown> {
         let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_inside = Path::new(path).components().all(is_plain);
@@ -169,7 +167,7 @@ impl Reader<'_> {
             Err(error) => Err(unreadable(&error)),
             Ok(real) => match fs::metadata(real) {
                 Ok(about) if about.is_dir() => Err(because("a directory without files to show")),
-                // To open a pipe would be to wait for who writes to it.
+                // Opening a pipe would block until somebody writes to it.
                 Ok(about) if !about.is_file() => Err(because("not a file")),
                 Ok(_) => Ok(()),
                 Err(error) => Err(unreadable(&error)),
@@ -186,7 +184,7 @@ fn because(why: &str) -> Unshown {
     Unshown::Because(why.to_owned())
 }
 
-/// What a file that is not text most likely is.
+/// The likely type of a file that is not text.
 fn kind(path: &str) -> &'static str {
     let ending = Path::new(path).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
@@ -204,7 +202,7 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Sorted paths as a tree, a level of indentation for each directory.
+/// Sorted paths as a tree, with one level of indentation for each directory.
 fn tree(paths: &[&str]) -> String {
     let mut out = String::new();
     let mut open = "";
@@ -222,7 +220,7 @@ fn tree(paths: &[&str]) -> String {
     out
 }
 
-/// The directories on the way to one, but for those that the one before it is in too.
+/// The directories on the path to one, except for those that the previous path shares.
 fn directories(out: &mut String, before: &str, directory: &str) {
     let parts = directory.split('/').filter(|part| !part.is_empty());
     let common = before.split('/').zip(parts.clone()).take_while(|(before, part)| before == part).count();
@@ -270,7 +268,7 @@ mod tests {
         assert_eq!(gathered.files.iter().collect::<Vec<_>>(), expected, "{context}");
     }
 
-    // FILE-12, FILE-13: globs and directories, .gitignore honoured, what cannot be shown is named.
+    // FILE-12, FILE-13: globs and directories, .gitignore is respected, files that cannot be shown are listed.
     #[test]
     fn file_12_what_is_selected_is_shown_or_named() {
         let main = Shown::text("src/main.rs", "fn main() {}\n");
@@ -296,7 +294,7 @@ mod tests {
         }
     }
 
-    /// Many are read at a time, and come in order; a pipe keeps nobody waiting.
+    /// Many files are read at a time, in order; a pipe does not block.
     #[test]
     fn many_files_and_a_pipe() {
         let project = tempfile::tempdir().unwrap();

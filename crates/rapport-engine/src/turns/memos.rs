@@ -1,5 +1,5 @@
-//! `memos.yaml`: facts for every session, as a YAML list of strings that people edit too. What they wrote stays as it is,
-//! line by line; only what comes and goes is touched.
+//! `memos.yaml`: facts for every session, as a YAML list of strings that people edit too. Lines of people are kept
+//! verbatim; only added and removed facts are touched.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,13 +8,13 @@ use rapport_core::{Change, Sign};
 
 use super::{TurnError, replace, text};
 
-/// The facts; none where there is no file.
+/// The facts; empty if there is no file.
 pub fn read(path: &Path) -> Result<Vec<String>, TurnError> {
     let text = text(path)?.unwrap_or_default();
     parse(path, &text)
 }
 
-/// Makes these changes, which may have been made already. Gives whether something was changed.
+/// Applies these changes; idempotent. Returns whether anything changed.
 pub fn apply(path: &Path, changes: &[&Change]) -> Result<bool, TurnError> {
     let before = text(path)?.unwrap_or_default();
     let after = changed(path, &before, changes)?;
@@ -32,7 +32,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<String>, TurnError> {
     Ok(parsed.unwrap_or_default())
 }
 
-/// The text with these changes made. A fact that goes does so wherever it is, for it may be there twice.
+/// The text with these changes. A removed fact is removed everywhere, because it may occur twice.
 fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, TurnError> {
     let mut text = text.to_owned();
     for change in changes {
@@ -49,7 +49,7 @@ fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, TurnE
                 (without(&text, &memos, is_it), left.collect())
             }
         };
-        // What is written in another way than one item after another is written anew.
+        // A list in another YAML style is rewritten.
         let is_right = parse(path, &kept).is_ok_and(|memos| memos == wanted);
         text = if is_right { kept } else { plain(&text, &wanted) };
     }
@@ -58,7 +58,7 @@ fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, TurnE
 
 /// The text with one more fact at its end.
 fn with(text: &str, memos: &[String], memo: &str) -> String {
-    // An empty list in brackets has no place for an item.
+    // An empty list in brackets cannot take an item.
     let kept = if memos.is_empty() { comments(text) } else { text.to_owned() };
     let newline = if kept.is_empty() || kept.ends_with('\n') { "" } else { "\n" };
     format!("{kept}{newline}{}", item(memo))
@@ -78,12 +78,12 @@ fn without(text: &str, memos: &[String], goes: impl Fn(&String) -> bool) -> Stri
     left.chain([nothing]).collect()
 }
 
-/// Whether a line belongs to the item before it.
+/// Whether a line belongs to the previous item.
 fn is_continued(line: &str) -> bool {
     line.starts_with([' ', '\t']) && !line.trim().is_empty() && !line.trim_start().starts_with('#')
 }
 
-/// The lines at which items begin, where each has lines of its own.
+/// The lines at which items begin, if each has its own lines.
 fn items(text: &str) -> Vec<usize> {
     let is_item = |line: &str| line.starts_with("- ") || line.trim_end() == "-";
     text.split_inclusive('\n').enumerate().filter(|(_, line)| is_item(line)).map(|(place, _)| place).collect()
@@ -93,12 +93,12 @@ fn comments(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| line.trim().is_empty() || line.starts_with('#')).collect()
 }
 
-/// The facts one per line, below the comments that were there.
+/// The facts one per line, below the existing comments.
 fn plain(text: &str, memos: &[String]) -> String {
     comments(text) + &memos.iter().map(|memo| item(memo)).collect::<String>()
 }
 
-/// A fact as an item. JSON is YAML, so what is not plain is quoted as JSON.
+/// A fact as an item. JSON is YAML, so a fact that is not plain is quoted as JSON.
 fn item(memo: &str) -> String {
     let memo = memo.trim();
     let is_word = |c: char| c.is_alphanumeric() || " .,/()+_'\"`=<>!?;-".contains(c);
@@ -124,11 +124,11 @@ mod tests {
         let path = Path::new("memos.yaml");
         let after = changed(path, before, &changes.iter().collect::<Vec<_>>()).unwrap();
         assert_eq!(after, expected);
-        // Done twice, it is as if it were done once.
+        // Applying it twice is the same as once.
         assert_eq!(changed(path, &after, &changes.iter().collect::<Vec<_>>()).unwrap(), after);
     }
 
-    // FILE-11: a list of strings; what people wrote stays.
+    // FILE-11: a list of strings; people's lines are kept.
     #[test]
     fn file_11_memos_come_and_go() {
         use Sign::{Add, Remove};
@@ -152,7 +152,7 @@ mod tests {
         check("# x\n[a, b]\n", &[(Remove, "a"), (Add, "c")], "# x\n- b\n- c\n");
         check("- a\n", &[(Remove, "unknown")], "- a\n");
         check("", &[(Remove, "unknown")], "");
-        // Twice, over several lines, with ends of a document, with the line ends of another system.
+        // Duplicates, several lines, document markers, CRLF line ends.
         check("- a\n- b\n- 'a'\n", &[(Remove, "a")], "- b\n");
         check("- |\n  a\n\n  b\n- c\n", &[(Remove, "c")], "- |\n  a\n\n  b\n");
         check("---\n- a\n...\n", &[(Add, "b")], "- a\n- b\n");

@@ -1,4 +1,4 @@
-//! `meta.yaml`: where a turn comes from, who planned it, and what that cost.
+//! `meta.yaml`: the origin of a turn, its agent, and its cost.
 
 use std::path::Path;
 
@@ -8,33 +8,28 @@ use serde_json::{Map, Value};
 
 use super::{META, TurnError, TurnName, replace, text};
 
-/// Where a turn comes from. What an older tool did not write is not known, and that is fine.
+/// The metadata of a turn. Older tools wrote only some of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
-    /// The turn's name.
     pub turn_id: String,
-    /// The turn it follows; or, where that has the same number, the one it is another try of.
+    /// The turn it follows; or, if that has the same number, the turn that it is another attempt of.
     pub parent_turn_id: Option<String>,
-    /// When it was made.
     pub creation_timestamp: Option<String>,
-    /// Who plans it.
     pub agent_name: Option<String>,
-    /// The model that did.
     pub model: Option<String>,
     /// What planning it cost, in dollars.
     pub turn_cost: f64,
-    /// The same for it and all turns before it in its line.
+    /// The same for it and all earlier turns in its line.
     pub cumulative_cost: f64,
-    /// Whether it was planned because the plan before was not valid.
+    /// Whether it was planned because the previous plan was invalid.
     pub is_replan: bool,
-    /// What others wrote into it, which is kept as it is.
+    /// Fields of other programs, kept verbatim.
     #[serde(skip)]
     pub others: Map<String, Value>,
 }
 
 impl Meta {
-    /// That of a new turn.
     pub fn new(name: TurnName, parent: Option<TurnName>, now: Timestamp) -> Self {
         Self {
             turn_id: name.to_string(),
@@ -44,7 +39,7 @@ impl Meta {
         }
     }
 
-    /// The turn it follows, or is another try of.
+    /// The turn it follows, or is another attempt of.
     pub fn parent(&self) -> Option<TurnName> {
         self.parent_turn_id.as_deref()?.parse().ok()
     }
@@ -54,7 +49,7 @@ impl Meta {
         self.creation_timestamp.as_deref()?.parse().ok()
     }
 
-    /// Reads that of a turn's directory; `None` where there is none.
+    /// Reads it from a turn's directory; `None` if it does not exist.
     pub fn read(turn: &Path) -> Result<Option<Self>, TurnError> {
         let path = turn.join(META);
         let Some(text) = text(&path)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
@@ -69,7 +64,7 @@ impl Meta {
         Ok(Some(meta))
     }
 
-    /// Writes it into a turn's directory.
+    /// Writes it to a turn's directory.
     pub fn write(&self, turn: &Path) -> Result<(), TurnError> {
         let path = turn.join(META);
         let all: Map<_, _> = self.fields()?.into_iter().chain(self.others.clone()).collect();
@@ -78,11 +73,11 @@ impl Meta {
         replace(&path, yaml.as_bytes())
     }
 
-    /// What is ours of it, by name.
+    /// Our own fields, by name.
     fn fields(&self) -> Result<Map<String, Value>, TurnError> {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => Ok(fields),
-            other => Err(TurnError::Wrong { path: META.into(), what: format!("{other:?} is no object") }),
+            other => Err(TurnError::Wrong { path: META.into(), what: format!("{other:?} is not an object") }),
         }
     }
 }

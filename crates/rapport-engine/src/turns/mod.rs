@@ -1,10 +1,10 @@
-//! Sessions as files: the directories of turns, what is in them, and which turn comes after which. The facts are the state; the
-//! files are written from them, and what else is in the directories is [`found`]. `docs/formats/session-directory.md` is the
+//! Sessions as files: the directories of turns, their content, and their order. The facts are the state; the files are
+//! written from them, and anything else in the directories is [`found`]. `docs/formats/session-directory.md` is the
 //! contract.
 //!
-//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from,
-//! [`batches`] has the directories of batches, [`check`] and [`report`] are what happens to a plan before and after.
-//! Everything is written at once or not at all, and nothing is written twice: what is finished gets [`checksum`]s.
+//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] its origin,
+//! [`batches`] has the directories of batches, [`check`] and [`report`] handle a plan before and after its run. All
+//! writes are atomic, and complete turns get [`checksum`]s, because they are never written again.
 
 pub mod batches;
 pub mod check;
@@ -15,6 +15,7 @@ pub mod gathering;
 pub mod memos;
 pub mod meta;
 pub mod name;
+pub mod notes;
 pub mod report;
 pub mod workshop;
 
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::actions::JournalError;
+use crate::stores::StoreError;
 
 use rapport_durable as durable;
 
@@ -32,70 +34,55 @@ pub use meta::Meta;
 pub use name::TurnName;
 pub use workshop::{Helpers, Workshop};
 
-/// What the agent is to be shown, path by path.
+/// The paths that the agent is shown.
 pub const TURN_CONTEXT: &str = "turn.context";
-/// What it was shown, word for word.
+/// The exact text that the agent was shown.
 pub const CONTEXT_LOG: &str = "_context.log";
-/// What it proposes.
 pub const PLAN: &str = "plan.md";
-/// What was done.
 pub const REPORT: &str = "report.md";
-/// Where the turn comes from.
 pub const META: &str = "meta.yaml";
-/// What every turn of a session is shown.
+/// The paths that every turn of a session is shown.
 pub const SESSION_CONTEXT: &str = "session.context";
 
-/// What can go wrong with the files of a session.
+/// Errors of a session's files.
 #[derive(Debug, Error)]
 pub enum TurnError {
-    /// The system said no.
+    /// The operating system reported an error.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         what: &'static str,
-        /// With what.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// The content of a file is invalid.
     #[error("{}: {what}", path.display())]
-    Wrong {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
+    Wrong { path: PathBuf, what: String },
     /// The journal of a batch cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// What is noted beside the log cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// There is no such turn.
     #[error("there is no turn {name} in {session}")]
-    NoTurn {
-        /// What was asked for.
-        name: String,
-        /// Where.
-        session: String,
-    },
-    /// There are as many turns as there can be.
+    NoTurn { name: String, session: String },
+    /// The maximum number of turns is reached.
     #[error("{session} has {} turns, and there can be no more", name::MOST)]
-    Full {
-        /// Which session.
-        session: String,
-    },
+    Full { session: String },
 }
 
-/// Says what was tried and with what, beside what the system said.
+/// Adds the attempted action and the path to an error.
 pub fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TurnError {
     move |source| TurnError::Io { what, path: path.to_owned(), source }
 }
 
-/// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
+/// Replaces a file atomically. Durable when this returns.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
     replace_in_pieces(path, [content])
 }
 
-/// The same, for what need not be put together for it.
+/// The same for content in pieces, which need not be copied together.
 pub fn replace_in_pieces<B: AsRef<[u8]>>(
     path: &Path,
     pieces: impl IntoIterator<Item = B>,
@@ -103,7 +90,7 @@ pub fn replace_in_pieces<B: AsRef<[u8]>>(
     durable::replace_private_in_pieces(path, pieces).map_err(io_error("write", path))
 }
 
-/// A file of ours, which is not behind a link that leads out of the project.
+/// Reads a file of Rapport's own, unless a link leads out of the project.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let is_ours =
         |place: &&Path| place.file_name().is_some_and(|name| name == ".rapport" || name == ".teddy");
@@ -122,7 +109,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// A file as text; `None` where there is none.
+/// A file as text; `None` if it does not exist.
 pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
     match read(path) {
         Ok(bytes) => {
@@ -135,7 +122,7 @@ pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
     }
 }
 
-/// Makes the new names in a directory durable.
+/// Makes the entries of a directory durable.
 fn sync(directory: &Path) -> Result<(), TurnError> {
     durable::sync_folder(directory).map_err(io_error("sync the directory", directory))
 }

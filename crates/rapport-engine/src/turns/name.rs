@@ -1,4 +1,4 @@
-//! What turns are called: `02`, and `02-branch-01` for another turn from the same point.
+//! The names of turns: `02`, and `02-branch-01` for another turn from the same point.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,19 +9,19 @@ pub const MOST: u32 = 99;
 /// A turn's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TurnName {
-    /// Its place in its line, from 1.
+    /// Its position in its line, from 1.
     pub number: u32,
-    /// Which of the branches at that place it is, from 1; 0 for the one that was there first.
+    /// The number of the branch at that position, from 1; 0 for the original.
     pub branch: u32,
 }
 
 impl TurnName {
-    /// The turn of this number that is no branch.
+    /// The original turn with this number.
     pub fn numbered(number: u32) -> Self {
         Self { number, branch: 0 }
     }
 
-    /// Its names in the order in which they are given away: without a branch, then branch by branch.
+    /// Candidates for its name, in order: without a branch, then branch by branch.
     pub fn at(number: u32) -> impl Iterator<Item = Self> {
         (0..=MOST).map(move |branch| Self { number, branch })
     }
@@ -45,7 +45,7 @@ impl FromStr for TurnName {
             None => (name, 0),
         };
         let name_of = Self { number: two_digits(number)?, branch };
-        // Each turn has one name only.
+        // Each turn has only one valid name.
         if name_of.to_string() == name { Ok(name_of) } else { Err(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! What became of a plan, from what was approved and what the batch says.
+//! Makes the report of a plan, from what was approved and the results of the batch.
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
@@ -6,32 +6,30 @@ use rapport_core::{Action, ActionPlan, Change, Chosen};
 
 use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
 
-/// A plan that was carried out, wholly or in part.
+/// A plan that was carried out, completely or partly.
 #[derive(Debug)]
 pub struct Carried<'a> {
-    /// The plan.
     pub plan: &'a ActionPlan,
-    /// Where it is, as the report's reader finds it.
+    /// Its path, relative to the report.
     pub at: &'a str,
-    /// What was approved of it.
+    /// The items that were approved.
     pub chosen: &'a Chosen,
-    /// When.
     pub approved_at: Timestamp,
-    /// When it was over.
+    /// When it ended.
     pub ended_at: Timestamp,
-    /// What came of the actions.
+    /// The results of the actions.
     pub ran: &'a Ran,
-    /// Whether it belongs to no session of files. Then there is no next turn for its context.
+    /// Whether it belongs to no session. Then there is no next turn for its context.
     pub is_alone: bool,
 }
 
-/// The report of a plan that was carried out, wholly or in part.
+/// The report of a plan that was carried out, completely or partly.
 pub fn report(carried: &Carried<'_>) -> Report {
     let Carried { plan, ran, chosen, .. } = carried;
     let context: Option<Vec<_>> = plan.context.as_ref().map(|changes| judged(changes, &chosen.context));
     let mut memos = judged(&plan.memos, &chosen.memos);
     if ran.unfinished {
-        // What was interrupted is not remembered.
+        // Memos of an interrupted batch are not stored.
         for judged in &mut memos {
             judged.verdict = Verdict::Skipped { reason: Some("the batch was interrupted".to_owned()) };
         }
@@ -41,7 +39,7 @@ pub fn report(carried: &Carried<'_>) -> Report {
     let counted = context.iter().flatten().filter(|_| !carried.is_alone).chain(&memos);
     let verdicts: Vec<_> = counted.map(|judged| &judged.verdict).collect();
     let may_fail = |n: usize| plan.actions.get(n).is_some_and(|action| action.kind.may_fail());
-    // What may have run was left so by a person.
+    // A person decided to leave an action that may have run.
     let is_left = |n: usize| ran.actions.get(n).is_some_and(|settled| settled.outcome.may_have_run());
     let status = Report::overall(&verdicts, &entries, |n| may_fail(n) || is_left(n));
     Report {
@@ -96,7 +94,7 @@ fn result(outcome: &Ended) -> Vec<(String, String)> {
     let one = |name: &str, value: String| vec![(name.to_owned(), value)];
     match details {
         Details::File { change: FileChange::Unchanged, .. } => {
-            one("Result", "it was like this already".into())
+            one("Result", "it already had this content".into())
         }
         Details::Command { exit: Some(code), .. } => one("Exit Code", code.to_string()),
         Details::Session { name } => one("Session", name.clone()),

@@ -1,4 +1,4 @@
-//! Where and with what the engine works on turns: the directories of sessions and batches, what actions need, and who helps.
+//! What the engine needs to work on turns: the directories of sessions and batches, the means of actions, and helpers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,29 +11,27 @@ use super::batches::Batches;
 use crate::actions::{Means, Pending};
 use crate::seals::Seals;
 
-/// What it takes to work on turns. Clones share it.
 #[derive(Clone)]
 pub struct Workshop {
-    /// Where the directories of sessions are.
+    /// The directory of sessions.
     pub sessions: PathBuf,
-    /// Where the batches are.
     pub batches: Batches,
-    /// What a plan is called in reports and problems, where it is not the one in a turn's directory.
+    /// The plan's name in reports and problems, if it is not the one in a turn's directory.
     pub plan_name: Option<String>,
-    /// Whose seals the journals of batches get, and have to have.
+    /// The seals that sign the journals of batches and verify them.
     pub seals: Option<Arc<Seals>>,
-    /// What actions need to know beside the plan.
+    /// What actions need besides the plan.
     pub means: Means,
-    /// Who does what an action cannot do alone.
+    /// Does what an action cannot do alone.
     pub helpers: Arc<dyn Helpers>,
 }
 
-/// Who does what an action cannot do alone.
+/// Does what an action cannot do alone.
 pub trait Helpers: Send + Sync {
-    /// Searches the web for these, and tells what was found.
+    /// Searches the web and returns the findings.
     fn research<'a>(&'a self, queries: &'a [String]) -> Pending<'a>;
 
-    /// Gives an agent a session of its own, with its first turn ready to be planned, and tells its name.
+    /// Starts a session of an agent, with its first turn ready to be planned, and returns its name.
     fn invoke<'a>(&'a self, agent: &'a str, message: &'a str) -> Pending<'a>;
 }
 

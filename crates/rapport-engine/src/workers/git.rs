@@ -1,6 +1,6 @@
-//! The `git` program, asked in the forms made for programs. A repository can name programs of its own (hooks, filters, a file
-//! monitor, viewers of diffs), and one that was unpacked from an archive was written by somebody else: none of them is run.
-//! Every call of git in Rapport goes through here.
+//! Calls of the `git` program, in its plumbing forms. A repository can name programs (hooks, filters, a file monitor,
+//! diff viewers), and one that was unpacked from an archive was written by somebody else: none of these programs is
+//! run. Every call of git in Rapport goes through here.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,28 @@ use std::process::{Command, Output, Stdio};
 
 use super::WorkerError;
 
-/// What holds whatever a repository's own configuration says.
+/// Settings that override the repository's own configuration.
 const SETTINGS: [&str; 11] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
-    // People read the names of their files as they wrote them.
+    // Show file names verbatim.
     "core.quotePath=false",
     "core.sshCommand=false",
     "credential.helper=",
     "diff.external=",
-    // To see whether a repository within it is dirty, git would run git there, without these settings.
+    // To check a nested repository for changes, git would run git there without these settings.
     "diff.ignoreSubmodules=dirty",
     "submodule.recurse=false",
-    // Nothing is fetched: what is missing stays missing.
+    // Nothing is fetched: missing objects stay missing.
     "protocol.allow=never",
     "gc.auto=0",
 ];
 
-/// How many paths git is given at once.
+/// The maximum number of paths per call.
 pub(super) const AT_ONCE: usize = 500;
 
-/// Whose the commits are that Rapport makes for itself.
+/// The author of Rapport's own commits.
 const IDENTITY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Rapport"),
     ("GIT_AUTHOR_EMAIL", "rapport@localhost"),
@@ -37,20 +37,19 @@ const IDENTITY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "rapport@localhost"),
 ];
 
-/// How many lines of what git says are told.
+/// The maximum number of lines of git's output in an error.
 const TOLD_LINES: usize = 5;
 
-/// Commands that look at no file of a working tree, so that no filter is of any concern. (Even `write-tree` does: it refreshes
+/// Commands that read no file of a working tree, so that filters do not matter. (Even `write-tree` does: it refreshes
 /// the index.)
 const WITHOUT_FILES: [&str; 3] = ["rev-parse", "symbolic-ref", "cat-file"];
 
-/// Where git is asked.
+/// Where git runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At<'a> {
-    /// The directory.
     pub(super) directory: &'a Path,
-    /// The repository it belongs to, and the top of its files. Git finds both by itself, by what is in the directory; where an
-    /// agent must not decide that, they are named.
+    /// The repository and the top of its working tree. Git finds both by files in the directory; if an agent must not
+    /// control that, they are given here.
     pub(super) repository: Option<(&'a Path, &'a Path)>,
 }
 
@@ -66,7 +65,7 @@ impl<'a> From<&'a PathBuf> for At<'a> {
     }
 }
 
-/// Runs git there and gives what it printed.
+/// Runs git and returns its output.
 pub(super) fn git<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     index: Option<&Path>,
@@ -76,7 +75,7 @@ pub(super) fn git<'a, S: AsRef<OsStr>>(
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
 }
 
-/// Runs git there for a command that goes on where one file fails, and then says so with the exit code 1.
+/// Runs a git command that continues after a failing file, and then ends with exit code 1.
 pub(super) fn git_as_far_as_it_goes<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     index: Option<&Path>,
@@ -86,7 +85,7 @@ pub(super) fn git_as_far_as_it_goes<'a, S: AsRef<OsStr>>(
     if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
 }
 
-/// Runs git there for a command whose exit code says something, and gives that with what it printed.
+/// Runs a git command whose exit code is a result, and returns both the code and the output.
 pub(super) fn git_saying<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     args: &[S],
@@ -117,7 +116,7 @@ fn run<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<
     command.output().map_err(WorkerError::Start)
 }
 
-/// Git in this directory, with nothing of its surroundings but the person's own configuration.
+/// Git in this directory, with nothing of the environment but the person's own configuration.
 fn command(at: At<'_>) -> Command {
     let mut command = Command::new("git");
     command.current_dir(at.directory).stdin(Stdio::null());
@@ -126,7 +125,7 @@ fn command(at: At<'_>) -> Command {
     }
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
     command.env("GIT_TERMINAL_PROMPT", "0").envs(IDENTITY);
-    // A hook or an alias of git may have set these for another repository.
+    // A git hook or alias may have set these for another repository.
     for inherited in
         ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT"]
     {
@@ -138,8 +137,7 @@ fn command(at: At<'_>) -> Command {
     command
 }
 
-/// The names of the repository's own settings that name filters and drivers. Those of the person, in their own configuration,
-/// are not among them.
+/// The repository's own settings that name filters and drivers. Those in the person's configuration are not included.
 fn programs_of(at: At<'_>) -> Result<Vec<String>, WorkerError> {
     let list = ["config", "--includes", "--show-scope", "--null", "--name-only", "--list"];
     let output = command(at).args(list).output().map_err(WorkerError::Start)?;
@@ -151,7 +149,7 @@ fn programs_of(at: At<'_>) -> Result<Vec<String>, WorkerError> {
     let of_repository = fields.chunks_exact(2).filter(|pair| matches!(pair[0], "local" | "worktree"));
     let mut keys: Vec<_> =
         of_repository.map(|pair| pair[1].to_owned()).filter(|key| names_a_program(key)).collect();
-    // A filter that is taken away must not be required.
+    // A filter that is disabled must not be required.
     let filters: Vec<_> = keys
         .iter()
         .filter_map(|key| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned()))
@@ -178,14 +176,14 @@ fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
     WorkerError::Git { what, why: if said.is_empty() { output.status.to_string() } else { said } }
 }
 
-/// What git said, without its advice. File names are in it, so it has no control characters.
+/// Git's message without its hints and without control characters, which file names may contain.
 fn in_one_line(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
     let told = lines.take(TOLD_LINES).collect::<Vec<_>>().join("; ");
     told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same, as text without the line's end.
+/// The same, as one line of text.
 pub(super) fn line<'a, S: AsRef<OsStr>>(at: impl Into<At<'a>>, args: &[S]) -> Result<String, WorkerError> {
     git(at, None, args).map(|out| String::from_utf8_lossy(&out).trim_end().to_owned())
 }
@@ -199,7 +197,7 @@ mod tests {
     use crate::workers::local::Directory;
     use crate::workers::worktree::Worktree;
 
-    /// As somebody prepares a repository, with git as it is.
+    /// Prepares a repository as an attacker would, with plain git.
     fn prepare(directory: &Path, args: &[&str]) {
         let identity =
             ["-c", "user.name=Eve", "-c", "user.email=eve@localhost", "-c", "core.fsmonitor=false"];
@@ -207,7 +205,7 @@ mod tests {
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// Git's own words are told, without its advice and without what would change a terminal; and where it has none, how it ended.
+    /// An error contains git's own message, without hints and control characters; if there is none, the exit status.
     #[test]
     fn a_failure_names_the_command_and_the_reason() {
         let folder = tempfile::tempdir().unwrap();
@@ -220,7 +218,7 @@ mod tests {
         assert_eq!(in_one_line("hint: try\n\nerror: a\u{1b}[31m\n  b\n"), "error: a\u{fffd}[31m; b");
     }
 
-    /// A `.git` that was unpacked with the files runs nothing, whatever Rapport asks git for.
+    /// A `.git` from an archive runs nothing, whatever Rapport calls.
     #[test]
     fn programs_that_a_repository_names_are_not_run() {
         let folder = tempfile::tempdir().unwrap();

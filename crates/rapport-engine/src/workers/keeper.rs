@@ -1,21 +1,22 @@
 //! The keeper: a small process between Rapport and an agent, so that the agent dies with its host, whatever kills the
-//! host, and takes along everything it started. An agent that outlives its host would go on without answers.
+//! host, together with everything it started. An agent that outlives its host would continue without answers.
 //!
-//! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then lets go of.
-//! On descriptor 3 it has the reading end of a pipe whose other end only the host holds: bytes in it ask for something,
-//! its closing ends everything at once. On descriptor 4 it gets the program's input, to hold it open beside the host: the
-//! program must not see its input closed just because the host died, or even the keeper with it (`input`), or it would go on
-//! without answers before it is ended.
-//! When the program ends, whatever it left behind is ended too; the exit code is the program's.
+//! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then closes.
+//! Descriptor 3 is the reading end of a pipe whose other end only the host holds: bytes in it are requests, its closing
+//! ends everything at once. Descriptor 4 is the program's input, which the keeper holds open besides the host: the
+//! program must not see its input closed just because the host died, or even the keeper with it (`input`), or it would
+//! continue without answers before it is killed. When the program ends, its leftover processes are killed too; the exit
+//! code is the program's.
 //!
-//! A keeper can be killed as well. So the program is started through a `stage` that has the system kill it with its keeper,
-//! and everything it starts carries a [`mark`] by which it is found later.
+//! A keeper can be killed too. So the program is started through a `stage` that makes the system kill it with its
+//! keeper, and everything it starts carries a [`mark`] by which it is found later.
 //!
-//! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that what would
-//! ask a person there fails at once, and what it left behind is told on descriptor 4, a name per line.
+//! `rapport keep --command -- PROGRAM ARGS...` keeps a command instead of an agent: it gets no terminal, so that a
+//! program that would ask a person fails at once, and the names of leftover processes are written to descriptor 4, one
+//! per line.
 //!
-//! In a place that is apart from the host, the keeper is inside of it, as the first of its processes: when it ends, so does
-//! everything there. With `--door VARIABLES` it opens the way out of it (`door`).
+//! In a sandbox, the keeper is inside as its first process: when it ends, so does everything there. With `--door
+//! VARIABLES` it opens the way out of the sandbox (`door`).
 
 mod descendants;
 pub mod descent;
@@ -44,28 +45,28 @@ use tracing::{debug, info, warn};
 
 use input::HeldInput;
 
-/// The descriptor on which the keeper notices that its host is gone.
+/// The descriptor whose closing tells the keeper that its host is gone.
 pub const LIFELINE: i32 = 3;
-/// The descriptor beside that: on it the keeper of an agent gets the agent's input, to hold it open, and the keeper of a
-/// command, which has no input, tells what was left behind.
+/// The second descriptor: the keeper of an agent gets the agent's input on it, to hold it open; the keeper of a
+/// command, which has no input, writes the names of leftover processes to it.
 pub const BESIDE: i32 = 4;
-/// The first argument where a command is kept.
+/// The argument for keeping a command.
 pub const COMMAND: &str = "--command";
-/// What the host writes to ask the program to end.
+/// The request to end the program.
 pub const PLEASE_END: &[u8] = b".";
-/// What the host writes when it has closed the program's input itself.
+/// The notice that the host has closed the program's input.
 pub const CLOSE_INPUT: &[u8] = b"i";
-/// The exit code when the program could not be started. A program may end with it, too: see [`start_failure`].
+/// The exit code if the program could not be started. A program may also end with it: see [`start_failure`].
 pub const NOT_STARTED: u8 = 127;
-/// How the last line on stderr begins then.
+/// The beginning of the last line on stderr then.
 const CANNOT_START: &str = "cannot start ";
 
-/// What the keeper says that could not start its program, if that is the last line it wrote.
+/// The keeper's message that it could not start its program, if that is its last line.
 pub fn start_failure(last_line: Option<&String>) -> Option<&String> {
     last_line.filter(|line| line.starts_with(CANNOT_START))
 }
 
-/// Keeps a program: runs it, and outlives everything it starts. `args` is what comes after `keep`.
+/// Runs a program under this keeper, and outlives everything it starts. `args` are the arguments after `keep`.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
     let is_command = args.next_if(|arg| arg == COMMAND).is_some();
@@ -93,30 +94,30 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Keeps it with its input held open. A program may have none to hold.
+/// Keeps an agent with its input held open. There may be no input to hold.
 fn keep_agent(command: Command) -> io::Result<u8> {
     keep(command, HeldInput::from_descriptor(BESIDE)?).map(|(code, _)| code)
 }
 
-/// Keeps it in a session of its own, which has no terminal, and tells what it left behind.
+/// Keeps a command in a process session of its own, which has no terminal, and reports leftover processes.
 fn keep_command(command: Command) -> io::Result<u8> {
     nix::unistd::setsid()?;
     let mut told = File::options().write(true).open(format!("/dev/fd/{BESIDE}"))?;
     let (code, left) = keep(command, None)?;
     for name in left {
-        // Where nobody listens, there is nobody to be told.
+        // The reader may be gone.
         let _ = writeln!(told, "{name}");
     }
     Ok(code)
 }
 
-/// The program's exit code, and the names of what it left behind.
+/// The program's exit code, and the names of leftover processes.
 fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<String>)> {
     adopt_orphans()?;
     survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
     let null = || File::options().read(true).write(true).open("/dev/null");
-    // The program gets no hold of the pipes.
+    // The program does not inherit the pipes.
     let beside = input.as_ref().map_or_else(|| null().map(Into::into), HeldInput::for_agent)?;
     let mappings = vec![
         FdMapping { parent_fd: null()?.into(), child_fd: LIFELINE },
@@ -134,7 +135,7 @@ fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<S
     Ok((code, left))
 }
 
-/// Waits on the pipe. A closed pipe, or one that cannot be read, is a host that is gone.
+/// Waits on the pipe. If it is closed, or cannot be read, the host is gone.
 fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
     let mut byte = [0];
     loop {
@@ -148,14 +149,14 @@ fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
             Ok(0) | Err(_) => break,
         }
     }
-    // The agent at once; its end wakes the other thread, which sees to the rest.
+    // The agent first; its end wakes the other thread, which kills the rest.
     let killed = kill(agent, Signal::SIGKILL);
     if killed.is_ok() {
         warn!("the host is gone, or cut the line: the process is killed");
     }
 }
 
-/// Waits for the program, burying every orphan on the way.
+/// Waits for the program, and reaps orphans meanwhile.
 fn wait_for(agent: Pid) -> nix::Result<u8> {
     loop {
         match waitpid(None, None) {
@@ -167,11 +168,12 @@ fn wait_for(agent: Pid) -> nix::Result<u8> {
     }
 }
 
-/// Ends all descendants. What is started while this looks falls to us when its parent dies, and is found in the next
-/// round. What cannot be killed (it runs as somebody else) is not waited for. Gives the names of those that lived.
+/// Kills all descendants. A process that is started meanwhile is reparented to the keeper when its parent dies, and is
+/// found in the next round. A process that cannot be killed (it runs as another user) is not waited for. Returns the
+/// names of those that were alive.
 #[cfg(target_os = "linux")]
 fn end_the_rest() -> Vec<String> {
-    // What takes a moment to die is found again in the next round.
+    // A process that takes a moment to die is found again in the next round.
     let mut names = BTreeMap::new();
     loop {
         let killed = descendants::kill_all();
@@ -184,7 +186,8 @@ fn end_the_rest() -> Vec<String> {
     }
 }
 
-/// Ends what is left of the group. Here orphans do not fall to us, so there is nothing to wait for.
+/// Kills the rest of the process group. On this system orphans are not reparented to the keeper, so there is nothing to
+/// wait for.
 #[cfg(not(target_os = "linux"))]
 fn end_the_rest() -> Vec<String> {
     let mut killed = descendants::kill_all();
@@ -208,8 +211,8 @@ fn adopt_orphans() -> nix::Result<()> {
     Ok(())
 }
 
-/// A signal to the whole group must not take the keeper before the rest. Signals are caught rather than blocked or
-/// ignored, for the program would inherit that.
+/// Survives signals to the whole group, so that the keeper does not die before the rest. Signals are caught rather than
+/// blocked or ignored, because the program would inherit that.
 fn survive_signals() -> io::Result<()> {
     let caught = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2] {
@@ -218,7 +221,7 @@ fn survive_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// As long as the keeper holds the pipes, neither side sees the other close them.
+/// As long as the keeper held the pipes, neither side would see the other close them.
 fn let_go_of_stdio(null: &File) -> nix::Result<()> {
     nix::unistd::dup2_stdin(null)?;
     nix::unistd::dup2_stdout(null)?;

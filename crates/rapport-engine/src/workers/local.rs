@@ -1,4 +1,4 @@
-//! The directory itself: the agent works in place, and git tells what changed.
+//! The local worker: the agent works in the project's directory, and git tells what changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -15,13 +15,15 @@ use rapport_durable::{self as durable, Lock, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
 use super::process::{self, Kept, Launch};
-use super::{OURS, Worker, WorkerError, Workplace, file_error, leads_inside};
+use super::{
+    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
+    leads_inside,
+};
 
-/// How often git is asked to take all files in, and how long is waited after the first time.
+/// The number of attempts to add all files to the index, and the first pause.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The directory itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Local;
 
@@ -44,37 +46,55 @@ impl Worker for Local {
     }
 }
 
+/// The directory itself, as a kind.
+pub(super) struct LocalKind;
+
+impl WorkerKind for LocalKind {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "the project itself"
+    }
+
+    fn check(&self, _: &Path) -> Result<(), NoWorkplace> {
+        Ok(())
+    }
+
+    fn add_to(&self, workers: Workers, _: &WorkerSetup) -> Workers {
+        workers.with(self.name(), Local)
+    }
+}
+
 /// A directory of this machine.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
     extent: Extent,
-    /// The repository it belongs to, and the top of its files, where nothing in the directory may decide that.
+    /// The repository and the top of its working tree, if files in the directory must not decide that.
     repository: Option<(PathBuf, PathBuf)>,
 }
 
-/// What a state has at a path.
+/// What a state contains at a path.
 #[derive(Clone, Debug)]
 pub enum Recorded {
-    /// Nothing is there.
     Nothing,
-    /// A file.
     File {
-        /// Its content.
         content: Vec<u8>,
-        /// Its permissions, as far as Git knows them.
+        /// Its permissions, as far as Git records them.
         mode: u32,
     },
     /// Something else, such as a link.
     Other,
 }
 
-/// How much of a repository a session may change, and its states therefore hold.
+/// The part of a repository that a session may change, and that its states therefore contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
-    /// The directory. The rest of the repository is as its index has it, whatever is in the files.
+    /// The directory. The rest of the repository is taken from its index, whatever the files contain.
     Directory,
-    /// All of the repository that the directory is in.
+    /// The whole repository that contains the directory.
     Repository,
 }
 
@@ -84,24 +104,24 @@ impl Directory {
         Self { path: path.into(), extent: Extent::Directory, repository: None }
     }
 
-    /// The one at this path, with all of the repository that it is in.
+    /// The directory at this path, with the whole repository that contains it.
     pub fn with_repository(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), extent: Extent::Repository, repository: None }
     }
 
-    /// The same directory, which belongs to this repository whatever is in it: an agent could make another one there.
+    /// The same directory, bound to this repository whatever it contains: an agent could create another repository
+    /// there.
     pub(super) fn of_repository(self, repository: PathBuf, top: PathBuf) -> Self {
         Self { repository: Some((repository, top)), ..self }
     }
 
-    /// Where git is asked about it.
     fn git_at(&self) -> At<'_> {
         let repository = self.repository.as_ref().map(|(git, top)| (git.as_path(), top.as_path()));
         At { directory: &self.path, repository }
     }
 
-    /// The project of a session, as far as that session may change it. A worktree holds all of the repository, so an agent that
-    /// works there can change what is outside of the project.
+    /// The project of a session, as far as the session may change it. A worktree contains the whole repository, so an
+    /// agent there can change files outside of the project.
     pub fn of_project(created: &Created) -> Self {
         if created.works_apart() {
             Self::with_repository(&created.project)
@@ -110,7 +130,7 @@ impl Directory {
         }
     }
 
-    /// What changed between two states, file by file. Paths are from the directory: `../lib/a.txt` is outside of it.
+    /// The changes between two states, file by file. Paths are from the directory: `../lib/a.txt` is outside of it.
     pub fn files_between(&self, from: &str, to: &str) -> Result<Vec<FileChange>, WorkerError> {
         let mut changed =
             files(&self.between(from, to, "--name-status")?, &self.between(from, to, "--numstat")?);
@@ -121,19 +141,18 @@ impl Directory {
         Ok(changed)
     }
 
-    /// What changed between two states, as a diff to read.
+    /// The changes between two states, as a diff.
     pub fn diff(&self, from: &str, to: &str) -> Result<String, WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
         git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
     }
 
-    /// Whether Git knows its files, so that their state can be noted.
+    /// Whether it is in a Git repository, so that the state of its files can be recorded.
     pub fn has_history(&self) -> bool {
         line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|inside| inside == "true")
     }
 
-    /// What a state has at a path.
     pub fn file_at(&self, state: &str, path: &str) -> Result<Recorded, WorkerError> {
         let listed = git(self.git_at(), None, &["ls-tree", "-z", named(state)?, "--", path])?;
         let listed = String::from_utf8_lossy(&listed);
@@ -162,24 +181,24 @@ impl Directory {
         }
     }
 
-    /// Whether a path of the repository is one that the states hold.
+    /// Whether the states contain this path of the repository.
     pub(super) fn covers(&self, inside: &Path, path: &Path) -> bool {
         self.extent == Extent::Repository || path.starts_with(inside)
     }
 
-    /// Where it is within its repository.
+    /// Its path within its repository.
     pub(super) fn inside(&self) -> Result<PathBuf, WorkerError> {
         line(self.git_at(), &["rev-parse", "--show-prefix"]).map(PathBuf::from)
     }
 
-    /// The state of the files as a git tree, without touching the repository's own index. It holds untracked files
-    /// too, and leaves out what is ignored, what Rapport writes, and what git cannot take in: a file that may not be read, or a
-    /// repository within it that has no commit yet.
+    /// The state of the files as a git tree, without touching the repository's own index. It contains untracked files
+    /// too, but not ignored files, Rapport's own files, and what git cannot add: an unreadable file, or a nested
+    /// repository without a commit.
     pub(super) fn state(&self) -> Result<String, WorkerError> {
         self.state_with(&[])
     }
 
-    /// The same with these files, which are named from the top of the repository, even where git ignores them by now.
+    /// The same with these files, named from the top of the repository, even if git ignores them by now.
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
         let scratch = Scratch::take(self.git_at())?;
         let index = Some(scratch.path());
@@ -192,7 +211,7 @@ impl Directory {
             let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
             git_as_far_as_it_goes(self.git_at(), index, &[&add[..], some].concat())?;
         }
-        // Where it is committed, it is in the index that this one is a copy of.
+        // If it is committed, it is in the index that this one is a copy of.
         let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
         git(self.git_at(), index, &[&forget[..], &OURS[..]].concat())?;
         point(scratch.path());
@@ -201,15 +220,15 @@ impl Directory {
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
     }
 
-    /// Those of these files that are there, as pathspecs that mean them whatever is in their names.
+    /// Those of these files that exist, as literal pathspecs.
     fn literally_there(&self, files: &[PathBuf]) -> Result<Vec<OsString>, WorkerError> {
         let top = top(self.git_at())?;
         let is_there = |file: &&PathBuf| top.join(file).symlink_metadata().is_ok_and(|about| !about.is_dir());
         Ok(files.iter().filter(is_there).map(|file| literally(file)).collect())
     }
 
-    /// Takes every file in. Git gives up where a file vanishes that it has just seen, as those of a running build do: then it
-    /// is tried again.
+    /// Adds all files. Git fails if a file vanishes that it has just seen, as those of a running build do: then it is
+    /// retried.
     fn add_all(&self, index: Option<&Path>) -> Result<(), WorkerError> {
         let all = match self.extent {
             Extent::Directory => ".",
@@ -227,7 +246,7 @@ impl Directory {
         git_as_far_as_it_goes(self.git_at(), index, &args)
     }
 
-    /// Every file, where no git can tell.
+    /// All files, without git.
     fn walk(&self) -> BTreeSet<PathBuf> {
         let entries = ignore::WalkBuilder::new(&self.path).hidden(false).build().flatten();
         entries.filter_map(|entry| entry.path().strip_prefix(&self.path).ok().map(Path::to_owned)).collect()
@@ -253,12 +272,12 @@ impl Workplace for Directory {
         }
     }
 
-    /// Either the old file or the whole new one, whatever happens in between; and never outside of the directory, even where a
-    /// folder on the way is a link that leads out of it.
+    /// Replaces a file atomically, and never outside of the directory, even if a directory on the way is a link that
+    /// leads out of it.
     fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
         let (root, path) = (self.path.canonicalize()?, self.path.join(path));
         let folder = path.parent().unwrap_or(&path);
-        // Before anything is made there, and after.
+        // Checked before any directory is created, and again after: a link may have appeared meanwhile.
         leads_inside(&root, folder)?;
         durable::folder(folder)?;
         leads_inside(&root, folder)?;
@@ -289,7 +308,7 @@ impl Workplace for Directory {
             Ok(inside) if inside == "true" => self.state().map(Some),
             Ok(_) => Ok(None),
             Err(WorkerError::Start(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            // Git fails in the same way where there is no repository and where it cannot read one.
+            // Git fails in the same way without a repository and with an unreadable one.
             Err(error) if has_repository(directory) => Err(error),
             Err(_) => Ok(None),
         }
@@ -314,7 +333,7 @@ impl Workplace for Directory {
     }
 }
 
-/// Refuses a project that is not there.
+/// Refuses a project whose directory does not exist.
 pub(super) fn is_there(project: &Path) -> Result<(), WorkerError> {
     if project.is_dir() {
         return Ok(());
@@ -322,12 +341,12 @@ pub(super) fn is_there(project: &Path) -> Result<(), WorkerError> {
     Err(WorkerError::ProjectGone { directory: project.to_owned() })
 }
 
-/// The branch a directory is on, if it is on one.
+/// The current branch of a directory, if any.
 pub fn branch(directory: &Path) -> Option<String> {
     line(directory, &["symbolic-ref", "--short", "--quiet", "HEAD"]).ok().filter(|name| !name.is_empty())
 }
 
-/// The name of a state, as git gives it. A log that somebody else wrote could have an option of git in its place.
+/// Checks that a state is a git object id. A log from somebody else could contain an option of git instead.
 pub(super) fn named(state: &str) -> Result<&str, WorkerError> {
     let is_name = !state.is_empty() && state.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_name || state == "HEAD" {
@@ -341,19 +360,19 @@ fn has_repository(directory: &Path) -> bool {
     directory.ancestors().any(|folder| folder.join(".git").exists())
 }
 
-/// A path that means itself, whatever is in its name.
+/// A literal pathspec.
 pub(super) fn literally(path: &Path) -> OsString {
     let mut literal = OsString::from(":(top,literal)");
     literal.push(path);
     literal
 }
 
-/// The top of the repository that a directory is in.
+/// The top of the repository that contains a directory.
 pub(super) fn top<'a>(at: impl Into<At<'a>>) -> Result<PathBuf, WorkerError> {
     line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
 }
 
-/// A path of the repository, as one names it in the directory that is `inside` of it.
+/// A path of the repository, relative to the directory that is `inside` of it.
 pub(super) fn seen_from(inside: &Path, path: &Path) -> String {
     let shared = inside.components().zip(path.components()).take_while(|(one, other)| one == other).count();
     let up = inside.components().skip(shared).map(|_| Component::ParentDir);
@@ -361,16 +380,16 @@ pub(super) fn seen_from(inside: &Path, path: &Path) -> String {
     seen.to_string_lossy().into_owned()
 }
 
-/// An index of our own, within the repository's directory: there is one, for one process at a time, so that what a process
-/// leaves that is killed is cleared away by the next.
+/// A private index within the repository's directory: there is only one, for one process at a time, so that the next
+/// process cleans up after one that was killed.
 pub(super) struct Scratch {
     index: PathBuf,
     _lock: Lock,
 }
 
 impl Scratch {
-    /// Waits for it, and makes it a copy of the repository's own index: that knows which files have not changed since git
-    /// last looked; without it git reads them all.
+    /// Waits for it, and makes it a copy of the repository's own index, which knows which files have not changed;
+    /// without it git would read all of them.
     pub(super) fn take<'a>(at: impl Into<At<'a>>) -> Result<Self, WorkerError> {
         let at = at.into();
         let in_git = |name| line(at, &["rev-parse", "--git-path", name]).map(|path| at.directory.join(path));
@@ -386,14 +405,13 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.index
     }
 
     fn clear(&self) {
         for left in [self.index.clone(), self.index.with_extension("lock")] {
-            // What cannot be removed is in the way of git, which then says so.
+            // If it cannot be removed, git reports that.
             let _ = fs::remove_file(left);
         }
     }
@@ -434,7 +452,7 @@ fn status_word(letter: &str) -> &'static str {
 mod tests {
     use super::*;
 
-    /// A repository in the project that was just begun is no reason not to work there.
+    /// A nested repository that was just created does not prevent working there.
     #[test]
     fn what_git_cannot_take_in_is_left_out() {
         let project = tempfile::tempdir().unwrap();
@@ -450,7 +468,7 @@ mod tests {
         assert_eq!(paths, ["z.txt"]);
     }
 
-    /// What others wrote is data: a state in a log is never an option of git.
+    /// Text from others is data: a state in a log is never an option of git.
     #[test]
     fn a_state_is_no_option() {
         let project = tempfile::tempdir().unwrap();
@@ -479,7 +497,7 @@ mod tests {
         }
     }
 
-    /// What a process left that was killed here is cleared away, and several at once do not disturb each other.
+    /// The leftovers of a killed process are cleared away, and concurrent processes do not disturb each other.
     #[test]
     fn a_state_is_noted_whatever_was_left() {
         let project = tempfile::tempdir().unwrap();

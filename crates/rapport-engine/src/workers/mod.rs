@@ -1,9 +1,10 @@
-//! The places agents run in. A worker is a kind of place; a workplace is one such place, opened for one session: where
-//! its processes run, its files are, and what changed there is found out. `tests/it/contract/worker.rs` tells every worker
-//! the same story.
+//! Workers and workplaces. A worker is a kind of place that agents run in; a workplace is one such place, opened for
+//! one session: it runs processes, holds the files, and tells what changed. `tests/it/contract/worker.rs` runs the same
+//! story on every worker.
 
 mod git;
 pub mod keeper;
+pub mod kinds;
 pub mod local;
 pub mod network;
 pub mod process;
@@ -24,75 +25,79 @@ use thiserror::Error;
 
 use process::{Kept, Launch};
 
+pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
 pub use take_over::{take_all_back, take_back};
 
-/// What Rapport itself writes, plans included, is not the agent's work. Other sessions in the same directory write there
-/// all the time.
+/// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
+/// directory write there all the time.
 const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];
 
-/// A kind of place. All of this may take a while and is called off the engine's loop.
+/// A worker. All methods may be slow, and are called off the engine's loop.
 pub trait Worker: Send + Sync {
-    /// The workplace of a session: made the first time, and the same ever after, also for another process.
+    /// The workplace of a session: created the first time, and the same from then on, also for other processes.
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError>;
 
-    /// The workplace of a session, if it was made and is whole. Makes nothing.
+    /// The workplace of a session, if it exists and is complete. Creates nothing.
     fn find(&self, session: &SessionId, created: &Created)
     -> Result<Option<Arc<dyn Workplace>>, WorkerError>;
 
-    /// Does away with the workplace of a session and everything that belongs to it, however far it was made or cleared
-    /// before. The project itself is never touched.
+    /// Removes the workplace of a session and everything that belongs to it, even if it was only partly created or
+    /// removed before. The project itself is never touched.
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError>;
 }
 
-/// A place that one session is worked on in. All of this may block.
+/// The place in which one session works. All methods may block.
 pub trait Workplace: Send + Sync {
     /// The directory as the agent sees it.
     fn directory(&self) -> &Path;
 
-    /// The home that agents have there, where it is not the person's own.
+    /// The home directory of agents there, if it is not the person's own.
     fn home(&self) -> Option<&Path> {
         None
     }
 
-    /// Lets processes there reach these hosts, and all that were allowed before, from now on. Done at once.
+    /// Lets processes there reach these hosts, in addition to those allowed before. Takes effect at once.
     fn allow(&self, _hosts: &[String]) {}
 
-    /// Starts a process there, under its keeper. The only way in which Rapport starts an agent or a command of one.
+    /// Starts a process there, under its keeper. This is the only way in which Rapport starts an agent or its commands.
     fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
 
-    /// A file, if it is there. Its path is from the directory, and stays in it.
+    /// Reads a file, if it exists. Its path is from the directory, and must not leave it.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
 
-    /// Puts a file there, whole, in place of one that may be there. Durable when this returns.
+    /// Replaces a file atomically. Durable when this returns.
     fn replace(&self, path: &str, content: &[u8]) -> io::Result<()>;
 
     /// Every file that git would not ignore, by path.
     fn list(&self) -> Result<Vec<String>, WorkerError>;
 
-    /// A name for the state of the files; `None` where there is nothing that could tell later what changed.
+    /// A name for the current state of the files; `None` if nothing could tell later what changed.
     fn snapshot(&self) -> Result<Option<String>, WorkerError>;
 
-    /// What changed since that state.
     fn changes(&self, since: &str) -> Result<Changes, WorkerError>;
 
-    /// The same as a diff to read; since the beginning where no state is named.
+    /// The same as a diff; since the beginning if no state is given.
     fn patch(&self, since: Option<&str>) -> Result<String, WorkerError>;
 
-    /// Merges the work with what the project is by now. Changes nothing.
+    /// Merges the work with the current state of the project. Changes no file.
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
 
-    /// Puts what was merged into the project: all of it or, where the project was changed meanwhile, nothing. Done twice, it
-    /// is the same as done once.
+    /// Applies a merge to the project: all of it or, if the project was changed meanwhile, nothing. Idempotent.
     fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError>;
 }
 
-/// Workers by name: each session says which one is its.
+/// Workers by name, which a session's facts contain.
 #[derive(Clone, Default)]
 pub struct Workers {
     by_name: BTreeMap<&'static str, Arc<dyn Worker>>,
 }
 
 impl Workers {
+    /// One of every kind.
+    pub fn of_every_kind(setup: &WorkerSetup) -> Self {
+        kinds::all().fold(Self::default(), |workers, kind| kind.add_to(workers, setup))
+    }
+
     /// The same with another one.
     #[must_use]
     pub fn with(mut self, name: &'static str, worker: impl Worker + 'static) -> Self {
@@ -127,12 +132,12 @@ impl Worker for Workers {
     }
 }
 
-/// What failed with a file, in words.
+/// An error about a file.
 pub(crate) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerError {
     move |error| WorkerError::File { what, path: path.to_owned(), error }
 }
 
-/// Refuses a folder that a link on the way leads out of the root, as far as the folder is there.
+/// Refuses a directory if a link on the way leads out of the root, as far as the directory exists.
 pub(crate) fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(root);
     if there.canonicalize()?.starts_with(root.canonicalize()?) {
@@ -141,111 +146,61 @@ pub(crate) fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
     Err(io::Error::other("its folder is a link that leads out of the project"))
 }
 
-/// Why something cannot be done in a place, or with it.
+/// Why something failed in or with a workplace.
 #[derive(Debug, Error)]
 pub enum WorkerError {
-    /// Git did not start.
     #[error("cannot run git: {0}")]
     Start(io::Error),
-    /// Git failed.
     #[error("git {what} failed: {why}")]
     Git {
-        /// Which command.
         what: String,
-        /// What it said, or how it ended.
+        /// Git's message, or its exit status.
         why: String,
     },
-    /// There is no such worker.
     #[error("there is no worker called {name}; there are: {}", known.join(", "))]
-    Unknown {
-        /// What was named.
-        name: String,
-        /// The names that there are.
-        known: Vec<&'static str>,
-    },
-    /// The project is not there.
+    Unknown { name: String, known: Vec<&'static str> },
+    /// The project's directory does not exist.
     #[error("the project's directory {} is gone", directory.display())]
-    ProjectGone {
-        /// Where it was.
-        directory: PathBuf,
-    },
-    /// The workplace was there once.
+    ProjectGone { directory: PathBuf },
+    /// The workplace existed once.
     #[error("the workplace {} is gone, and what was done there with it", directory.display())]
-    WorkplaceGone {
-        /// Where it was.
-        directory: PathBuf,
-    },
+    WorkplaceGone { directory: PathBuf },
     /// The session works in the project itself.
-    #[error("there is nothing to take over: the work was done in the project itself")]
+    #[error("there is nothing to apply: the work was done in the project itself")]
     NotApart,
     /// The project changed after the work was merged with it.
     #[error("{} changed in the project just now", files.join(", "))]
-    ChangedMeanwhile {
-        /// Which files.
-        files: Vec<String>,
-    },
-    /// A repository within the workplace holds work, which no merge of the files can bring over.
+    ChangedMeanwhile { files: Vec<String> },
+    /// A nested repository contains work, which a merge of the files cannot include.
     #[error(
         "{0} has changes and is a git repository of its own, which cannot be taken over; commit and push them from \
          {1}, or remove them there, then apply again",
         paths.join(", "), workplace.display()
     )]
-    RepositoryInside {
-        /// Which ones.
-        paths: Vec<String>,
-        /// Where they are.
-        workplace: PathBuf,
-    },
-    /// Something failed in the middle, and a part of what was done could not be taken back.
-    #[error("{why}; already done and not taken back: {}", files.join(", "))]
+    RepositoryInside { paths: Vec<String>, workplace: PathBuf },
+    /// Something failed midway, and part of what was done could not be reverted.
+    #[error("{why}; already done and not reverted: {}", files.join(", "))]
     HalfDone {
-        /// What failed.
         why: Box<WorkerError>,
-        /// The files that are changed all the same.
+        /// The files that were changed anyway.
         files: Vec<String>,
     },
     /// A file could not be read or written.
     #[error("cannot {what} {}: {error}", path.display())]
-    File {
-        /// What was to be done.
-        what: &'static str,
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// A directory could not be made.
+    File { what: &'static str, path: PathBuf, error: io::Error },
+    /// A directory could not be created.
     #[error("cannot make the directory {}: {error}", directory.display())]
-    Directory {
-        /// Which one.
-        directory: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// This machine can make no sandbox.
+    Directory { directory: PathBuf, error: io::Error },
+    /// This machine cannot create a sandbox.
     #[error("cannot make a sandbox: {why}. {advice}")]
-    NoSandbox {
-        /// What is missing.
-        why: String,
-        /// What helps.
-        advice: &'static str,
-    },
-    /// There is no git in this.
+    NoSandbox { why: String, advice: &'static str },
+    /// The directory is not in a git repository.
     #[error("{} is not in a git repository", directory.display())]
-    NoRepository {
-        /// Where.
-        directory: PathBuf,
-    },
-    /// There is git, and nothing in it.
+    NoRepository { directory: PathBuf },
+    /// The git repository has no commit.
     #[error("the git repository of {} has no commit yet", directory.display())]
-    NoCommit {
-        /// Where.
-        directory: PathBuf,
-    },
-    /// A state that was noted cannot be found again.
+    NoCommit { directory: PathBuf },
+    /// A recorded state cannot be found.
     #[error("the state {state} of the files is no longer in the git repository")]
-    StateGone {
-        /// Its name.
-        state: String,
-    },
+    StateGone { state: String },
 }

@@ -1,18 +1,17 @@
-//! What of the network can be reached from a place that is apart from the host, by the names of hosts.
+//! The network access of a sandbox, by host names.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{PoisonError, RwLock};
 
-/// What can be reached beside the service that the agent itself needs, which always can be.
+/// What can be reached besides the service that the agent itself needs, which is always allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {
-    /// Nothing.
     #[default]
     None,
     /// These hosts, through the host's proxy.
     Allowlist(Vec<HostPattern>),
-    /// Everything that the host reaches.
+    /// Everything that the host can reach.
     Open,
 }
 
@@ -27,7 +26,7 @@ impl Network {
     }
 }
 
-/// What processes of one workplace can reach: what the settings say, and what was allowed since.
+/// What the processes of one workplace can reach: according to the settings, and what was allowed since.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     network: Network,
@@ -39,7 +38,6 @@ impl Reach {
         Self { network, ..Self::default() }
     }
 
-    /// The rule it began with.
     pub(super) fn network(&self) -> &Network {
         &self.network
     }
@@ -49,20 +47,20 @@ impl Reach {
         self.network.allows(host, port) || allowed.iter().any(|pattern| pattern.matches(host, port))
     }
 
-    /// Allows these beside what is allowed. What is no host is none.
+    /// Allows these hosts in addition. Invalid ones are ignored.
     pub(super) fn allow(&self, hosts: &[String]) {
         let patterns = hosts.iter().filter_map(|host| host.parse().ok()).collect();
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = patterns;
     }
 }
 
-/// Hosts by name: `example.com`, `*.example.com` for all below it, `example.com:8443` for one port.
+/// Host patterns: `example.com`, `*.example.com` for all subdomains, `example.com:8443` for one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern {
     name: String,
-    /// Whether it means the hosts below the name, and not the name itself.
+    /// Whether it matches subdomains, and not the name itself.
     below: bool,
-    /// The usual ports of the web where none is named.
+    /// The port; `None` for the usual ports of the web.
     port: Option<u16>,
 }
 
@@ -89,7 +87,7 @@ impl FromStr for HostPattern {
             || format!("{text:?} is not a host such as example.com, *.example.com or example.com:8443");
         let text = text.trim().to_ascii_lowercase();
         let (name, port) = match text.rsplit_once(':') {
-            // More colons are those of an address, which has its port behind a bracket.
+            // More colons belong to an IPv6 address, which has its port after a bracket.
             Some((name, port)) if !name.contains(':') || name.ends_with(']') => {
                 (name, Some(port.parse().map_err(|_| wrong())?))
             }

@@ -1,8 +1,8 @@
-//! The host's proxy: what answers at the door of a place that is apart from the host (`keeper/door.rs`).
+//! The host's proxy at the door of a sandbox (`keeper/door.rs`).
 //!
-//! Two kinds of requests come in. Those for the agent's own service go there, with the person's credentials, which are not in
-//! the place: the agent has a stand-in for each, and only here it is replaced. All others name a host, and are let through or
-//! refused by that name.
+//! There are two kinds of requests. Those for the agent's own service are forwarded with the person's credentials,
+//! which are not in the sandbox: the agent has a stand-in for each, which is replaced only here. All others name a
+//! host, and are allowed or refused by that name.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -32,31 +32,27 @@ use tracing::warn;
 use super::keeper::door;
 use super::network::{Network, Reach};
 
-/// A service that a program talks to with a person's credentials.
+/// A service that a program uses with a person's credentials.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// The variable in which the program finds its address.
+    /// The variable with its address.
     pub variable: &'static str,
-    /// The address.
     pub url: String,
-    /// The variables in which it finds credentials, and what they are.
+    /// The variables with the credentials, and their values.
     pub credentials: Vec<(&'static str, SecretString)>,
 }
 
-/// Variables that name a proxy.
 const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-/// Variables that name what no proxy is used for.
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
-/// What is always reached without one: the place itself, and its door.
+/// Addresses that are always reached without a proxy: the sandbox itself, and its door.
 const HERE: &str = "127.0.0.1,localhost,::1";
 
-/// How long the door stays shut after a connection could not be accepted.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
-/// So many refused hosts are told. A program could try any number of them.
+/// The maximum number of refused hosts to report, because a program could try any number.
 const MOST_TOLD: usize = 100;
 
-/// Headers that are about one connection, and not about what is asked.
 const OF_THE_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
     header::HOST,
@@ -67,7 +63,7 @@ const OF_THE_CONNECTION: [HeaderName; 7] = [
     header::UPGRADE,
 ];
 
-/// What answers at a door, until it is dropped.
+/// A running proxy, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Proxying(JoinHandle<()>);
 
@@ -83,19 +79,17 @@ pub(super) struct Proxy {
     reach: Arc<Reach>,
     upstream: Option<Upstream>,
     refused: Option<UnboundedSender<String>>,
-    /// Who was refused already, which is told once.
+    /// Hosts that were refused and reported; each is reported once.
     told: Mutex<BTreeSet<String>>,
 }
 
-/// The service behind the door.
 #[derive(Debug)]
 struct Upstream {
     variable: &'static str,
-    /// Scheme, host and port.
     origin: String,
-    /// What every path in it begins with.
+    /// The prefix of every path.
     path: String,
-    /// What stands in for each credential, and where.
+    /// The stand-in of each credential, and its variable.
     stand_ins: Vec<StandIn>,
     client: Client,
 }
@@ -108,7 +102,7 @@ struct StandIn {
 }
 
 impl Proxy {
-    /// A proxy for a place that reaches this much, and for this service. Whom it refuses to reach is told.
+    /// A proxy for this network access, and for this service. Refused hosts are reported.
     pub(super) fn new(
         reach: Arc<Reach>,
         service: Option<Service>,
@@ -117,7 +111,7 @@ impl Proxy {
         Ok(Self { reach, upstream: service.map(Upstream::new).transpose()?, refused, told: Mutex::default() })
     }
 
-    /// The variables of a program behind the door, in place of those it would have: [`door::ADDRESS`] stands for where that is.
+    /// The variables of a program behind the door; [`door::ADDRESS`] is a placeholder for the door's address.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         let door = format!("http://{}", door::ADDRESS);
         let mut env = Vec::new();
@@ -125,7 +119,7 @@ impl Proxy {
             env.push((upstream.variable, format!("{door}{}", upstream.path)));
             env.extend(upstream.stand_ins.iter().map(|one| (one.variable, one.word.clone())));
         }
-        // Where the network is open, everything else is reached without it.
+        // With an open network, everything else is reached directly.
         if *self.reach.network() != Network::Open {
             env.extend(PROXIES.map(|name| (name, door.clone())));
         }
@@ -133,7 +127,7 @@ impl Proxy {
         env
     }
 
-    /// Answers at the door that is handed over here, for as long as the result is held. Needs a runtime around it.
+    /// Serves the door that is handed over here, until the result is dropped. Requires a runtime.
     pub(super) fn serve(self, handed_over: StdStream) -> io::Result<Proxying> {
         handed_over.set_nonblocking(true)?;
         let handed_over = UnixStream::from_std(handed_over)?;
@@ -141,7 +135,7 @@ impl Proxy {
         Ok(Proxying(tokio::spawn(async move {
             match door(&handed_over).await {
                 Ok(Some(listener)) => proxy.answer_at(listener).await,
-                // The keeper could not be started, which is told elsewhere.
+                // The keeper could not be started, which is reported elsewhere.
                 Ok(None) => {}
                 Err(error) => warn!(%error, "no door was handed over"),
             }
@@ -155,7 +149,7 @@ impl Proxy {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
                     Err(error) => {
-                        // Mostly for want of descriptors, which come free again.
+                        // Usually for lack of file descriptors, which become free again.
                         warn!(%error, "a connection was not accepted");
                         sleep(PAUSE).await;
                     }
@@ -172,12 +166,12 @@ impl Proxy {
             async move { Ok::<_, Infallible>(proxy.answer(request, here).await) }
         });
         let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
-        // Whoever is gone in the middle needs no answer.
+        // The client may be gone.
         let _ = serving.with_upgrades().await;
     }
 
     async fn answer(&self, request: Request<Incoming>, here: SocketAddr) -> Response<Body> {
-        // A program that takes the door for a proxy asks it for its own address.
+        // A program that uses the door as a proxy also requests the door's own address.
         let is_elsewhere = request.uri().authority().is_some_and(|asked| *asked != *here.to_string());
         let answer = if request.method() == Method::CONNECT {
             self.tunnel(request).await
@@ -196,13 +190,13 @@ impl Proxy {
         })
     }
 
-    /// Connects the program with a host, and looks at nothing that they say to each other.
+    /// Connects the program with a host, without looking at the data.
     async fn tunnel(&self, request: Request<Incoming>) -> Answer {
         let mut upstream =
             TcpStream::connect(&*self.reached(request.uri(), 443).await?).await.map_err(unreachable)?;
         tokio::spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await {
-                // Either side may end it as it likes.
+                // Either side may end it at any time.
                 let _ = copy_bidirectional(&mut TokioIo::new(upgraded), &mut upstream).await;
             }
         });
@@ -217,7 +211,7 @@ impl Proxy {
         pass_on(&client, request).await
     }
 
-    /// The addresses of the host that is asked for, if it is allowed.
+    /// The addresses of the requested host, if it is allowed.
     async fn reached(&self, uri: &Uri, port: u16) -> Result<Vec<SocketAddr>, Refused> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = uri.port_u16().unwrap_or(port);
@@ -232,7 +226,7 @@ impl Proxy {
             return Err((StatusCode::FORBIDDEN, why));
         }
         let found = lookup_host((host.as_str(), port)).await.map_err(unreachable)?;
-        // A name that somebody else gives out must not lead to what only this machine may reach.
+        // A DNS name must not lead to addresses that only this machine may reach.
         let found: Vec<_> = found.filter(|found| names_itself(&host) || !is_own(found.ip())).collect();
         if found.is_empty() {
             return Err((StatusCode::FORBIDDEN, format!("{host} leads to this machine itself")));
@@ -248,7 +242,7 @@ impl Proxy {
             && told.len() < MOST_TOLD
             && told.insert(host.clone())
         {
-            // Whoever listened is gone with the session.
+            // The receiver is gone with the session.
             let _ = refused.send(host);
         }
     }
@@ -265,7 +259,7 @@ impl Upstream {
         let url = Url::parse(&service.url).map_err(|error| wrong(&error))?;
         let client = client().build().map_err(io::Error::other)?;
         let stand_in = |(variable, secret)| {
-            // Shaped as a key is, for programs that look at that.
+            // In the form of a key, for programs that check it.
             let word = format!("sk-ant-stand-in-{}", uuid::Uuid::new_v4().simple());
             StandIn { variable, word, secret }
         };
@@ -304,13 +298,13 @@ impl Upstream {
 }
 
 fn client() -> reqwest::ClientBuilder {
-    // Somebody else may have been first; then theirs is used.
+    // If another provider was installed before, that one stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // A key goes where it is meant to go and nowhere else.
+    // A redirect would send the key elsewhere.
     Client::builder().redirect(redirect::Policy::none())
 }
 
-/// Sends a request to where its address says, and gives what comes back as it comes.
+/// Sends a request to its address, and streams the response.
 async fn pass_on(client: &Client, mut request: Request<Incoming>) -> Answer {
     without_the_connections(request.headers_mut());
     let request = reqwest::Request::try_from(request.map(Body::wrap)).map_err(unreachable)?;
@@ -337,12 +331,12 @@ fn unreachable(error: impl std::error::Error) -> Refused {
     (StatusCode::BAD_GATEWAY, why)
 }
 
-/// Whether a host is named by its address, or as this machine: then it is meant.
+/// Whether a host is given by its address, or as this machine: then it is intended.
 fn names_itself(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok()
 }
 
-/// Whether an address is one that only this machine reaches, or that means something else on every machine.
+/// Whether an address is only reachable from this machine, or has a different meaning on every machine.
 fn is_own(address: IpAddr) -> bool {
     let (is_link_local, address) = match address.to_canonical() {
         IpAddr::V4(v4) => (v4.is_link_local(), IpAddr::V4(v4)),

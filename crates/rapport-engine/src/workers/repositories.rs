@@ -1,5 +1,5 @@
-//! Repositories within a workplace: each has a history of its own, which no state of the files holds. Work in them would be lost
-//! together with the workplace, so it has to be found before that is cleared.
+//! Nested repositories in a workplace: each has its own history, which no state of the files contains. Work in them
+//! would be lost with the workplace, so it has to be found before that is removed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,8 +10,8 @@ use super::WorkerError;
 use super::git::git;
 use super::take_over::steps;
 
-/// The repositories below `top` that hold work which is not in the state `base`, from the top: at another commit, with changes
-/// that are not committed, or not there before.
+/// The repositories below `top` with work that is not in the state `base`, from the top: at another commit, with
+/// uncommitted changes, or new.
 pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
     let moved = steps(top, base, state)?.into_iter();
     let mut found: BTreeSet<_> =
@@ -25,7 +25,8 @@ pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<
     Ok(found)
 }
 
-/// Those that git knows nothing of. It names a folder only where that is a repository; without a commit it is in no state either.
+/// Those that git does not track. Git lists a directory only if it is a repository; without a commit it is in no state
+/// either.
 fn untracked(top: &Path) -> Result<Vec<PathBuf>, WorkerError> {
     let out = git(top, None, &["ls-files", "-z", "--others", "--exclude-standard"])?;
     let folders = out.split(|byte| *byte == 0).filter_map(|path| path.strip_suffix(b"/"));
@@ -42,7 +43,7 @@ fn tracked(top: &Path, state: &str) -> Result<Vec<PathBuf>, WorkerError> {
     Ok(entries.filter_map(path).collect())
 }
 
-/// Whether files of this repository differ from what is committed in it. One that was never checked out has none.
+/// Whether files of this repository differ from its commit. One that was never checked out has none.
 fn is_dirty(repository: &Path) -> Result<bool, WorkerError> {
     if !repository.join(".git").exists() {
         return Ok(false);

@@ -1,9 +1,10 @@
-//! A sandbox for each session: its worktree (`worktrees`), and around it walls that bubblewrap puts up. Inside there are the
-//! programs of the machine, to be read, and the worktree and a home of its own, to be written; nothing else of the person's, none
+//! A sandbox for each session: its worktree (`worktrees`), confined by bubblewrap. Inside, the machine's programs are
+//! readable, and the worktree and a home of its own are writable; nothing else of the person's files is visible, none
 //! of their credentials, and no network but what the settings allow, through the host's proxy (`proxy`).
 //!
-//! Every path is the same inside and outside, so an agent and its host mean the same file by the same name. What the agent wrote
-//! is not to be trusted: the repository is fixed to be the project's (`Directory::of_repository`), and no link leads out.
+//! Every path is the same inside and outside, so that an agent and its host mean the same file by the same name. Files
+//! of the agent are not trusted: the repository is fixed to be the project's (`Directory::of_repository`), and links
+//! that lead out are refused.
 
 mod repository;
 mod walls;
@@ -21,45 +22,46 @@ use rapport_durable as durable;
 use super::network::{Network, Reach};
 use super::process::{self, Door, Kept, Kind, Launch};
 use super::proxy::Proxy;
-use super::worktrees::Worktrees;
-use super::{Worker, WorkerError, Workplace, file_error, leads_inside};
+use super::worktrees::{WorktreeKind, Worktrees};
+use super::{
+    NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, leads_inside,
+};
 use walls::Walls;
 
-/// The program that puts up the walls.
+/// The sandbox program.
 const PROGRAM: &str = "bwrap";
 
-/// What keeps bubblewrap from working, where it is installed.
+/// Why bubblewrap may not work although it is installed.
 const NOT_ALLOWED: &str =
     "Let ordinary users make namespaces: sysctl kernel.unprivileged_userns_clone=1 on older Debian,
 an AppArmor profile for bwrap on newer Ubuntu.";
 
-/// How to get it.
 const INSTALL: &str = "Install bubblewrap, on Debian and Ubuntu with: apt-get install bubblewrap";
 
-/// Sandboxes on the worktrees in one folder.
+/// Sandboxes on the worktrees in one directory.
 #[derive(Clone, Debug)]
 pub struct Sandboxes {
     worktrees: Worktrees,
     folder: PathBuf,
     network: Network,
-    /// The person's home, of which only tools are shown.
+    /// The person's home, of which only tools are visible.
     person: Option<PathBuf>,
 }
 
 impl Sandboxes {
-    /// Those on worktrees in this folder, for a person with this home.
+    /// Sandboxes on the worktrees in this directory, for a person with this home.
     pub fn new(folder: impl Into<PathBuf>, person: Option<PathBuf>) -> Self {
         let folder = folder.into();
         Self { worktrees: Worktrees::new(&folder), folder, network: Network::default(), person }
     }
 
-    /// The same with such a network.
+    /// Sets the network access.
     #[must_use]
     pub fn with_network(self, network: Network) -> Self {
         Self { network, ..self }
     }
 
-    /// The version of bubblewrap, if a sandbox can be made with it on this machine.
+    /// The version of bubblewrap, if it can create a sandbox on this machine.
     pub fn check() -> Result<String, NoSandbox> {
         let said = |args: &[&str]| Command::new(PROGRAM).args(args).stdin(Stdio::null()).output();
         let version = match said(&["--version"]) {
@@ -97,18 +99,51 @@ impl Sandboxes {
         Ok(Arc::new(Sandbox { worktree, root, home, walls, reach }))
     }
 
-    /// Beside the worktree, whose name has no dot in it.
+    /// The agent's home, beside the worktree, whose name contains no dot.
     fn home(&self, session: &SessionId) -> PathBuf {
         self.folder.join(format!("{session}.home"))
+    }
+}
+
+/// A sandbox, as a kind.
+pub(super) struct SandboxKind;
+
+impl WorkerKind for SandboxKind {
+    fn name(&self) -> &'static str {
+        "sandbox"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "such a worktree with walls around it"
+    }
+
+    fn is_wall(&self) -> bool {
+        true
+    }
+
+    fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
+        Sandboxes::check().map_err(|none| NoWorkplace {
+            why: format!("cannot make a sandbox: {}", none.why),
+            advice: vec![none.advice, "Or work without a sandbox: --worker worktree"],
+        })?;
+        WorktreeKind.check(project)
+    }
+
+    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
+        let found = Sandboxes::check();
+        Some(found.map_err(|none| NoWorkplace { why: none.why, advice: vec![none.advice] }))
+    }
+
+    fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
+        let sandboxes = Sandboxes::new(&setup.worktrees, setup.person.clone());
+        workers.with(self.name(), sandboxes.with_network(setup.network.clone()))
     }
 }
 
 /// Why there can be no sandbox on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSandbox {
-    /// What is missing.
     pub why: String,
-    /// What helps.
     pub advice: &'static str,
 }
 
@@ -118,7 +153,7 @@ impl Worker for Sandboxes {
         let worktree = match found {
             Some(found) => found,
             None => {
-                // Before anything is made that could not be used.
+                // Checked before anything is created.
                 Self::check()
                     .map_err(|none| WorkerError::NoSandbox { why: none.why, advice: none.advice })?;
                 self.worktrees.open(session, created)?;
@@ -151,7 +186,6 @@ impl Worker for Sandboxes {
 /// The sandbox of one session.
 struct Sandbox {
     worktree: Arc<dyn Workplace>,
-    /// The top of the worktree.
     root: PathBuf,
     home: PathBuf,
     walls: Walls,
@@ -171,17 +205,17 @@ impl Workplace for Sandbox {
         self.reach.allow(hosts);
     }
 
-    /// The keeper is inside, as the first process of the sandbox, which does not outlive it.
+    /// The keeper is inside, as the first process of the sandbox, which ends with it.
     fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
         let directory = self.directory();
         let mut command = tokio::process::Command::new(PROGRAM);
-        // Else whoever interrupts the host at its terminal interrupts this.
+        // Otherwise Ctrl-C at the host's terminal would interrupt this.
         command.process_group(0);
         command.args(self.walls.arguments(&launch)?).arg("--chdir").arg(directory);
         if *self.reach.network() != Network::Open {
             command.arg("--unshare-net");
         }
-        // The keeper of a command begins a session of its own itself.
+        // The keeper of a command starts its own process session.
         if launch.kind == Kind::Agent {
             command.arg("--new-session");
         }
@@ -198,7 +232,7 @@ impl Workplace for Sandbox {
         Ok(kept.with_proxy(proxy.serve(handed_over)?))
     }
 
-    /// An agent could have put a link there, to something that it cannot read and its host can.
+    /// An agent could have put a link there, to a file that it cannot read and its host can.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         leads_inside(&self.root, &self.directory().join(path))?;
         self.worktree.read(path)

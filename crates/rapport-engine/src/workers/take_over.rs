@@ -1,8 +1,8 @@
-//! Brings the project from one state of its files to another: applies work, or takes it back. Each file is complete before it gets
-//! its name, a path is only touched while it is as it was seen, and what fails puts back what it did.
+//! Changes the project from one state of its files to another: applies work, or undoes it. Each file is complete before
+//! it gets its name, a path is only touched while it is as it was seen, and a failure reverts what was done.
 //!
-//! Applying is all or nothing, also across a kill: a note written ahead ([`WriteAhead`]) says which paths are about to be written,
-//! so that whoever continues can tell what was written from what a person changed since, and can put it back.
+//! Applying is all or nothing, even across a kill: a write-ahead note ([`WriteAhead`]) lists the paths to be written,
+//! so that the next attempt can tell written files from a person's changes, and can revert them.
 
 mod index;
 mod placing;
@@ -25,7 +25,7 @@ use write_ahead::Before;
 pub(super) use steps::steps;
 pub(super) use write_ahead::WriteAhead;
 
-/// A project, and where it is in its repository.
+/// A project, and its path in its repository.
 struct Place<'a> {
     project: &'a Directory,
     top: PathBuf,
@@ -37,29 +37,29 @@ impl<'a> Place<'a> {
         Ok(Self { project, top: local::top(project.directory())?, inside: project.inside()? })
     }
 
-    /// What differs between two states, as far as they hold what the session may change: in the repository itself, and
-    /// repositories within it.
+    /// The differences between two states, as far as the session may change them: in the repository itself, and in
+    /// nested repositories.
     fn steps(&self, states: &Merged) -> Result<(Vec<Step>, Vec<Step>), WorkerError> {
         let steps = steps(&self.top, &states.from, &states.to)?.into_iter();
         let covered = steps.filter(|step| self.project.covers(&self.inside, &step.path));
         Ok(covered.partition(|step| !step.is_of_a_repository()))
     }
 
-    /// What differs by now from the state that these steps begin at, by path.
+    /// The current differences from the state at which these steps begin, by path.
     fn since(&self, from: &str, steps: &[Step]) -> Result<BTreeMap<PathBuf, Entry>, WorkerError> {
         let paths: Vec<_> = steps.iter().map(|step| step.path.clone()).collect();
         let now = self.project.state_with(&paths)?;
         Ok(steps::steps(&self.top, from, &now)?.into_iter().map(|step| (step.path, step.new)).collect())
     }
 
-    /// How a path is named to a person.
+    /// The name of a path for a person.
     fn name(&self, path: &Path) -> String {
         local::seen_from(&self.inside, path)
     }
 }
 
-/// Puts what was merged into the project: all of it, or nothing where the project was changed meanwhile. Whoever calls this holds
-/// the lock.
+/// Applies a merge to the project: all of it, or nothing if the project was changed meanwhile. The caller holds the
+/// lock.
 pub(super) fn take_over(
     project: &Directory,
     merged: &Merged,
@@ -67,10 +67,10 @@ pub(super) fn take_over(
 ) -> Result<Vec<FileChange>, WorkerError> {
     let place = Place::of(project)?;
     let placing = Placing::new(&place, merged)?;
-    // Asked before anything is placed: all that is placed is told as applied.
+    // Listed before anything is written: everything written is reported as applied.
     let files = project.files_between(&merged.from, &merged.to);
     let begun = match note.read(merged)? {
-        // What was changed after that is a change to the applied work.
+        // Later changes are changes to the applied work.
         Before::Complete => return files,
         Before::Begun(paths) => paths,
         Before::Nothing => BTreeSet::new(),
@@ -78,7 +78,7 @@ pub(super) fn take_over(
     let begun_before = || begun.iter().map(|path| place.name(path)).collect();
     let files = files.map_err(|error| half_done(error, begun_before()))?;
     let (steps, _) = place.steps(merged).map_err(|error| half_done(error, begun_before()))?;
-    // Before the state is read: what changes after that is seen by its stamp.
+    // Before the state is read: later changes are detected by the stamp.
     let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
     let since = place.since(&merged.from, &steps).map_err(|error| half_done(error, begun_before()))?;
     let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
@@ -93,7 +93,7 @@ pub(super) fn take_over(
     };
     if let Err(error) = placed {
         let error = placing.go_back(error);
-        // One that stays does no harm: the next try with the same states goes on from it.
+        // A note that stays does no harm: the next attempt with the same states continues from it.
         if let Err(unclear) = note.clear() {
             tracing::warn!(error = %unclear, "the note of an apply was not removed");
         }
@@ -114,14 +114,14 @@ fn place_all(
     note.complete(merged)
 }
 
-/// The files that are neither as they were nor as they will be, or are in the way.
+/// The files that are neither in the old nor in the new state, or are in the way.
 fn changed(place: &Place<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
-    // A directory goes with the last file in it.
+    // A directory is removed with its last file.
     let goes = |folder: &Path| {
         let is_below = |step: &Step| step.path != folder && step.path.starts_with(folder);
         steps.iter().any(|step| step.new.is_absent() && is_below(step))
     };
-    // What git cannot take in is in no state, and may be in the way.
+    // A file that git cannot add is in no state, and may be in the way.
     let is_in_the_way = |step: &Step| {
         let found = place.top.join(&step.path).symlink_metadata();
         step.old.is_absent() && found.is_ok_and(|found| !(found.is_dir() && goes(&step.path)))
@@ -132,8 +132,8 @@ fn changed(place: &Place<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) 
     changed.map(|step| place.name(&step.path)).collect()
 }
 
-/// Brings the project back from one state to the one before, path by path. What is as it was left is brought back; what somebody
-/// changed since stays, and is listed. Done twice, it is the same as done once.
+/// Reverts the project from one state to the one before, path by path. A path that is as the work left it is reverted;
+/// one that somebody changed since stays, and is listed. Idempotent.
 pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, WorkerError> {
     local::is_there(project.directory())?;
     let _lock = lock(project.directory())?;
@@ -173,8 +173,8 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
     Ok(undone)
 }
 
-/// Takes back stretches of work, one after the other. A file that one of them brings back is not one that stays because another
-/// finds it changed: that may be this very undoing, or a person's change that it was brought back to.
+/// Reverts several stretches of work, one after the other. A file that one of them reverts is not listed as changed by
+/// another: the change may be from this very undo, or a person's change that it was reverted to.
 pub fn take_all_back(project: &Directory, stretches: &[Merged]) -> Result<UndoneFiles, WorkerError> {
     let mut all = UndoneFiles::default();
     for states in stretches {
@@ -197,7 +197,7 @@ pub fn take_all_back(project: &Directory, stretches: &[Merged]) -> Result<Undone
     Ok(all)
 }
 
-/// An error that also names what an earlier try has done.
+/// Adds the files of an earlier attempt to an error.
 fn half_done(error: WorkerError, done_before: Vec<String>) -> WorkerError {
     match error {
         error if done_before.is_empty() => error,
@@ -244,7 +244,7 @@ mod tests {
         fs::read_to_string(project.directory().join(path)).ok()
     }
 
-    /// The states before and after these changes, of which nothing is left in the files.
+    /// The states before and after these changes, none of which stays in the files.
     fn states(project: &Directory, changes: &[(&str, &str)]) -> Merged {
         let from = project.state().unwrap();
         write(project.directory(), changes);
@@ -288,14 +288,15 @@ mod tests {
         assert_eq!(left_in_git(&project), [""; 0]);
     }
 
-    /// A kill left some files written; then a person changed another. Applying puts back what it wrote, and nothing else.
+    /// After a kill some files are written; then a person changed another. Applying reverts what it wrote, and nothing
+    /// else.
     #[test]
     fn continued_after_a_kill_it_is_still_all_or_nothing() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n"), ("c.txt", "c\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n"), ("c.txt", "C\n")]);
         let note = note(&project);
         note.begin(&merged, ["a.txt", "b.txt"].map(Path::new).into_iter()).unwrap();
-        // `c.txt` is as it will be, but nobody noted that it was to be written: a person did.
+        // `c.txt` has the new content, but the note does not list it: a person wrote it.
         write(project.directory(), &[("a.txt", "A\n"), ("b.txt", "mine\n"), ("c.txt", "C\n")]);
         let error = take_over(&project, &merged, &note).unwrap_err();
         assert_eq!(error.to_string(), "b.txt changed in the project just now");
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(["a.txt", "b.txt"].map(|path| read(&project, path).unwrap()), ["A\n", "mine\n"]);
     }
 
-    /// What somebody changed while it went on is not put back, and named.
+    /// A file that somebody changed meanwhile is not reverted, but listed.
     #[test]
     fn what_cannot_be_put_back_is_named() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
@@ -330,11 +331,11 @@ mod tests {
         fs::write(project.directory().join("a.txt"), "mine, just now\n").unwrap();
         let error = placing.go_back(WorkerError::NotApart);
         assert!(matches!(&error, WorkerError::HalfDone { files, .. } if *files == ["a.txt"]), "{error}");
-        assert!(error.to_string().ends_with("already done and not taken back: a.txt"), "{error}");
+        assert!(error.to_string().ends_with("already done and not reverted: a.txt"), "{error}");
         assert_eq!(["a.txt", "b.txt"].map(|path| read(&project, path).unwrap()), ["mine, just now\n", "b\n"]);
     }
 
-    /// A file that changes after it was looked at is not written over.
+    /// A file that changes after it was compared is not overwritten.
     #[test]
     fn what_changes_after_it_was_looked_at_is_not_touched() {
         let (_folder, project) = repository(&[("a.txt", "a\n")]);
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(read(&project, "a.txt").as_deref(), Some("mine, just now\n"));
     }
 
-    /// Undoing that was killed has brought some files back: when the rest fails, these are named.
+    /// A killed undo has reverted some files: if the rest fails, these are listed.
     #[test]
     fn undoing_names_what_is_half_done() {
         let (folder, project) = repository(&[("a.txt", "a\n"), ("z/z.txt", "z\n")]);
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(read(&project, "a.txt").as_deref(), Some("a\n"));
     }
 
-    /// Two that are taken back at once, in the same repository and between the same states, do not destroy each other's.
+    /// Two concurrent undos in the same repository and between the same states do not disturb each other.
     #[test]
     fn several_are_taken_back_at_once() {
         let many: Vec<_> = (0..40).map(|n| format!("many/{n}.txt")).collect();
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// What the agent staged is staged no more; what a person did stays.
+    /// What the agent staged is unstaged; a person's changes to the index stay.
     #[test]
     fn what_the_work_staged_is_unstaged() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n"), ("c.txt", "c\n")]);
@@ -409,7 +410,7 @@ mod tests {
         assert_eq!(String::from_utf8(git(app, None, &["show", ":c.txt"]).unwrap()).unwrap(), "mine\n");
     }
 
-    /// Where git cannot write its index, that is told.
+    /// If git cannot write its index, that is reported.
     #[test]
     fn what_stays_staged_is_told() {
         let (_folder, project) = repository(&[("a.txt", "a\n")]);

@@ -1,4 +1,4 @@
-//! A second working tree of the project's repository, in a state of choice: where a branch of a session is worked on.
+//! A second working tree of the project's repository, in a given state: the workplace of a branch.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rapport_durable as durable;
 use super::git::{git, line};
 use super::{OURS, WorkerError, file_error};
 
-/// A worktree that is removed again, unless it is kept.
+/// A worktree that is removed on drop, unless it is kept.
 #[derive(Debug)]
 pub struct Worktree {
     project: PathBuf,
@@ -19,8 +19,8 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Makes a worktree of this project's repository at `root`, with the files of this state. It has no branch; what
-    /// differs from the commit the project is at is not committed there either.
+    /// Creates a worktree of this project's repository at `root`, with the files of this state. It has no branch;
+    /// differences from the project's commit stay uncommitted.
     pub fn add(project: &Path, root: PathBuf, state: &str) -> Result<Self, WorkerError> {
         let inside = prefix(project)?;
         if line(project, &["cat-file", "-e", &format!("{state}^{{tree}}")]).is_err() {
@@ -29,7 +29,7 @@ impl Worktree {
         if let Some(folder) = root.parent() {
             make_folder(folder)?;
         }
-        // What is there already is not ours to fill, or to remove if the rest fails.
+        // An existing directory is not ours to fill, or to remove on failure.
         durable::new_folder(&root)
             .map_err(|error| WorkerError::Directory { directory: root.clone(), error })?;
         let directory =
@@ -40,7 +40,7 @@ impl Worktree {
         git(&made.root, None, &["read-tree", "--reset", "-u", state])?;
         git(&made.root, None, &["reset", "--quiet", "--mixed", "HEAD"])?;
         for ours in OURS {
-            // A state is noted without what Rapport writes; where that is committed, it is as it was committed.
+            // A state does not contain Rapport's own files; committed ones are restored from the commit.
             if !line(&made.root, &["ls-files", "--", ours])?.is_empty() {
                 git(&made.root, None, &["checkout", "--quiet", "--", ours])?;
             }
@@ -50,7 +50,6 @@ impl Worktree {
         Ok(made)
     }
 
-    /// Leaves it there.
     pub fn keep(mut self) {
         self.kept = true;
     }
@@ -62,27 +61,27 @@ impl Drop for Worktree {
             return;
         }
         let remove = ["worktree", "remove", "--force"].map(AsRef::as_ref);
-        // What is left of it is a directory that git ignores.
+        // Its leftover is a directory that git ignores.
         let _ = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
         let _ = durable::remove_folder(&self.root);
     }
 }
 
-/// Makes the folder that worktrees are in. It is nobody's work: git is not to show it, and nobody is to commit it.
+/// Creates the directory of worktrees, with rules for git: it is not to be shown or committed.
 pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
     let made = durable::folder(folder).and_then(|()| durable::replace(&folder.join(".gitignore"), b"*\n"));
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 
-/// Waits until no other process makes or clears worktrees of this repository, or puts work into it or takes it back. A process
-/// that just ends may still be at it.
+/// Waits until no other process creates or removes worktrees of this repository, or applies or undoes work. A process
+/// that is just ending may still do so.
 pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
     let folder = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
     let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
     locked.map_err(file_error("lock", &folder))
 }
 
-/// Where a project is within its repository, from the root of that.
+/// The path of a project within its repository.
 pub(super) fn prefix(project: &Path) -> Result<String, WorkerError> {
     if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
         return Err(WorkerError::NoRepository { directory: project.to_owned() });

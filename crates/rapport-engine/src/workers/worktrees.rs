@@ -1,9 +1,9 @@
-//! A git worktree of its own for each session, on a branch of its own. Sessions in one project keep out of each other's
-//! way, and somebody decides afterwards what becomes of the work.
+//! A git worktree for each session, on its own branch. Sessions in one project do not disturb each other, and a person
+//! decides afterwards whether to apply the work.
 //!
-//! The worktree begins with the files as they are in the project, committed or not. What git ignores is not in it, except
-//! for what the project's `.worktreeinclude` names. The ref `refs/rapport/<session>` is made last and removed last: it holds
-//! the state the work began from, and says that the worktree is whole.
+//! The worktree starts with the project's files, committed or not. It contains no ignored files, except for those that
+//! the project's `.worktreeinclude` names. The ref `refs/rapport/<session>` is created last and removed last: it holds
+//! the state at the start of the work, and marks the worktree as complete.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,32 +21,64 @@ use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
 use super::take_over::{self, WriteAhead};
 use super::worktree::{lock, make_folder, prefix};
-use super::{OURS, Worker, WorkerError, Workplace, file_error, repositories};
+use super::{
+    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
+    repositories,
+};
 
-/// The file of a project that names what a worktree gets although git ignores it, in the syntax of `.gitignore`.
+/// The project's file that names ignored files to copy to a worktree, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
-/// Worktrees in one folder, by the names of their sessions.
+/// Worktrees in one directory, by session name.
 #[derive(Clone, Debug)]
 pub struct Worktrees {
     folder: PathBuf,
 }
 
 impl Worktrees {
-    /// Those in this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// Whether a project can have any.
+    /// Whether a project can have worktrees.
     pub fn check(project: &Path) -> Result<(), WorkerError> {
         prefix(project).map(drop)
     }
 }
 
+/// A git worktree, as a kind.
+pub(super) struct WorktreeKind;
+
+impl WorkerKind for WorktreeKind {
+    fn name(&self) -> &'static str {
+        "worktree"
+    }
+
+    fn in_brief(&self) -> &'static str {
+        "a git worktree and branch of its own"
+    }
+
+    fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
+        Worktrees::check(project).map_err(|error| NoWorkplace {
+            why: format!("cannot make a worktree: {error}"),
+            advice: match error {
+                WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => vec![
+                    "Put the project into a repository: git init && git add --all && git commit -m Begin",
+                    "Or work in the project itself: --worker local",
+                ],
+                _ => Vec::new(),
+            },
+        })
+    }
+
+    fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
+        workers.with(self.name(), Worktrees::new(&setup.worktrees))
+    }
+}
+
 impl Worktrees {
-    /// The workplace of a session, if it was made and is whole, and fixed to the project's repository whatever an agent puts into
-    /// it.
+    /// The workplace of a session, if it exists and is complete, fixed to the project's repository whatever an agent
+    /// puts into it.
     pub(super) fn find_fixed(
         &self,
         session: &SessionId,
@@ -78,7 +110,7 @@ impl Worker for Worktrees {
         let project = Path::new(&created.project);
         let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
         let _lock = lock(project)?;
-        // What a process left that was killed while it made it; nobody has worked there.
+        // The leftover of a process that was killed while creating it; nobody has worked there.
         tree.clear()?;
         tree.make()?;
         Ok(Arc::new(tree))
@@ -108,7 +140,7 @@ struct Tree {
     /// The project's directory in it.
     there: Directory,
     branch: String,
-    /// The ref of the state it began from.
+    /// The ref of the state at its start.
     base: String,
     session: SessionId,
 }
@@ -131,7 +163,8 @@ impl Tree {
         }
     }
 
-    /// The same, with the repository named. Git finds it by a file in the worktree; what it has of the worktree itself tells too.
+    /// The same with the repository given explicitly. Git would find it by a file in the worktree; git's own data about
+    /// the worktree tell too.
     fn fixed(self) -> Result<Self, WorkerError> {
         let common = self.project.join(line(&self.project, &["rev-parse", "--git-common-dir"])?);
         let root = self.root.canonicalize().map_err(file_error("find", &self.root))?;
@@ -175,7 +208,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The commit that the branch begins at: the one the project is at, or, where the files differ from it, one more.
+    /// The commit at which the branch begins: the project's commit, or, if the files differ from it, one more.
     fn start(&self, state: &str) -> Result<String, WorkerError> {
         let tree = self.with_ours(state)?;
         let head = line(&self.project, &["rev-parse", "--verify", "HEAD"])?;
@@ -185,7 +218,7 @@ impl Tree {
         self.commit(&tree)
     }
 
-    /// This state with what Rapport wrote as it is committed: a state is noted without that.
+    /// This state with Rapport's own files as they are committed: a recorded state does not contain them.
     fn with_ours(&self, state: &str) -> Result<String, WorkerError> {
         let inside = prefix(&self.project)?;
         let scratch = Scratch::take(&self.project)?;
@@ -207,7 +240,7 @@ impl Tree {
         line(&self.project, &["commit-tree", "-p", "HEAD", "-m", message, tree])
     }
 
-    /// Copies what git ignores and the project wants in its worktrees.
+    /// Copies the ignored files that the project wants in its worktrees.
     fn include(&self) -> Result<(), WorkerError> {
         if !self.project.join(INCLUDE).is_file() {
             return Ok(());
@@ -229,7 +262,7 @@ impl Tree {
         Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
     }
 
-    /// Removes it, the ref that says that it is there last.
+    /// Removes it; the ref that marks it as existing last.
     fn clear(&self) -> Result<(), WorkerError> {
         point(&self.root);
         durable::remove_folder(&self.root).map_err(file_error("remove", &self.root))?;
@@ -255,29 +288,30 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether git knows a worktree at this place.
+    /// Whether git knows a worktree at this path.
     fn is_known(&self) -> Result<bool, WorkerError> {
         let all = git(&self.project, None, &["worktree", "list", "--porcelain", "-z"])?;
         let this = [b"worktree ", self.root.as_os_str().as_bytes()].concat();
         Ok(all.split(|byte| *byte == 0).any(|field| field == this))
     }
 
-    /// The folder itself goes with the last worktree.
+    /// Removes the directory with the last worktree.
     fn remove_folder(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
-            // Where somebody else makes one just now, it is not empty.
+            // If another process is just creating one, the directory is not empty.
             let _ = durable::remove(&self.folder.join(".gitignore"));
             durable::remove_if_empty(&self.folder);
         }
     }
 
-    /// The project with all of its repository, as the worktree has it.
+    /// The project with its whole repository, as in the worktree.
     fn project_here(&self) -> Directory {
         Directory::with_repository(&self.project)
     }
 
-    /// Refuses where work is in a repository within this one: applying the rest would end with the workplace, and that work.
+    /// Refuses if a nested repository contains work: applying the rest would remove the workplace, and that work with
+    /// it.
     fn is_all_in_files(&self, base: &str, state: &str) -> Result<(), WorkerError> {
         let found = repositories::with_work(&self.root, base, state)?;
         if found.is_empty() {
@@ -336,7 +370,7 @@ impl Workplace for Tree {
         let base = format!("--merge-base={base}");
         let args =
             ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
-        // From the top, so that its paths are.
+        // From the top, so that its paths are too.
         let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
         let mut fields = out.split(|byte| *byte == 0);
         let to = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();

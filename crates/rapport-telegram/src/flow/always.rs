@@ -1,4 +1,4 @@
-//! What agents may do without asking: listed with where it holds, and taken back with a tap.
+//! The rules that allow calls without asking: `/always` lists them with their scope, and a tap revokes one.
 
 use rapport_core::{Act, Rule, SessionId, visible};
 use rapport_door::DoorError;
@@ -12,11 +12,11 @@ use super::messages::Visit;
 use crate::room::Room;
 use crate::text::Text;
 
-/// How many rules are listed.
+/// The maximum number of rules to list.
 const MOST: usize = 30;
-const NOTHING: &str = "Agents ask before everything that needs a permission: nothing is allowed for good.";
+const NOTHING: &str = "Agents ask before everything that needs a permission: no permanent permission exists.";
 
-/// A rule, and where it holds: in this session, or in every one of the project.
+/// A rule, and its scope: this session, or every session of the project.
 struct HeldRule {
     rule: Rule,
     session: Option<(SessionId, String)>,
@@ -36,12 +36,11 @@ impl HeldRule {
 }
 
 impl ChatState {
-    /// `/always`.
     pub(super) fn always(&mut self, visit: Visit) {
         self.want(Effect::ReadRules(AfterRules::List(Box::new(visit))));
     }
 
-    /// A tap on a rule of that list. The rules are read again: they may be others by now.
+    /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
     pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
@@ -68,7 +67,10 @@ impl ChatState {
                     self.strip(room, message);
                 }
                 let Some(held) = self.held(room, by, rules).into_iter().find(|held| held.tag() == tag) else {
-                    self.answer_tap(thanks.query, "That is not allowed any more. /always lists what is.");
+                    self.answer_tap(
+                        thanks.query,
+                        "That permission no longer exists. /always lists the current ones.",
+                    );
                     return self.finish(ticket);
                 };
                 match held.session {
@@ -85,7 +87,7 @@ impl ChatState {
         }
     }
 
-    /// What somebody may see of it. In a group only what belongs there: the rest is nobody else's business.
+    /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
     fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
         let project = rules.into_iter().filter(|_| room.chat > 0);
         let project = project.map(|rule| HeldRule { rule, session: None });

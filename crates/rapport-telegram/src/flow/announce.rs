@@ -1,4 +1,4 @@
-//! Announces what happened in a session to the people in its room: each entry once, in order.
+//! Announces the events of a session to the people in its room: each entry once, in order.
 
 use crate::room::Room;
 use rapport_core::{
@@ -15,11 +15,11 @@ use crate::outgoing::{Message, Outgoing, Sent};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
-/// Said while a planner looks for more questions.
+/// Shown while a planner looks for more questions.
 const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
 const CANCELLED: &str = "❌ Planning cancelled.";
-/// Why a plan without questions is cancelled, for the log.
+/// The reason in the log for cancelling a plan without questions.
 const NO_QUESTIONS: &str = "no questions could be made";
 
 /// Whether there are other tasks in a room.
@@ -30,7 +30,7 @@ enum Others {
 }
 
 impl ChatState {
-    /// Sends what an entry means to the people in its room, if it means anything to them.
+    /// Announces an entry to the people in its room, if it concerns them.
     pub(super) fn announce(&mut self, id: &SessionId, entry: &Entry) {
         let Some(shown) = self.sessions.get(id) else { return };
         let (room, is_chat) = (shown.room, shown.presenter.is_chat());
@@ -78,7 +78,7 @@ impl ChatState {
         self.clear_failed_plan(id, entry);
     }
 
-    /// Sends the messages of an entry. It counts as told when all have arrived.
+    /// Sends the messages of an entry. The entry is announced when all have arrived.
     fn tell(&mut self, id: &SessionId, room: Room, messages: Vec<Outgoing>, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
         shown.announcing += 1;
@@ -87,8 +87,8 @@ impl ChatState {
         self.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// The messages of an entry have arrived, or some were not taken. One that Telegram refused would be refused again, so it
-    /// counts as told; the others are told when the chat opens. The host is told once.
+    /// Handles the arrival of an entry's messages, or Telegram's refusal of some. A refused message would be refused
+    /// again, so it is considered announced; the others are sent when the chat opens. The host is told once.
     pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, results: &[Result<Sent, ApiError>]) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.announcing = shown.announcing.saturating_sub(1);
@@ -109,7 +109,7 @@ impl ChatState {
         self.finish_if_over(id);
     }
 
-    /// Notes how far a session is told: up to the first entry that is not.
+    /// Records how far a session is announced: up to the first entry that is not.
     fn note_told(&mut self, id: &SessionId, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.last_told = shown.last_told.max(seq);
@@ -120,7 +120,7 @@ impl ChatState {
         }
     }
 
-    /// Tells what could not be told in a chat before.
+    /// Announces what could not be announced in a chat before.
     pub(super) fn tell_again(&mut self, chat: i64) {
         let mut again = Vec::new();
         for (id, shown) in self.sessions.iter_mut().filter(|(_, shown)| shown.room.chat == chat) {
@@ -135,7 +135,8 @@ impl ChatState {
         }
     }
 
-    /// A reply that is nothing but questions becomes a planned task, exactly once: the task names the turn it came from.
+    /// Turns a reply that consists of questions into a planned task, exactly once: the task names the turn it came
+    /// from.
     fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         if !self.dedup.grown.insert((id.clone(), turn)) {
@@ -146,7 +147,7 @@ impl ChatState {
         let grown_from = Some(Seed { session: id.clone(), turn });
         let files = Vec::new();
         let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from, files };
-        // The new plan is wanted even if the old one cannot be cancelled.
+        // The new plan begins even if the old one cannot be cancelled.
         let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();
         let then = AfterOps::Grow { room, session: id.clone(), seq };
@@ -184,13 +185,14 @@ impl ChatState {
     }
 }
 
-/// Whether people in a room are told of a fact. Of a session that began elsewhere they are told the end, if they answered in it.
+/// Whether a fact is announced to the people in a room. For a session that began elsewhere only its end is, and only if
+/// they answered in it.
 fn is_told(shown: &ShownSession, fact: &Event) -> bool {
     let is_end = matches!(fact, Event::Reported { .. } | Event::Failed { .. });
     shown.at_home || shown.is_answered_here && is_end
 }
 
-/// Whether something that was not taken may be taken later.
+/// Whether a message that was not delivered may be delivered later.
 fn passes(error: &ApiError) -> bool {
     match error {
         ApiError::Blocked(_)
@@ -210,18 +212,18 @@ fn passes(error: &ApiError) -> bool {
     }
 }
 
-/// Whether a plan failed before there was a question. It is cancelled here, and nobody is told a second time.
+/// Whether a plan failed before its first question. It is cancelled here, and the failure is announced only once.
 fn is_given_up(shown: &ShownSession) -> bool {
     shown.presenter.is_planned() && shown.is_without_questions
 }
 
-/// A fact in words, if it means anything to people.
+/// The announcement of a fact, if it concerns people.
 fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
     let is_chat = shown.presenter.session().created().aim == Aim::Chat;
     match fact {
         Event::TurnStarted { kind: TurnKind::Work, .. } => Some(STARTING.into()),
         Event::TurnStarted { kind: TurnKind::Plan, turn, .. } if *turn > TurnId(1) || entry.seq > 1 => {
-            Some("✏️ Planning again with what you said...".into())
+            Some("✏️ Planning again with your message...".into())
         }
         Event::Unchecked { reason } => Some(format!(
             "⚠️ Could not check for follow-up questions ({}). The plan is made of what is known.",
@@ -236,7 +238,7 @@ fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
     }
 }
 
-/// Says which task is cancelled. A plan need not be named if it is the only task.
+/// The announcement that a task is cancelled. It names the plan, unless that is the only task.
 fn cancelled(session: &Session, others: Others) -> String {
     let task = card::short(&session.created().task, 200);
     match (session.was_connected(), others) {
@@ -250,15 +252,15 @@ fn text(room: Room, words: &str) -> Outgoing {
     Outgoing::Message(Card::plain(Text::new().plain(words)).message(room))
 }
 
-/// An agent's words as messages, or as a file if they are very long.
+/// An agent's text as messages, or as a file if it is very long.
 pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
     if markdown.trim().is_empty() {
-        return vec![text(room, "(The agent ended without a word.)")];
+        return vec![text(room, "(The agent ended without a message.)")];
     }
     outgoing(room, split::reply(markdown, "reply"))
 }
 
-/// What is sent to a room: messages, or a file.
+/// A reply as messages to a room, or as a file.
 pub(super) fn outgoing(room: Room, reply: Reply) -> Vec<Outgoing> {
     match reply {
         Reply::Messages(parts) => {

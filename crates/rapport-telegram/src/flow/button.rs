@@ -11,76 +11,77 @@ const PREFIX: &str = "iq:";
 /// How many letters a tag has.
 const TAG_LENGTH: usize = 6;
 
-/// What a button is for. Questions and options are counted from 0.
+/// The function of a button. Questions and options are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Button {
-    /// `iq:a:{question}:{option}`: this option.
+    /// `iq:a:{question}:{option}`: answers with this option.
     Answer(usize, usize),
-    /// `iq:m1:{question}:{option}`: this option among others; `iq:m0`: no longer. In a plan's list `option` is the item.
+    /// `iq:m1:{question}:{option}`: selects this option among several; `iq:m0`: deselects it. In a plan's list `option`
+    /// is the item.
     Pick(Pick, usize, usize),
-    /// `iq:d`: these options.
+    /// `iq:d`: answers with the selected options.
     Done,
-    /// `iq:t`: words of one's own.
+    /// `iq:t`: asks for free text.
     Type,
-    /// `iq:aw`: the words that this message replies to.
+    /// `iq:aw`: answers with the text that this message replies to.
     Words,
-    /// `iq:r`: what is recommended, for this and all after it.
+    /// `iq:r`: answers this question and all after it as recommended.
     Recommended,
-    /// `iq:back`: the question before.
+    /// `iq:back`: goes back to the previous question.
     Back,
-    /// `iq:confirm`: start.
+    /// `iq:confirm`: starts the work.
     Confirm,
-    /// `iq:edit`: which answer to change?
+    /// `iq:edit`: lists the answers to change.
     Edit,
-    /// `iq:eq:{question}`: this one.
+    /// `iq:eq:{question}`: changes this answer.
     EditQuestion(usize),
-    /// `iq:edit_cancel`: none after all.
+    /// `iq:edit_cancel`: changes no answer.
     EditCancel,
-    /// `iq:cancel`: end it.
+    /// `iq:cancel`: ends the session.
     Cancel,
-    /// `iq:w`: all of what is asked.
+    /// `iq:w`: shows the full text of the question.
     Whole,
-    /// `iq:j`: show the card again.
+    /// `iq:j`: shows the card again.
     Jump,
-    /// `iq:again`: try again what failed.
+    /// `iq:again`: retries what failed.
     Again,
-    /// `iq:ap`: run all of a plan.
+    /// `iq:ap`: runs all of a plan.
     Approve,
-    /// `iq:ch`: the list of what is in a plan.
+    /// `iq:ch`: lists the items of a plan.
     Choose,
-    /// `iq:run`: run what is chosen.
+    /// `iq:run`: runs the selected items.
     Run,
-    /// `iq:pv:{item}`: see more of this.
+    /// `iq:pv:{item}`: shows the preview of this item.
     Preview(usize),
-    /// `iq:sk`: run nothing of a plan.
+    /// `iq:sk`: skips a plan.
     Skip,
-    /// `iq:go`: go on with a run that was interrupted.
+    /// `iq:go`: resumes an interrupted run after the interrupted action.
     GoOn,
-    /// `iq:re`: the same, and what was interrupted once more.
+    /// `iq:re`: resumes it and repeats the interrupted action.
     Redo,
-    /// `iq:un`: take back what a run did to files.
+    /// `iq:un`: undoes a run's changes to files.
     Undo,
-    /// `iq:uf`: the same, but for files that were changed since.
+    /// `iq:uf`: undoes them except for files that were changed since.
     UndoRest,
-    /// `iq:rp`: what was done.
+    /// `iq:rp`: shows the report.
     Report,
-    /// `iq:ok`: take the plan as its file has it.
+    /// `iq:ok`: accepts the plan as it is in its file.
     Accept,
-    /// `iq:rs`: bring the plan back.
+    /// `iq:rs`: restores the plan's file.
     Restore,
-    /// `iq:zz`: remind me later.
+    /// `iq:zz`: snoozes the reminder.
     Snooze,
-    /// `iq:rv`: allow it no longer.
+    /// `iq:rv`: revokes a rule.
     Revoke,
-    /// `iq:st`: stop the agent's turn.
+    /// `iq:st`: stops the agent's turn.
     Stop,
-    /// `iq:hu`: what was understood of a voice message is meant.
+    /// `iq:hu`: uses the transcription of a voice message.
     UseHeard,
-    /// `iq:hd`: it is not.
+    /// `iq:hd`: discards it.
     DropHeard,
 }
 
-/// What a tap on a box does.
+/// The effect of a tap on a check box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     TakeIn,
@@ -90,34 +91,33 @@ pub enum Pick {
 /// A button that was pressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Press {
-    /// Which.
     pub button: Button,
-    /// On which card, where the button says so.
+    /// The tag of its card, if the button has one.
     pub tag: Option<Tag>,
 }
 
-/// Tells one showing of a question from every other.
+/// Identifies one showing of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(String);
 
 impl Tag {
-    /// The tag of a question of a session, as it is shown since this entry of the log.
+    /// The tag of a session's question that is shown since this entry of the log.
     pub fn of(session: &SessionId, question: &QuestionId, since: u64) -> Self {
         Self::made_of(&format!("{session}\0{question}\0{since}"))
     }
 
-    /// The tag of what was understood of a voice message, by the update that brought it.
+    /// The tag of a voice message's transcription, by the update that brought it.
     pub fn heard(update: &str) -> Self {
         Self::made_of(&format!("heard\0{update}"))
     }
 
-    /// The tag of a rule, where it holds: in a session, or in the project.
+    /// The tag of a rule with its scope: a session, or the project.
     pub fn rule(rule: &Rule, session: Option<&SessionId>) -> Self {
         Self::made_of(&format!("rule\0{}\0{rule:?}", session.map_or("", SessionId::as_str)))
     }
 
     fn made_of(words: &str) -> Self {
-        // FNV-1a is enough: the tag is no secret, because the sender is checked as well.
+        // FNV-1a is sufficient: the tag is not a secret, because the sender is checked too.
         let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -177,7 +177,7 @@ impl Button {
     }
 }
 
-/// Reads callback data; `None` if it is not ours.
+/// Parses callback data; `None` if it is not from this bot's buttons.
 pub fn read(data: &str) -> Option<Press> {
     let mut words = data.strip_prefix(PREFIX)?.split(':');
     let kind = words.next()?;
@@ -186,7 +186,7 @@ pub fn read(data: &str) -> Option<Press> {
         "a" => Button::Answer(number()?, number()?),
         "m1" => Button::Pick(Pick::TakeIn, number()?, number()?),
         "m0" => Button::Pick(Pick::LeaveOut, number()?, number()?),
-        // Boxes of earlier versions did not say what they set. The card is shown again, with boxes that do.
+        // Check boxes of earlier versions did not say what they set. The card is shown again, with boxes that do.
         "m" => number().and_then(|_| number()).map(|_| Button::Jump)?,
         "eq" => Button::EditQuestion(number()?),
         "d" => Button::Done,
@@ -224,7 +224,7 @@ pub fn read(data: &str) -> Option<Press> {
     words.next().is_none().then_some(Press { button, tag })
 }
 
-/// What is chosen on a card, as its boxes show it.
+/// The selected options on a card, according to its check boxes.
 pub fn chosen_on(keyboard: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
     let buttons = keyboard.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
     let chosen = buttons.filter_map(|shown| match read(shown.callback_data.as_deref()?)?.button {
@@ -242,7 +242,7 @@ mod tests {
         Tag::of(&SessionId::new("20260124-add-user-auth"), &QuestionId::new("q1"), 7)
     }
 
-    /// CHAT-21: the documented part, then a tag; CHAT-22: nothing else is taken for ours.
+    /// CHAT-21: the documented part, then a tag; CHAT-22: nothing else is accepted.
     #[test]
     fn every_button_is_read_as_it_was_written_and_is_short() {
         let all = [

@@ -17,44 +17,42 @@ use crate::text::Text;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
-const NOT_ASKED: &str = "This is not asked any more.";
+const NOT_ASKED: &str = "This question is no longer open.";
 const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
 const STOPPING: &str = "⏹ Stopping…";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
 
-/// A tap on a button.
 pub(super) struct Tap {
     pub(super) room: Room,
     pub(super) by: u64,
-    /// What Telegram wants answered.
+    /// The id of the callback query to answer.
     pub(super) query: String,
-    /// What the button carries.
+    /// The callback data of the button.
     pub(super) data: String,
-    /// The message it is on,
+    /// The message with the button.
     pub(super) message: Option<i32>,
-    /// and its buttons as they were seen.
+    /// The keyboard of that message, as the person saw it.
     pub(super) seen: Option<InlineKeyboardMarkup>,
-    /// Words of theirs that the message replies to.
+    /// The person's text that the message replies to.
     pub(super) about: Option<String>,
-    /// The update that brought it.
     pub(super) ticket: Ticket,
 }
 
-/// What a tap comes to.
+/// The result of a tap.
 enum TapOutcome {
-    /// Words for whoever tapped, and acts in the session.
+    /// A reply to the person, and acts in the session.
     Acts(String, Vec<Act>),
     /// The same, and the message loses its buttons.
     StripAnd(String, Vec<Act>),
-    /// Choose this option, or no longer.
+    /// Selects or deselects this option.
     Pick(Pick, usize),
-    /// Ask for words of their own.
+    /// Asks for free text.
     Words,
-    /// Send the list of answers.
+    /// Sends the list of answers.
     Menu(Box<Card>),
-    /// Send the card once more.
+    /// Sends the card again.
     Again,
-    /// Send all of what the card is about.
+    /// Sends the full text of the card's question.
     Whole,
 }
 
@@ -95,7 +93,7 @@ impl ChatState {
         }
         if press.button == Button::Snooze {
             self.snooze(&key);
-            return self.only_answer(tap, "💤 I remind you in an hour.");
+            return self.only_answer(tap, "💤 I will remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
@@ -112,7 +110,7 @@ impl ChatState {
         self.finish(tap.ticket);
     }
 
-    /// A card that is over but still had its buttons: they are taken away.
+    /// Removes the buttons of a card whose question is no longer open.
     pub(super) fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
             self.strip(tap.room, message);
@@ -120,7 +118,7 @@ impl ChatState {
         self.only_answer(tap, words);
     }
 
-    /// Finds the card of a button. A button without a tag belongs to the question in front of the person, if the numbers fit.
+    /// Finds the card of a button. A button without a tag belongs to the current question, if the numbers fit.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
             return self.cards.by_tag(room.chat, tag).cloned();
@@ -164,7 +162,7 @@ impl ChatState {
         }
     }
 
-    /// What to say about a card of no known session: its session is over, or was never here.
+    /// The reply about a card of an unknown session: it is over, or was never here.
     fn about_old(&self, room: Room, press: &Press) -> String {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
@@ -221,7 +219,7 @@ impl ChatState {
                 Some(text) => {
                     TapOutcome::StripAnd("Taken.".to_owned(), answer(in_words(question, text.clone())))
                 }
-                None => nothing("I cannot see those words any more. Please reply to the question itself."),
+                None => nothing("I no longer have that text. Please reply to the question itself."),
             },
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
             Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
@@ -261,7 +259,7 @@ impl ChatState {
         }
     }
 
-    /// Does what a tap comes to. The tap is answered at once, or when its acts are durable.
+    /// Executes the result of a tap. The tap is answered at once, or when its acts are durable.
     fn carry(&mut self, tap: Tap, key: &CardKey, outcome: TapOutcome) {
         let Tap { room, by, query, message, seen, ticket, .. } = tap;
         let (words, acts) = match outcome {
@@ -306,19 +304,19 @@ impl ChatState {
             self.answer_tap(query, &words);
             return self.finish(ticket);
         }
-        // Nobody is thanked for what is not on disk yet.
+        // The tap is not confirmed before its acts are on disk.
         let thanks = self.is_first_answer(&query).then_some(Thanks { query, words });
         self.operate((room, by), ops, thanks, ticket);
     }
 
-    /// What is chosen so far, of options or of a plan's items. After a restart only the buttons of the message know.
+    /// The options or items selected so far. After a restart only the buttons of the message tell.
     pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
         let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
         known.cloned().unwrap_or_else(|| button::chosen_on(seen))
     }
 
-    /// Sends all of what a card has only the beginning of. A card of an earlier version offered that before its other buttons,
-    /// so it is shown again with those.
+    /// Sends the full text of which a card has only the beginning. A card of an earlier version offered that before its
+    /// other buttons, so it is shown again with those.
     fn send_whole(&mut self, room: Room, key: &CardKey) {
         if self.card(key).is_some_and(|(_, card)| card.before.is_some()) {
             return self.show_again(room, key);
@@ -333,7 +331,7 @@ impl ChatState {
         self.send_then(room, Outgoing::Message(prompt(room, on)), AfterSend::Prompt(key));
     }
 
-    /// Shows a card again at the end of the chat; the one before loses its buttons.
+    /// Shows a card again at the end of the chat; the previous one loses its buttons.
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
         if home.chat != room.chat {
@@ -346,7 +344,7 @@ impl ChatState {
     }
 }
 
-/// What somebody wrote, as an answer. A typed yes or no counts like its button.
+/// A text as an answer. A typed yes or no is equivalent to its button.
 pub(super) fn in_words(question: &Question, text: String) -> Reply {
     if card::is_listed(question) {
         let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
@@ -365,7 +363,7 @@ fn about(answer: Option<&str>) -> String {
     )
 }
 
-/// The answer to a tap that chose an option. After the last of a round the planner needs a moment.
+/// The confirmation of a tap on an option. After the last question of a round the planner needs a moment.
 fn thanks_for(round: &RoundView<'_>, label: &str) -> String {
     let open = round.items.iter().filter(|item| item.given.is_none()).count();
     match (open, round.asker) {

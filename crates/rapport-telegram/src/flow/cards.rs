@@ -1,5 +1,4 @@
-//! Keeps what is shown in step with what is in front of the person: a new message for every new question, and no buttons
-//! on one that is over.
+//! Keeps the chat in step with the session: a new message for every new question, and no buttons on one that is over.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,10 +17,10 @@ use crate::outgoing::{Outgoing, Sent};
 use crate::room::Room;
 use crate::text::Text;
 
-/// How often what Telegram did not take is sent again, if nobody does anything.
+/// How often undelivered cards are retried without any other trigger.
 const RETRY: SignedDuration = SignedDuration::from_mins(10);
 
-/// One showing of a question: since which entry it is in front of the person.
+/// One showing of a question, with the entry since which it is in front of the person.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct CardKey {
     pub(super) session: SessionId,
@@ -30,36 +29,36 @@ pub(super) struct CardKey {
 }
 
 impl CardKey {
-    /// The key of what is in front of the person.
+    /// The key of a question that is in front of the person.
     pub(super) fn of(session: &SessionId, focus: &Focus) -> Self {
         Self { session: session.clone(), question: focus.question.clone(), since: focus.since }
     }
 
-    /// What its buttons know it by.
+    /// The tag on its buttons.
     pub(super) fn tag(&self) -> Tag {
         Tag::of(&self.session, &self.question, self.since)
     }
 }
 
-/// Where cards are, and which are on their way.
+/// Where cards are shown, and which are being sent.
 #[derive(Debug, Default)]
 pub(super) struct CardIndex {
-    /// Cards by chat and what their buttons carry.
+    /// Cards by chat and button tag.
     tags: HashMap<(i64, Tag), CardKey>,
     /// Cards by chat and message.
     messages: HashMap<(i64, i32), CardKey>,
-    /// Cards on their way.
+    /// Cards that are being sent.
     pub(super) pending: HashSet<CardKey>,
-    /// Cards that were not taken. They are sent again when their chat opens, or somebody does something there.
+    /// Cards that were not delivered. They are sent again when their chat opens, or when somebody does something there.
     pub(super) refused: HashSet<CardKey>,
-    /// Cards whose buttons are being taken away.
+    /// Cards whose buttons are being removed.
     closing: HashSet<CardKey>,
-    /// When to remind of what.
+    /// The reminders, by due time.
     pub(super) reminders: BTreeSet<(Timestamp, CardKey)>,
 }
 
 impl CardIndex {
-    /// Has buttons work in a chat that belong to this card. Whether they did not before.
+    /// Makes buttons of this card work in a chat. Returns whether they did not before.
     pub(super) fn know_tag(&mut self, chat: i64, key: &CardKey) -> bool {
         self.tags.insert((chat, key.tag()), key.clone()).is_none()
     }
@@ -68,7 +67,7 @@ impl CardIndex {
         self.tags.remove(&(chat, key.tag()));
     }
 
-    /// The card of a button. Alone with the bot somebody sees what waits for them in all chats.
+    /// The card of a button. In a private chat a person sees the open questions of all chats.
     pub(super) fn by_tag(&self, chat: i64, tag: &Tag) -> Option<&CardKey> {
         let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
         self.tags.get(&(chat, tag.clone())).or_else(|| anywhere().filter(|_| chat > 0))
@@ -82,7 +81,7 @@ impl CardIndex {
         self.messages.get(&(chat, message))
     }
 
-    /// Whether a card of this session is on its way.
+    /// Whether a card of this session is being sent.
     pub(super) fn is_any_pending(&self, id: &SessionId) -> bool {
         self.pending.iter().any(|card| card.session == *id)
     }
@@ -94,7 +93,7 @@ impl CardIndex {
         self.messages.retain(|_, card| card.session != *id);
     }
 
-    /// A chat is another now: buttons may still be pressed, messages cannot be reached.
+    /// A chat moved: its buttons may still be pressed, its messages cannot be edited.
     pub(super) fn move_chat(&mut self, from: i64, to: i64) {
         self.messages.retain(|(chat, _), _| *chat != from);
         let tags = std::mem::take(&mut self.tags).into_iter();
@@ -104,12 +103,12 @@ impl CardIndex {
 }
 
 impl ChatState {
-    /// Shows what should be shown of a session, and no more.
+    /// Updates the cards of a session.
     pub(super) fn show_cards(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
         let in_front: Vec<_> = shown.presenter.focus().iter().map(|focus| CardKey::of(id, focus)).collect();
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
-        // What is new comes first: somebody waits for it.
+        // New cards first: somebody waits for them.
         for key in &in_front {
             let is_sent = self.cards.pending.contains(key) || self.cards.refused.contains(key);
             if !is_sent && !self.is_known(key) {
@@ -133,8 +132,8 @@ impl ChatState {
         self.show_whole(room, card, key);
     }
 
-    /// Sends what does not fit a card, and the card once that has arrived: nobody is offered to allow what they have not
-    /// seen.
+    /// Sends the text that does not fit a card, and the card once that has arrived: nobody is asked to allow something
+    /// unseen.
     pub(super) fn show_whole(&mut self, room: Room, mut card: Card, key: &CardKey) {
         let Some(before) = card.before.take() else { return self.post(room, &card, key) };
         self.cards.pending.insert(key.clone());
@@ -142,7 +141,7 @@ impl ChatState {
         self.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// What has to be there before a card has arrived, or was not taken.
+    /// Handles the arrival, or the failure, of what has to precede a card.
     pub(super) fn on_shown_before(&mut self, key: &CardKey, error: Option<ApiError>) {
         let card = self.card(key).filter(|_| self.is_in_front(key));
         match (error, card) {
@@ -151,7 +150,7 @@ impl ChatState {
                 self.cards.pending.remove(key);
                 self.not_taken(key, &why);
             }
-            // It was answered meanwhile.
+            // The question was answered meanwhile.
             (_, None) => {
                 self.cards.pending.remove(key);
                 self.refresh(&key.session);
@@ -160,13 +159,13 @@ impl ChatState {
         self.look_at_early(key);
     }
 
-    /// Sends a card, and notes which message it became.
+    /// Sends a card, and records which message it became.
     pub(super) fn post(&mut self, room: Room, card: &Card, key: &CardKey) {
         self.cards.pending.insert(key.clone());
         self.send_then(room, Outgoing::Message(card.message(room)), AfterSend::Card(key.clone()));
     }
 
-    /// Somebody is there, or lets the bot in again: what could not be shown in a chat may be taken now.
+    /// Retries the undelivered cards of a chat: somebody is active there, or the bot was let in again.
     pub(super) fn show_refused(&mut self, chat: i64) {
         let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
         let again = |key: &&CardKey| is_here(key) && !self.cards.pending.contains(*key);
@@ -180,7 +179,7 @@ impl ChatState {
         self.tell_again(chat);
     }
 
-    /// Sends what was not taken once more, now and then: what stood in the way may be over without anybody's doing.
+    /// Retries undelivered cards periodically: the obstacle may disappear by itself.
     pub(super) fn retry_refused(&mut self) {
         if self.now.duration_since(self.retried) < RETRY {
             return;
@@ -194,12 +193,12 @@ impl ChatState {
         }
     }
 
-    /// Whether a card is on its way.
+    /// Whether a card is being sent.
     pub(super) fn is_any_card_pending(&self) -> bool {
         !self.cards.pending.is_empty()
     }
 
-    /// A card that is on its way to a chat.
+    /// A card that is being sent to a chat.
     pub(super) fn pending_in(&self, chat: i64) -> Option<CardKey> {
         let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
         self.cards.pending.iter().find(|key| is_here(key)).cloned()
@@ -211,8 +210,8 @@ impl ChatState {
         noted.cards.iter().find(|card| card.is(&key.question, key.since))
     }
 
-    /// Whether somebody sees a card, or need not any more.
-    fn is_known(&self, key: &CardKey) -> bool {
+    /// Whether a card was shown, or need not be shown any more.
+    pub(super) fn is_known(&self, key: &CardKey) -> bool {
         self.card_note(key).is_some_and(CardNote::is_known)
     }
 
@@ -221,7 +220,7 @@ impl ChatState {
         self.card_note(key).is_some_and(|note| note.shown.iter().any(|shown| *shown < message))
     }
 
-    /// Whether a card is of a question that is in front of the person.
+    /// Whether the question of a card is in front of the person.
     pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
         let shown = self.sessions.get(&key.session);
         shown.is_some_and(|shown| {
@@ -229,7 +228,7 @@ impl ChatState {
         })
     }
 
-    /// The card of a question that is in front of the person, and where it belongs.
+    /// The card of a question that is in front of the person, and its room.
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let shown = self.sessions.get(&key.session)?;
         let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
@@ -243,7 +242,7 @@ impl ChatState {
         Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen)?))
     }
 
-    /// Shows on a message which options of its card are chosen.
+    /// Updates the check boxes on a card's message.
     pub(super) fn refresh_buttons(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
         if let (Some((_, card)), Some(message)) = (self.card(key), message) {
             self.send(room, Outgoing::Buttons { message, keyboard: card.keyboard() });
@@ -256,19 +255,19 @@ impl ChatState {
         let chat = shown.room.chat;
         let message = match sent {
             Ok(Sent::Posted(message)) => message,
-            // Only what is no message ends like this.
+            // Only jobs that are not messages end like this.
             Ok(Sent::Done | Sent::Dropped) => return,
             Err(why) => return self.not_taken(key, &why),
         };
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
         self.notes.shown(&key.session, &key.question, key.since, message);
-        self.remind_later(key);
+        self.remind_later(key, Some(self.now));
         self.refresh(&key.session);
     }
 
-    /// The card waits until the bot is let in again, or somebody does something in its chat. The host is told once, and so
-    /// is the owner if they can be reached: they may not know that anything waits.
+    /// The card waits until the bot is let in again, or until somebody does something in its chat. The host is told
+    /// once, and so is the owner if they can be reached, because they may not know that anything waits.
     fn not_taken(&mut self, key: &CardKey, why: &ApiError) {
         let is_news = self.cards.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);
@@ -294,7 +293,7 @@ impl ChatState {
         }
     }
 
-    /// A card that another process of ours has shown works here as well.
+    /// Makes a card work that an earlier process has shown.
     fn know(&mut self, key: &CardKey, note: &CardNote) {
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let chat = shown.room.chat;
@@ -302,11 +301,11 @@ impl ChatState {
             for message in note.shown.iter().chain(&note.prompts) {
                 self.cards.know_message(chat, *message, key);
             }
-            self.remind_later(key);
+            self.remind_later(key, None);
         }
     }
 
-    /// Takes the buttons away and says what became of the question.
+    /// Removes the buttons and shows the outcome of the question.
     fn close(&mut self, key: &CardKey, note: &CardNote) {
         let Some(shown) = self.sessions.get_mut(&key.session) else { return };
         if !self.cards.closing.insert(key.clone()) {
@@ -321,7 +320,7 @@ impl ChatState {
         self.want(Effect::Send { chat, messages, then: Some(AfterSend::Close(key.clone())) });
     }
 
-    /// The messages of a card say that it is over, or are gone and need no edit.
+    /// The messages of a card are updated, or gone and need no edit.
     pub(super) fn on_closed(&mut self, key: &CardKey) {
         self.cards.closing.remove(key);
         if self.sessions.contains_key(&key.session) {

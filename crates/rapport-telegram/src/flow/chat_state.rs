@@ -1,5 +1,5 @@
-//! The state of the channel, and its one way to change: `step` takes an input and the time and says what is to be done. It does
-//! no I/O, reads no clock and never waits. What each input means is in the other files of this folder.
+//! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
+//! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
+use super::backlog::Backlog;
 use super::card::{self, Card};
 use super::cards::{CardIndex, CardKey};
 use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticket};
@@ -25,63 +26,63 @@ use crate::outgoing::{Outgoing, Sent};
 use crate::room::Room;
 use crate::text::Text;
 
-/// Stands for the question whether to try again.
+/// The pseudo question whether to retry.
 pub(super) const FAILED: &str = "failed";
-/// Stands for the question whether to stop the agent.
+/// The pseudo question whether to stop the agent.
 pub(super) const STOP: &str = "stop";
-/// How many answered taps are remembered.
+/// The number of answered taps to remember.
 const MOST_TAPS: usize = 10_000;
 
-/// What the channel is set to.
+/// The settings of the channel.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// Whose the sessions are that began elsewhere.
+    /// The owner of sessions that began elsewhere.
     pub(super) owner: Option<u64>,
-    /// After how long somebody is reminded; never if it is zero.
+    /// The time after which a person is reminded; zero for never.
     pub(super) remind: SignedDuration,
-    /// Where the files of planned tasks are, for people and tools.
+    /// The directory for the files of planned tasks, for people and tools.
     pub(super) folder: PathBuf,
-    /// Whether somebody listens to voice messages.
+    /// Whether voice messages can be transcribed.
     pub(super) can_hear: bool,
-    /// When chats are quiet where nobody said otherwise,
+    /// The default quiet hours of chats.
     pub(super) quiet: Option<QuietHours>,
-    /// and where the person is that this is meant for.
+    /// The time zone of the quiet hours.
     pub(super) zone: TimeZone,
-    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    /// The daily budget, in millionths of a dollar, if set.
     pub(super) budget: Option<u64>,
 }
 
 /// A session that is shown in a room.
 #[derive(Debug)]
 pub(super) struct ShownSession {
-    /// Boxed, because a map of large values reserves twice the room that they take.
+    /// Boxed, because a hash map of large values reserves twice the memory that they use.
     pub(super) presenter: Box<Presenter>,
     pub(super) room: Room,
     pub(super) owner: u64,
     pub(super) began: Timestamp,
-    /// Whether its log names the room. If not, it began elsewhere and is shown to its owner alone.
+    /// Whether its log names the room. If not, it began elsewhere and is shown to its owner only.
     pub(super) at_home: bool,
-    /// What somebody last said to it, if it is a conversation.
+    /// The last message to it, if it is a conversation.
     pub(super) said: String,
-    /// The entry that says it failed, if it did.
+    /// The entry that records its failure, if it failed.
     pub(super) failed_at: u64,
-    /// Whether it failed before there was a single question. Whoever asked for it was told so then.
+    /// Whether it failed before its first question. That was announced at the time.
     pub(super) is_without_questions: bool,
-    /// Options chosen so far, where several can be.
+    /// Options selected so far, if several can be.
     pub(super) chosen: HashMap<CardKey, BTreeSet<usize>>,
-    /// How many of its entries are being announced,
+    /// The number of its entries that are being announced.
     pub(super) announcing: usize,
-    /// what they mean, until that has arrived,
+    /// The messages of those entries, until they have arrived.
     pub(super) telling: BTreeMap<u64, Vec<Outgoing>>,
-    /// which of them could not be told and are told when the chat opens,
+    /// Entries that could not be announced, and will be when the chat opens.
     pub(super) untold: BTreeSet<u64>,
-    /// and the last that was told.
+    /// The last announced entry.
     pub(super) last_told: u64,
     /// Whether somebody answered one of its questions here.
     pub(super) is_answered_here: bool,
-    /// Whether the host was told that something of it could not be announced.
+    /// Whether the host was told that something could not be announced.
     pub(super) is_untold: bool,
-    /// What its agent is doing, while it works.
+    /// The activity of its agent, while it works.
     pub(super) busy: Option<Busy>,
 }
 
@@ -114,24 +115,23 @@ impl ShownSession {
         items.find(|item| item.question.id == *id).map(|item| item.question)
     }
 
-    /// Whether a question can be answered in one's own words.
+    /// Whether a question accepts free text.
     pub(super) fn takes_words(&self, id: &QuestionId) -> bool {
         self.question(id).is_some_and(|question| question.free_text || card::is_listed(question))
     }
 }
 
-/// The sessions that belong to a room, each with when it began.
+/// The sessions of a room, each with its creation time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoomState {
     /// The newest planned task, until it is over.
     pub(super) plan: Option<(Timestamp, SessionId)>,
-    /// The conversation.
     pub(super) chat: Option<(Timestamp, SessionId)>,
-    /// The newest of all, over or not.
+    /// The newest session, over or not.
     pub(super) newest: Option<Newest>,
 }
 
-/// The newest session of a room. The later one is greater.
+/// The newest session of a room, ordered by creation time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Newest {
     pub(super) began: Timestamp,
@@ -150,45 +150,45 @@ impl RoomState {
     }
 }
 
-/// Names of what was done already, for de-duplication: after a kill the same thing may come again.
+/// Ids of what was done already, for de-duplication: after a kill the same input may come again.
 #[derive(Debug, Default)]
 pub(super) struct Dedup {
     /// Turns of conversations that became planned tasks.
     pub(super) grown: HashSet<(SessionId, TurnId)>,
-    /// Updates that sessions were begun for.
+    /// Updates for which sessions were begun.
     pub(super) requests: HashSet<String>,
-    /// Taps that were answered.
     pub(super) taps: HashSet<String>,
 }
 
-/// The state.
 #[derive(Debug)]
 pub(super) struct ChatState {
     pub(super) settings: Settings,
     pub(super) access: Access,
-    /// What survives a restart beside the logs.
+    /// What survives a restart besides the logs.
     pub(super) notes: Notes,
     pub(super) sessions: BTreeMap<SessionId, ShownSession>,
     pub(super) rooms: HashMap<Room, RoomState>,
     pub(super) cards: CardIndex,
     pub(super) dedup: Dedup,
-    /// Messages written while the card they may be for was on its way.
+    /// Messages that came while the card they may answer was being sent.
     pub(super) early: Vec<Early>,
-    /// Sessions that ended lately, the oldest first.
+    /// Recently ended sessions, the oldest first.
     pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
-    /// What is found at the start, until all of it is.
+    /// The sessions found at the start, until all are.
     pub(super) found: Found,
+    /// What waited already then and is not shown yet.
+    pub(super) backlog: Backlog,
     /// When what Telegram did not take was last sent again.
     pub(super) retried: Timestamp,
     pub(super) is_stopping: bool,
-    /// The time of the step,
+    /// The time of the current step.
     pub(super) now: Timestamp,
-    /// and what it wants done so far.
+    /// The effects of the current step so far.
     effects: Vec<Effect>,
 }
 
 impl ChatState {
-    /// Nothing is known yet but the notes.
+    /// The initial state, with nothing but the notes.
     pub(super) fn new(settings: Settings, access: Access, notes: Notes) -> Self {
         Self {
             settings,
@@ -201,6 +201,7 @@ impl ChatState {
             early: Vec::new(),
             ended: BTreeMap::new(),
             found: Found::default(),
+            backlog: Backlog::default(),
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,
@@ -208,7 +209,7 @@ impl ChatState {
         }
     }
 
-    /// Takes in what happened, and says what to do about it.
+    /// Handles an input, and returns the effects.
     pub(super) fn step(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
         self.now = now;
         match input {
@@ -247,7 +248,7 @@ impl ChatState {
         match then {
             AfterSend::Announce { session, seq } => self.on_announced(&session, seq, &results),
             AfterSend::Close(card) => self.on_closed(&card),
-            // The rest are of one message.
+            // The other kinds concern a single message.
             AfterSend::Card(card) => {
                 if let Some(sent) = results.pop() {
                     self.on_card_sent(&card, sent);
@@ -263,7 +264,7 @@ impl ChatState {
         }
     }
 
-    /// Has the host show a code, if nobody may use the bot yet and no code is open.
+    /// Makes the host show a pairing code, if nobody has access and no code is valid.
     fn offer_code(&mut self, chance: [u8; 8]) {
         if !self.access.is_empty() || self.access.pairing_is_open(self.now) {
             return;
@@ -274,17 +275,17 @@ impl ChatState {
         }
     }
 
-    /// Whether somebody may answer and steer a session.
+    /// Whether a user may answer and steer a session.
     pub(super) fn may(&self, user: u64, shown: &ShownSession) -> bool {
         self.may_in(user, shown.room, shown.owner)
     }
 
-    /// Whether somebody may do that in somebody's sessions in a room.
+    /// Whether a user may do that in the sessions of this owner in a room.
     pub(super) fn may_in(&self, user: u64, room: Room, owner: u64) -> bool {
         owner == user || self.notes.is_guest(room, owner, user)
     }
 
-    /// Wants something done, after what was noted before.
+    /// Adds an effect, after the notes that precede it.
     pub(super) fn want(&mut self, effect: Effect) {
         self.write_notes();
         let effect = match effect {
@@ -301,7 +302,7 @@ impl ChatState {
         self.effects.extend(lines.map(Effect::Note));
     }
 
-    /// An update cannot be lost any more: nothing of it has to be kept, or it is kept already.
+    /// Marks an update as safe: nothing of it has to be kept, or it is kept already.
     pub(super) fn finish(&mut self, ticket: Ticket) {
         self.want(Effect::Finish(ticket));
     }
@@ -311,12 +312,12 @@ impl ChatState {
         self.want(Effect::Send { chat: room.chat, messages: vec![what], then: None });
     }
 
-    /// Sends something, to go on when it has arrived or was not taken.
+    /// Sends something, and continues with `then` when it has arrived or failed.
     pub(super) fn send_then(&mut self, room: Room, what: Outgoing, then: AfterSend) {
         self.want(Effect::Send { chat: room.chat, messages: vec![what], then: Some(then) });
     }
 
-    /// Sends a card that nobody has to find again.
+    /// Sends a card that is not tracked.
     pub(super) fn send_card(&mut self, room: Room, card: &Card) {
         self.send(room, Outgoing::Message(card.message(room)));
     }
@@ -325,7 +326,7 @@ impl ChatState {
         self.send_card(room, &Card::plain(Text::new().plain(words)));
     }
 
-    /// Takes the buttons of a message away.
+    /// Removes the buttons of a message.
     pub(super) fn strip(&mut self, room: Room, message: i32) {
         self.send(room, Outgoing::Buttons { message, keyboard: None });
     }
@@ -337,7 +338,7 @@ impl ChatState {
         }
     }
 
-    /// Whether a tap was not answered yet. From now on it counts as answered.
+    /// Whether a tap was not answered yet. It counts as answered from now on.
     pub(super) fn is_first_answer(&mut self, query: &str) -> bool {
         if self.dedup.taps.len() > MOST_TAPS {
             self.dedup.taps.clear();
@@ -345,7 +346,7 @@ impl ChatState {
         self.dedup.taps.insert(query.to_owned())
     }
 
-    /// Does in sessions what somebody in a room asks for. What is not taken is told there.
+    /// Executes a person's operations on sessions. Refusals are reported in the room.
     pub(super) fn operate(
         &mut self,
         (room, user): (Room, u64),
@@ -363,12 +364,12 @@ pub(super) fn person(id: u64) -> By {
     By::Person { channel: CHANNEL.into(), id: id.to_string() }
 }
 
-/// The chat with one person alone.
+/// The private chat with a person.
 pub(super) fn private(owner: u64) -> Option<Room> {
     i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
 }
 
-/// The message that a single sending became.
+/// The message id of a single delivery.
 fn posted(results: Vec<Result<Sent, ApiError>>) -> Option<i32> {
     match results.into_iter().next() {
         Some(Ok(Sent::Posted(message))) => Some(message),

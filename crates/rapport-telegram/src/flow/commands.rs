@@ -1,4 +1,4 @@
-//! The commands. They work at any time, also while a question waits for words.
+//! The commands. They work at any time, even while a question waits for text.
 
 use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
@@ -16,14 +16,14 @@ use super::notes::Guest;
 /// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 15] = [
     ("plan", "plan a task: /plan <task description>"),
-    ("status", "what waits for you, what ended lately, what it cost"),
-    ("stop", "stop the agent in this chat, and keep what it knows"),
+    ("status", "open questions, recent results, costs"),
+    ("stop", "stop the agent in this chat, and keep its conversation"),
     ("cancel", "end the newest planning or work in this chat"),
-    ("diff", "what the newest session in this chat changed"),
+    ("diff", "the changes of the newest session in this chat"),
     ("log", "its log, as a file"),
-    ("export", "all of it in one file: answers, plan, result, log"),
+    ("export", "the whole session in one file: answers, plan, result, log"),
     ("file", "a file of the project: /file <path>"),
-    ("always", "what agents may do without asking, and an end to it"),
+    ("always", "what agents may do without asking; revoke it"),
     ("quiet", "no sounds: /quiet 22:00-07:00, /quiet 2h, /quiet off"),
     ("new", "begin a new conversation"),
     ("allow", "let somebody answer for you here (in reply to them)"),
@@ -51,7 +51,7 @@ impl ChatState {
             "deny" => self.guest(&visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
-                self.say(visit.room, &format!("I do not know /{name}. /help lists what I know."));
+                self.say(visit.room, &format!("I do not know /{name}. /help lists the commands."));
             }
         }
         self.finish(visit.ticket);
@@ -65,7 +65,7 @@ impl ChatState {
         if task.is_empty() {
             return self.only_say(&visit, USAGE);
         }
-        // After a kill Telegram may bring a command again that was carried out.
+        // After a kill Telegram may deliver a command again that was carried out.
         if self.dedup.requests.contains(&visit.update) {
             return self.finish(visit.ticket);
         }
@@ -81,7 +81,7 @@ impl ChatState {
         self.carry_out(&visit, ops);
     }
 
-    /// Cancels the sender's newest task in this room, or else what the agent of the conversation is doing.
+    /// Cancels the sender's newest task in this room, or else the conversation's current turn.
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
@@ -97,14 +97,14 @@ impl ChatState {
         self.carry_out(&visit, vec![op]);
     }
 
-    /// Stops the newest agent at work in this room. Its conversation is kept.
+    /// Stops the newest working agent in this room. Its conversation is kept.
     fn stop(&mut self, visit: Visit) {
         let here = self.sessions.iter().filter(|(_, shown)| shown.room == visit.room && shown.at_home);
         let working = here.filter(|(_, shown)| shown.presenter.session().has_turn());
         let mut working: Vec<_> = working.map(|(id, shown)| (shown.began, id.clone())).collect();
         working.sort_unstable();
         if working.is_empty() {
-            return self.only_say(&visit, "No agent is at work here.");
+            return self.only_say(&visit, "No agent is working here.");
         }
         let may =
             |id: &SessionId| self.sessions.get(id).is_some_and(|shown| self.may(visit.sender.id, shown));
@@ -125,14 +125,14 @@ impl ChatState {
         self.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
     }
 
-    /// Shows something of the newest session of this room, whether or not it is over.
+    /// Shows content of the newest session of this room, whether or not it is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
         let Some(Newest { id, task, .. }) = self.newest(visit) else { return };
         let task = card::short(&task, 200);
         let (content, form) = match name {
             "diff" => {
-                let title = format!("What was changed: {task}");
+                let title = format!("Changes: {task}");
                 (Content::Diff, ContentForm::Block { title, file: "changes.diff" })
             }
             "export" => {
@@ -145,7 +145,7 @@ impl ChatState {
         self.want(Effect::ReadContent { session: id, content, then });
     }
 
-    /// The newest session of a room, if the sender may see what belongs to it. If not, they are told.
+    /// The newest session of a room, if the sender may see its content. If not, they are told.
     fn newest(&mut self, visit: &Visit) -> Option<Newest> {
         let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
         let words = match newest {
@@ -157,7 +157,7 @@ impl ChatState {
         None
     }
 
-    /// Sends a file from where the newest session of this room works.
+    /// Sends a file from the workplace of this room's newest session.
     fn project_file(&mut self, visit: &Visit, path: &str) {
         if path.is_empty() {
             return self.only_say(visit, "Usage: /file <path from the project's root>");
@@ -169,11 +169,11 @@ impl ChatState {
         self.want(Effect::ReadContent { session: id, content: Content::File(path.to_owned()), then });
     }
 
-    /// Lists what waits for the sender, the oldest first, with buttons that show it again.
+    /// Lists the sender's open questions, the oldest first, with buttons that show them again.
     fn status(&mut self, visit: &Visit) {
         let room = visit.room;
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
-        // In a group only what belongs there: the rest is nobody else's business.
+        // A group shows only its own sessions, because the others concern nobody else there.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs = |(_, shown): &(_, &ShownSession)| self.may(visit.sender.id, shown) && is_shown(shown);
         for (id, shown) in self.sessions.iter().filter(theirs) {
@@ -192,13 +192,14 @@ impl ChatState {
         waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));
         let (keys, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
         for key in keys {
-            // The button is pressed here, wherever the card is.
+            // The button works in this chat, wherever the card is.
             self.cards.know_tag(room.chat, &key);
         }
         let ended = self.ended_lately(visit.sender.id, |place| room.chat > 0 || place == room);
         let spent = (room.chat > 0).then(|| self.spent(visit.sender.id));
         let lately = Lately { ended: &ended, now: self.now, spent, budget: self.settings.budget };
-        self.send_card(room, &card::waiting(&waiting, &working, &lately));
+        let held_back = self.backlog.len(room.chat);
+        self.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
@@ -211,15 +212,15 @@ impl ChatState {
         self.notes.guest(room, sender.id, guest.id, may);
         let name = card::short(&guest.name, 60);
         let words = match may {
-            Guest::May => format!("{name} may now answer for you in this chat. /deny takes that back."),
+            Guest::May => format!("{name} may now answer for you in this chat. /deny revokes that."),
             Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
         };
         self.say(room, &words);
     }
 }
 
-/// What somebody is asked, in the list of what waits. A result waits for nobody.
-fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
+/// The text of an open card in the list. A result waits for nobody.
+pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
         let waits = card.kind != TurnCardKind::Result;
         return waits.then(|| format!("The plan of turn {} waits for review", card.folder));

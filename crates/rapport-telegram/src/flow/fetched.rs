@@ -1,5 +1,5 @@
-//! Files that people send. They are fetched before anything is done about the message that they came with, and go to the agent
-//! with its words.
+//! Files that people send. They are fetched before the message that they came with is handled, and go to the agent with
+//! its text.
 
 use rapport_door::NewFile;
 
@@ -8,14 +8,14 @@ use super::effect::{AfterFetch, AfterHear, Effect};
 use super::incoming::{FileRef, What};
 use super::messages::Visit;
 
-/// The largest file that Telegram gives to a bot, in bytes.
+/// The maximum size of a file that Telegram gives to a bot, in bytes.
 pub(super) const LARGEST_FILE: usize = 20 << 20;
 
 const TOO_LARGE: &str = "That file is larger than 20 MB, which is all that Telegram gives to a bot. I took nothing of \
      your message. Please send something smaller, or put the file into the project.";
 
 impl ChatState {
-    /// Does what somebody wants, with the files that came with it.
+    /// Handles a message with its files.
     pub(super) fn act_with(&mut self, visit: Visit, what: What, files: Vec<FileRef>) {
         if files.is_empty() {
             return self.act(visit, what);
@@ -37,14 +37,15 @@ impl ChatState {
         self.want(Effect::Fetch { files, then: Box::new(AfterFetch { visit, what, is_voice }) });
     }
 
-    /// The files of a message are here, or cannot be had.
+    /// The files of a message are fetched, or cannot be.
     pub(super) fn on_fetched(&mut self, then: AfterFetch, fetched: Result<Vec<NewFile>, String>) {
         let AfterFetch { visit, what, is_voice } = then;
         let files = match fetched {
             Ok(files) => files,
             Err(why) => {
-                let words =
-                    format!("❌ I could not fetch that ({why}), so I took nothing. Please send it again.");
+                let words = format!(
+                    "❌ I could not fetch that ({why}), so I ignored the message. Please send it again."
+                );
                 return self.only_say(&visit, &words);
             }
         };

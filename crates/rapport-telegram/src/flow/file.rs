@@ -8,7 +8,7 @@ use rapport_core::{InteractiveFile, SessionId};
 use super::chat_state::ChatState;
 use super::effect::Effect;
 
-/// How the name of such a file ends.
+/// The suffix of such a file.
 pub const ENDING: &str = "-interactive.json";
 
 /// The file of a room.
@@ -38,7 +38,7 @@ impl ChatState {
         let session = shown.presenter.session();
         let file = InteractiveFile::of(session, shown.room.chat)
             .filter(|file| !session.is_over() && !file.questions.is_empty());
-        // Chats are the same for every project that is served; the file says whose plan it is.
+        // The same chats serve every project, so the file names its project.
         let project = Some(session.created().project.clone());
         let file = file.map(|file| InteractiveFile { project, ..file });
         if let Ok(content) = file.map(|file| serde_json::to_vec_pretty(&file)).transpose() {

@@ -1,5 +1,5 @@
-//! What sessions did: logs found at the start, entries as they come. Each session is followed from its first entry, and
-//! shown as it stands.
+//! Follows sessions: logs found at the start, and new entries. Each session is followed from its first entry, and its
+//! current state is shown.
 
 use rapport_core::{
     Aim, By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
@@ -15,23 +15,27 @@ use crate::CHANNEL;
 use crate::notice::Notice;
 use crate::room::Room;
 
-/// What is found at the start.
+/// The sessions found at the start.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Logs of conversations of which something is to be shown.
+    /// Logs of conversations that have something to show.
     conversations: Vec<(SessionId, Vec<Entry>)>,
-    /// Sessions that run in this process from now on.
+    /// Sessions that this process resumes.
     resuming: Vec<SessionId>,
 }
 
 impl ChatState {
-    /// Remembers what a session was begun for, and shows it. A conversation is shown once all sessions are found: only then
-    /// is it known which of its turns became sessions of their own. Of the others no log is kept in memory meanwhile.
+    /// Records what a session was begun for, and shows it. A conversation is shown once all sessions are found, because
+    /// only then is it known which of its turns became sessions. Other logs are not kept in memory meanwhile.
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.on_unfollowed(&id, error),
         };
+        if self.sessions.contains_key(&id) {
+            // It is followed already.
+            return;
+        }
         let Some(presenter) = Presenter::replay(&entries) else { return };
         let session = presenter.session();
         if let Some(seed) = &session.created().grown_from {
@@ -50,14 +54,23 @@ impl ChatState {
         if let Some(place) = self.place(session.created()).filter(|_| session.is_over()) {
             self.note_ended(&id, session, place);
         }
-        // Of most sessions there is nothing to show any more.
+        // Most sessions have nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
             return;
         }
         match session.created().aim {
             Aim::Chat => self.found.conversations.push((id, entries)),
+            _ if self.is_held_back(&id, &presenter, &entries) => {}
             _ => self.on_replayed(&id, presenter, &entries),
         }
+    }
+
+    /// Whether a session waits until others are answered. What has to be announced or goes on here does not.
+    fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
+        let session = presenter.session();
+        let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
+        let Some(place) = self.place(session.created()) else { return false };
+        is_told && !goes_on_here(session, entries) && self.hold_back(id, presenter, place)
     }
 
     /// Shows a session whose log is read to its end.
@@ -67,7 +80,7 @@ impl ChatState {
             return;
         }
         if self.notes.of(id).is_some_and(|noted| noted.told < last.seq) {
-            // What is to be announced is told as the session was then.
+            // Announcements describe the session as it was at each entry.
             return self.on_entries(id, entries);
         }
         self.show_from(id, first, presenter);
@@ -80,8 +93,9 @@ impl ChatState {
         state.newest = state.newest.take().max(Some(newest));
     }
 
-    /// Tells the host of a session that is not served. It must not keep the others from being served.
+    /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
+        let chat = self.leave_backlog(id);
         let session = id.to_string();
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
@@ -90,14 +104,18 @@ impl ChatState {
             error => Notice::Lost { session, why: error.to_string() },
         };
         self.want(Effect::Notify(notice));
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
     }
 
-    /// Shows what is not shown yet, and resumes what should go on.
+    /// Shows what is not shown yet, and resumes sessions that should continue.
     pub(super) fn on_all_found(&mut self) {
         let Found { conversations, resuming } = std::mem::take(&mut self.found);
         for (id, entries) in conversations {
             self.on_entries(&id, &entries);
         }
+        self.begin_backlog();
         for id in resuming {
             self.want(Effect::Resume(id));
         }
@@ -120,9 +138,16 @@ impl ChatState {
         self.on_entries(&seen.session, &entries);
     }
 
-    /// Takes entries of one session in, and shows what follows from them.
+    /// Applies new entries of one session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        let chat = self.leave_backlog(id);
         if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
+            if let Some(chat) = chat {
+                self.show_next(chat);
+            }
             return;
         }
         let mut changed = false;
@@ -138,8 +163,8 @@ impl ChatState {
         }
     }
 
-    /// Whether anything is to be shown of a session that is not known here. What happened in one before it was first shown
-    /// is not announced afterwards; its open questions are shown.
+    /// Whether anything has to be shown of an unknown session. Entries before it was first shown are not announced; its
+    /// open questions are shown.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
         // Its log is read from the beginning first.
         if entries.first().is_some_and(|first| first.seq > 1) {
@@ -148,9 +173,9 @@ impl ChatState {
         Session::replay(entries).is_some_and(|session| self.is_shown(id, &session, entries))
     }
 
-    /// The same of a session whose log is read from its beginning.
+    /// The same for a session whose log is read from its beginning.
     fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
-        // There may be nobody yet to show it to.
+        // Nobody may have access yet.
         if self.place(session.created()).is_none() {
             return false;
         }
@@ -164,7 +189,7 @@ impl ChatState {
         true
     }
 
-    /// Reads what is not known yet of a session.
+    /// Reads the missing part of a session's log.
     fn read(&mut self, id: &SessionId) {
         let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
         self.want(Effect::Read { session: id.clone(), after });
@@ -193,7 +218,7 @@ impl ChatState {
         }
     }
 
-    /// Shows a session from now on, which began with this entry.
+    /// Shows a session that began with this entry.
     fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
         let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
         let (began, task) = (first.at, presenter.session().created().task.clone());
@@ -202,7 +227,7 @@ impl ChatState {
         Followed::Next
     }
 
-    /// Where a session is shown, and whose it is. What began elsewhere belongs to the first person who may use the bot.
+    /// The room and the owner of a session. One that began elsewhere belongs to the first user with access.
     fn place(&self, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
         let room = created.origin.as_ref().and_then(Room::of).or_else(|| private(owner))?;
@@ -247,7 +272,7 @@ impl ChatState {
         }
     }
 
-    /// Shows a session as it stands: its cards, its file, what it does.
+    /// Shows the current state of a session: its cards, its file, its activity.
     pub(super) fn refresh(&mut self, id: &SessionId) {
         let rests = |session: &Session| session.is_failed() || session.is_stopped();
         if let Some(shown) = self.sessions.get(id).filter(|shown| rests(shown.presenter.session())) {
@@ -255,15 +280,19 @@ impl ChatState {
                 CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
             self.cards.know_tag(shown.room.chat, &key);
         }
+        let chat = self.sessions.get(id).map(|shown| shown.room.chat);
         self.note_if_over(id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);
         self.finish_if_over(id);
         self.release_at_rest(id);
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
     }
 
-    /// Forgets a session that is over, once everything about it is told.
+    /// Forgets a session that is over, once everything about it is announced.
     pub(super) fn finish_if_over(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
         if !shown.presenter.session().is_over() || is_being_told(shown) || self.cards.is_any_pending(id) {
@@ -293,7 +322,7 @@ fn is_being_told(shown: &ShownSession) -> bool {
     shown.announcing > 0 || !shown.telling.is_empty()
 }
 
-/// Whether a session runs in this process after a restart.
+/// Whether this process runs a session after a restart.
 fn goes_on_here(session: &Session, entries: &[Entry]) -> bool {
     let goes_on = !session.wants().is_empty() || session.deadline().is_some();
     let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();

@@ -1,4 +1,4 @@
-//! An update as the flow sees it: who, where, and what they did.
+//! An update in the terms of the flow: sender, room, and content.
 
 use std::ops::Range;
 
@@ -10,101 +10,92 @@ use crate::room::Room;
 
 use super::commands::COMMANDS;
 
-/// How many letters a command may have.
+/// The maximum length of a command.
 const LONGEST_COMMAND: usize = 32;
-/// How much is kept of a file's name, before its last dot and after it. A letter may take four bytes.
+/// The maximum lengths of a file name before and after its last dot. A character may take four bytes.
 const LONGEST_STEM: usize = 40;
 const LONGEST_ENDING: usize = 12;
 
-/// Something somebody did.
+/// A parsed update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// A name for the update, so that it is not handled twice.
+    /// The id of the update, for de-duplication.
     pub id: String,
-    /// Where.
     pub room: Room,
-    /// Whether it is a chat with the bot alone.
+    /// Whether it is a private chat with the bot.
     pub private: bool,
-    /// Who.
     pub sender: Sender,
-    /// The message it is, or was done with; 0 where there is none.
+    /// The message, or the message with the button; 0 if there is none.
     pub message: i32,
-    /// What.
     pub what: What,
-    /// The files that came with it.
+    /// The files of the message.
     pub files: Vec<FileRef>,
-    /// Whether it is several messages that were joined.
+    /// Whether several messages were joined.
     pub is_joined: bool,
 }
 
 /// A file that Telegram keeps for the bot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
-    /// What Telegram knows it by.
+    /// Telegram's id for it.
     pub id: String,
-    /// A name for it that is safe as a part of a path, and unique in its chat.
+    /// A name that is safe as a part of a path, and unique in its chat.
     pub name: String,
-    /// Its size in bytes, where Telegram says it.
+    /// Its size in bytes, if Telegram gives it.
     pub size: Option<u64>,
     /// Whether it is a voice message.
     pub is_voice: bool,
 }
 
-/// Who did something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// Their id.
     pub id: u64,
-    /// What they call themselves.
+    /// The name they chose.
     pub name: String,
 }
 
-/// What somebody did.
+/// The content of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Gave a command.
     Command {
         /// Its name, without the slash.
         name: String,
-        /// What follows it.
+        /// The text after it.
         rest: String,
-        /// Whose message it replies to.
+        /// The author of the message it replies to.
         about: Option<Sender>,
     },
-    /// Wrote something.
     Words {
-        /// What.
         text: String,
-        /// The message it is. Later ones have higher numbers.
+        /// The message id. Later messages have higher ones.
         message: i32,
         /// The message it replies to.
         reply_to: Option<i32>,
     },
-    /// Changed a message that was read before.
+    /// An edit of an earlier message.
     Edited,
-    /// Sent something without words.
+    /// Something without text.
     Other {
-        /// What, in a word or two.
+        /// The kind, in a word or two.
         kind: &'static str,
         /// The message it replies to.
         reply_to: Option<i32>,
     },
-    /// Pressed a button.
     Press {
-        /// What to answer.
+        /// The id of the callback query.
         query: String,
-        /// What the button said.
+        /// The callback data of the button.
         data: String,
-        /// The message it is on, if that is still known.
+        /// The message with the button, if it is known.
         message: Option<i32>,
-        /// The buttons as they were seen.
+        /// The buttons of that message, as the person saw them.
         keyboard: Option<InlineKeyboardMarkup>,
-        /// Words of the same person that the message replies to.
+        /// The person's own text that the message replies to.
         about: Option<String>,
     },
 }
 
-/// Reads an update; `None` where there is nothing to do about it. `bot` is the bot's user name.
+/// Parses an update; `None` if there is nothing to do about it. `bot` is the bot's user name.
 pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
@@ -114,7 +105,7 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     }
 }
 
-/// A group that became a supergroup: its old and its new id. Telegram says so in both chats.
+/// A group that became a supergroup: its old and its new id. Telegram reports it in both chats.
 pub fn moved(update: &Update) -> Option<(i64, i64)> {
     let UpdateContent::Message(message) = &update.content else { return None };
     let here = message.chat.id;
@@ -122,7 +113,7 @@ pub fn moved(update: &Update) -> Option<(i64, i64)> {
     to.or(message.migrate_from_chat_id.map(|from| (from, here)))
 }
 
-/// A chat in which the bot may write again, or more than before.
+/// A chat in which the bot may write again, or has more rights than before.
 pub fn opened(update: &Update) -> Option<i64> {
     let UpdateContent::MyChatMember(change) = &update.content else { return None };
     match change.new_chat_member.status {
@@ -139,7 +130,7 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let text = message.text.as_deref().or(message.caption.as_deref());
     let what = match (text, message.forward_origin.as_ref()) {
         (Some(text), None) => words(message, text, bot)?,
-        // What somebody else wrote is never a command, and the agent is told whose words they are.
+        // Forwarded text is never a command, and the agent is told who wrote it.
         (Some(text), Some(origin)) if is_addressed(message, bot) => What::Words {
             text: format!("Forwarded from {}:\n\n{text}", author(origin)),
             message: message.message_id,
@@ -168,7 +159,7 @@ fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     (has_words && is_addressed(message, bot)).then_some(incoming)
 }
 
-/// Who wrote a message that was forwarded.
+/// The author of a forwarded message.
 fn author(origin: &MessageOrigin) -> String {
     let user = origin.sender_user.as_ref().map(|user| sender(user).name);
     let chat = origin.sender_chat.as_ref().or(origin.chat.as_ref());
@@ -178,7 +169,7 @@ fn author(origin: &MessageOrigin) -> String {
 
 fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     let reply = replied(message);
-    // In a group people talk to each other; a reply to one of them is no reply to us.
+    // In a group people reply to each other; such a reply is not for the bot.
     let is_ours = |reply: &&Message| is_private(&message.chat) || is_from(reply, bot);
     let as_words = is_addressed(message, bot).then(|| What::Words {
         text: without_mention(text, bot),
@@ -189,7 +180,7 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
     let is_known = COMMANDS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known));
-    // A path is an answer, and so is whatever replies to us and is no command of ours.
+    // A path is an answer, and so is any reply to the bot that is not one of its commands.
     if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
         return as_words;
     }
@@ -204,7 +195,7 @@ fn replied(message: &Message) -> Option<&Message> {
     reply.filter(|reply| message.message_thread_id != Some(reply.message_id))
 }
 
-/// Whether a message is for the bot: alone with it every one, in a group replies to it and mentions of it.
+/// Whether a message is for the bot: in a private chat every one, in a group replies to it and mentions of it.
 fn is_addressed(message: &Message, bot: &str) -> bool {
     let text = message.text.as_deref().or(message.caption.as_deref()).unwrap_or_default();
     is_private(&message.chat)
@@ -212,7 +203,7 @@ fn is_addressed(message: &Message, bot: &str) -> bool {
         || mention(text, bot).is_some()
 }
 
-/// Where a text mentions the bot.
+/// The position at which a text mentions the bot.
 fn mention(text: &str, bot: &str) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let marks = text.match_indices('@').map(|(at, _)| at);
@@ -223,7 +214,7 @@ fn mention(text: &str, bot: &str) -> Option<Range<usize>> {
     names.find(|range| !bot.is_empty() && text[range.start + 1..range.end].eq_ignore_ascii_case(bot))
 }
 
-/// The words that are left when the bot is not called by its name.
+/// The text without the mention of the bot.
 fn without_mention(text: &str, bot: &str) -> String {
     match mention(text, bot) {
         Some(Range { start, end }) => format!("{}{}", &text[..start], &text[end..]).trim().to_owned(),
@@ -231,7 +222,7 @@ fn without_mention(text: &str, bot: &str) -> String {
     }
 }
 
-/// Whether Telegram takes this for a command.
+/// Whether Telegram recognises this as a command.
 fn can_be_command(name: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     (1..=LONGEST_COMMAND).contains(&name.len()) && name.chars().all(is_letter)
@@ -254,7 +245,7 @@ fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
     let keyboard = seen.and_then(|message| message.reply_markup.clone());
     let about = seen
         .and_then(replied)
-        // What somebody else wrote is no answer of whoever forwarded it.
+        // A forwarded text is not an answer of the person who forwarded it.
         .filter(|said| said.forward_origin.is_none())
         .filter(|said| said.from.as_ref().is_some_and(|author| author.id == query.from.id));
     let about = about.and_then(|said| said.text.as_deref().or(said.caption.as_deref()));
@@ -282,7 +273,7 @@ fn sender(user: &User) -> Sender {
     Sender { id: user.id, name: format!("{} {last}", user.first_name).trim().to_owned() }
 }
 
-/// The file of a message. Of a picture it is the largest.
+/// The file of a message. Of a picture it is the largest size.
 fn file(message: &Message) -> Option<FileRef> {
     let photo = message.photo.as_ref().and_then(|sizes| sizes.last());
     let kinds = [
@@ -290,7 +281,7 @@ fn file(message: &Message) -> Option<FileRef> {
         (message.voice.as_ref(), "voice.ogg"),
         (message.video.as_ref(), "video.mp4"),
         (message.video_note.as_ref(), "video.mp4"),
-        // It comes as a document, too.
+        // An animation is also sent as a document.
         (message.animation.as_ref(), "animation.mp4"),
         (message.audio.as_ref(), "sound.mp3"),
         (message.document.as_ref(), "file"),
@@ -301,7 +292,7 @@ fn file(message: &Message) -> Option<FileRef> {
     Some(FileRef { id, name, size: file.file_size, is_voice: message.voice.is_some() })
 }
 
-/// A file's name without anything that could mean something in a path, a shell or a text.
+/// A file name without characters that have a meaning in a path, a shell or a text.
 fn safe_name(name: &str) -> String {
     let is_safe = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     let safe = |text: &str, most: usize| -> String {
@@ -313,7 +304,7 @@ fn safe_name(name: &str) -> String {
     }
 }
 
-/// What a message without text is, if a person sent it.
+/// The kind of a message without text, if a person sent it.
 fn kind(message: &Message) -> Option<&'static str> {
     let kinds = [
         (message.photo.is_some(), "a photo"),
@@ -337,7 +328,7 @@ mod tests {
 
     use super::{What, read, safe_name};
 
-    /// What others call a file leads nowhere.
+    /// File names from outside cannot lead anywhere.
     #[test]
     fn names_of_files_are_safe() {
         for (name, safe) in [
@@ -352,7 +343,7 @@ mod tests {
         assert!(safe_name(&"ü.".repeat(300)).len() < 200);
     }
 
-    /// The words that a tap is about, where the message that it is on replies to these.
+    /// The text that a tap refers to, if its message replies to this one.
     fn about(words: &Value) -> Option<String> {
         let user = json!({ "id": 42, "is_bot": false, "first_name": "Anna" });
         let chat = json!({ "id": 42, "type": "private" });
@@ -367,7 +358,7 @@ mod tests {
         }
     }
 
-    /// Forwarded, somebody else's "yes" would be an answer of whoever forwarded it.
+    /// Otherwise somebody else's forwarded "yes" would become an answer of the person who forwarded it.
     #[test]
     fn a_tap_brings_back_only_words_of_whoever_taps() {
         assert_eq!(about(&json!({ "text": "yes" })).as_deref(), Some("yes"));

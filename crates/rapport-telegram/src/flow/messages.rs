@@ -1,4 +1,4 @@
-//! Updates from people: first whether the sender may use the bot, then what their words mean.
+//! Updates from people: whether the sender has access, and what their text means.
 
 use jiff::SignedDuration;
 use rapport_core::{Act, Aim, Refusal, SessionId, TurnCard, TurnCardKind};
@@ -19,37 +19,38 @@ use crate::room::Room;
 use crate::text::Text;
 use crate::users::Paired;
 
-/// How many messages may be queued for the agent of a conversation.
+/// The maximum number of queued messages for the agent of a conversation.
 const MOST_QUEUED: usize = 50;
-const NOT_ASKED: &str = "That question is not asked any more.";
+const NOT_ASKED: &str = "That question is no longer open.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
-const TOO_EARLY: &str = "You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️";
-/// Said where only buttons are an answer.
+const TOO_EARLY: &str = "You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️";
+/// The reply if only buttons are accepted.
 const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
-const REPLY_TO_ONE: &str = "Several questions wait. Please send this in reply to the one that it answers ☝️";
+const REPLY_TO_ONE: &str =
+    "Several questions are open. Please send this as a reply to the one that it answers ☝️";
 const EDITED: &str = "I have read that message as it was first. To change an answer, tap ← Back or ✏️ Edit Answers; \
      else please send it again.";
 const BEING_MADE: &str = "One moment, the next questions are being made. /cancel ends the planning.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
-/// An update: who sent it, and where.
+/// The sender and room of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Visit {
-    /// What the update is known by.
+    /// The id of the update.
     pub(super) update: String,
     pub(super) room: Room,
     pub(super) sender: Sender,
-    /// The message; 0 where it is none.
+    /// The message; 0 if it is not one.
     pub(super) message: i32,
     pub(super) ticket: Ticket,
-    /// The files that came with it.
+    /// The files of the message.
     pub(super) files: Vec<NewFile>,
-    /// Whether it is several messages that were joined.
+    /// Whether several messages were joined.
     pub(super) is_joined: bool,
 }
 
-/// Words that came while the card they may answer was on its way.
+/// A text that came while the card it may answer was being sent.
 #[derive(Debug)]
 pub(super) struct Early {
     card: CardKey,
@@ -81,7 +82,7 @@ impl ChatState {
                 self.act_with(visit, what, files);
                 self.show_refused(room.chat);
             }
-            // A guest of somebody in this room may answer there, and nothing else.
+            // A guest may answer in this room, and nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
@@ -128,12 +129,12 @@ impl ChatState {
         self.finish(visit.ticket);
     }
 
-    /// Does in sessions what somebody asks for.
+    /// Executes a person's operations on sessions.
     pub(super) fn carry_out(&mut self, visit: &Visit, ops: Vec<SessionOp>) {
         self.operate((visit.room, visit.sender.id), ops, None, visit.ticket);
     }
 
-    /// Operations are durable, or one was not taken.
+    /// Operations are durable, or one was refused.
     pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
         match (then, outcome) {
             (AfterOps::Request { room, ticket, thanks }, outcome) => {
@@ -149,13 +150,13 @@ impl ChatState {
             }
             (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, &[]),
             (AfterOps::Grow { room, .. }, Err(error)) => {
-                self.say(room, &format!("❌ The questions could not be kept: {error}"));
+                self.say(room, &format!("❌ The questions could not be stored: {error}"));
             }
             (AfterOps::Nothing, _) => {}
         }
     }
 
-    /// Words are a reply to a card, else the answer to the question that waits here, else a message for the agent.
+    /// A text is a reply to a card, else the answer to the room's open question, else a message for the agent.
     pub(super) fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
@@ -165,7 +166,7 @@ impl ChatState {
         if let Some(id) = reply_to.and_then(|message| self.at_work(&visit, message)) {
             return self.say_to(&visit, &id, text);
         }
-        // A reply may overtake the news that its card has arrived.
+        // A reply may arrive before the confirmation that its card was sent.
         let pending =
             reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
         if let Some(card) = pending.filter(|_| !self.is_stopping) {
@@ -193,7 +194,7 @@ impl ChatState {
         self.talk(visit, text);
     }
 
-    /// Files without words go to the agent, if no question waits.
+    /// Files without text go to the agent, if no question is open.
     fn wordless(&mut self, visit: Visit, kind: &str) {
         if visit.files.is_empty() || !self.open_questions(visit.room, visit.sender.id).is_empty() {
             return self.other(&visit, kind);
@@ -201,7 +202,7 @@ impl ChatState {
         self.talk_unless_planning(visit, String::new());
     }
 
-    /// Takes words as the answer to the only question that waits, if it was shown before they were written.
+    /// Takes a text as the answer to the only open question, if that was shown before the text was written.
     fn answer_shown(
         &mut self,
         visit: Visit,
@@ -211,19 +212,19 @@ impl ChatState {
         if self.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
-        // The number of the card's message, once it has arrived, says which came first.
+        // The id of the card's message, once it has arrived, tells which came first.
         if self.cards.pending.contains(&card) && !self.is_stopping {
             return self.early.push(Early { card, visit, text, message, reply_to });
         }
-        // The card was refused; this update has it sent again.
+        // The card was not delivered; this update triggers a retry.
         if self.cards.refused.contains(&card) {
             return self.finish(visit.ticket);
         }
         self.only_say(&visit, TOO_EARLY);
     }
 
-    /// The questions that wait in a room and that somebody may answer, the oldest first. A plan to review is none: words
-    /// about it are given in reply to it.
+    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: a
+    /// text about it has to be a reply to it.
     pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
         let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
         let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
@@ -232,10 +233,10 @@ impl ChatState {
         open.into_iter().map(|(id, focus)| CardKey::of(id, focus)).collect()
     }
 
-    /// Asks which question some words answer. The message replies to them, so that they come with the tap.
+    /// Asks which question a text answers. The message replies to that text, so that the tap refers to it.
     fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], message: i32) {
         if visit.is_joined || !visit.files.is_empty() {
-            // A tap would bring the first of several messages alone, and no file.
+            // A tap would refer to only the first of several messages, and to no file.
             return self.only_say(visit, REPLY_TO_ONE);
         }
         let waiting = cards.iter().filter_map(|key| {
@@ -251,14 +252,14 @@ impl ChatState {
         self.finish(visit.ticket);
     }
 
-    /// Handles words that waited for this card, now that it has arrived or was not taken.
+    /// Handles texts that waited for this card, now that it has arrived or failed.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
         for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
             self.words(early.visit, early.text, early.message, early.reply_to);
         }
     }
 
-    /// The channel stops: words that wait for a card are given back to their senders.
+    /// The channel stops: texts that wait for a card are returned to their senders.
     pub(super) fn stop_waiting(&mut self) {
         self.is_stopping = true;
         for early in std::mem::take(&mut self.early) {
@@ -266,7 +267,7 @@ impl ChatState {
         }
     }
 
-    /// Takes words as the answer to a question.
+    /// Takes a text as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(shown) = self.sessions.get(&card.session) else {
             return self.only_say(&visit, NOT_ASKED);
@@ -282,7 +283,7 @@ impl ChatState {
             );
             return self.only_say(&visit, &words);
         }
-        // In reply to a plan, words say what to do instead of it.
+        // A text in reply to a plan says what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
             return self.carry_out(&visit, vec![visit.op(&card.session, act)]);
@@ -298,22 +299,22 @@ impl ChatState {
         self.carry_out(&visit, vec![visit.op(&card.session, act)]);
     }
 
-    /// A photo and the like without words is never an answer.
+    /// A photo or the like without text is never an answer.
     pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
         let open = self.open_questions(visit.room, visit.sender.id);
         let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
         let question = open.first().and_then(takes_words);
         let words = match question {
-            Some(true) => format!("I cannot take {kind} as an answer. Please tap a button or type it ☝️"),
-            Some(false) => format!("I cannot take {kind} as an answer. {USE_BUTTONS}"),
+            Some(true) => format!("I cannot accept {kind} as an answer. Please tap a button or type it ☝️"),
+            Some(false) => format!("I cannot accept {kind} as an answer. {USE_BUTTONS}"),
             None => format!("I cannot read {kind}. Please write what you want to say."),
         };
         self.only_say(visit, &words);
     }
 
-    /// Takes words as a message for the agent of this room.
+    /// Takes a text as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
-        // After a kill Telegram may bring a message again that was handled.
+        // After a kill Telegram may deliver a message again that was handled.
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
             return self.finish(visit.ticket);
         }
@@ -340,7 +341,7 @@ impl ChatState {
         self.carry_out(visit, vec![visit.op(id, say)]);
     }
 
-    /// The session whose work this message shows, if the sender may steer it.
+    /// The session whose activity this message shows, if the sender may steer it.
     fn at_work(&self, visit: &Visit, message: i32) -> Option<SessionId> {
         let shows = |id: &SessionId| self.notes.of(id).is_some_and(|noted| noted.progress == Some(message));
         let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
@@ -348,14 +349,14 @@ impl ChatState {
         here.find(|(_, shown)| self.may(visit.sender.id, shown)).map(|(id, _)| id.clone())
     }
 
-    /// What a message that shows work is known by, while it is on its way to a chat.
+    /// The key of an activity message while it is being sent to a chat.
     fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
         let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
         let mut here = self.sessions.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
         here.next().map(|(id, _)| stop_key(id))
     }
 
-    /// The session of a room that the sender may go on with, because its agent was stopped: the newest.
+    /// The newest session of a room whose agent was stopped and that the sender may continue.
     fn stopped(&self, visit: &Visit) -> Option<SessionId> {
         let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
         let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
@@ -377,9 +378,9 @@ impl ChatState {
         self.sessions.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
     }
 
-    /// What ends the plan of a room that another one replaces.
+    /// The act that ends the plan of a room when another one replaces it.
     pub(super) fn replaced(&self, room: Room) -> Option<(SessionId, Act)> {
-        let reason = Some("another task takes its place".to_owned());
+        let reason = Some("another task replaces it".to_owned());
         self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason }))
     }
 
@@ -396,7 +397,8 @@ impl ChatState {
                 self.settings.owner = self.settings.owner.or(Some(id));
                 self.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
-                // What waited while there was nobody to show it to is theirs now.
+                // The new user now owns what waited while nobody had access.
+                self.backlog.begin_again();
                 self.want(Effect::ReadAll);
             }
             Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),
@@ -406,7 +408,7 @@ impl ChatState {
 }
 
 impl NewSession {
-    /// What the sender of an update wants.
+    /// The session that the sender of an update asks for.
     pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
         Self { task, aim, room, owner, request, grown_from: None, files: visit.files.clone() }
@@ -414,7 +416,7 @@ impl NewSession {
 }
 
 impl Visit {
-    /// An act in a session, with the files that came with it.
+    /// An act in a session, with the files of the message.
     fn op(&self, session: &SessionId, act: Act) -> SessionOp {
         match &self.files[..] {
             [] => SessionOp::Act(session.clone(), act),
@@ -423,12 +425,12 @@ impl Visit {
     }
 }
 
-/// What is said about an operation that was not taken, unless the card shows it by then.
+/// The reply about a refused operation, unless the card already shows it.
 fn refusal(error: &DoorError) -> Option<String> {
     match error {
         DoorError::Refused(Refusal::OptionsOnly { .. }) => Some(USE_BUTTONS.to_owned()),
         DoorError::Refused(Refusal::AlreadyAnswered { .. }) => None,
-        DoorError::Refused(refusal) => Some(format!("That was not taken: {refusal}.")),
-        error => Some(format!("❌ That could not be done: {error}. Please try again.")),
+        DoorError::Refused(refusal) => Some(format!("That was refused: {refusal}.")),
+        error => Some(format!("❌ That failed: {error}. Please try again.")),
     }
 }

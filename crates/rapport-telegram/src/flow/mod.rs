@@ -1,7 +1,7 @@
-//! The conversation: what people in chats do, what they are shown, and when. `chat_state` holds all of it; its `step` takes an
-//! input and returns effects (`effect`), and `outbound` executes those. `messages`, `callbacks` and `commands` are what people
-//! do, `follow` what sessions do, `announce`, `cards`, `progress` and `remind` what is shown of it, `card` what is on a card,
-//! `notes` what survives a restart beside the logs, `moved` a chat that became another.
+//! The flow of the channel. `chat_state` holds the state; its `step` takes an input and returns effects (`effect`), and
+//! `outbound` executes those. `messages`, `callbacks` and `commands` handle what people do, `follow` what sessions do;
+//! `announce`, `cards`, `progress` and `remind` decide what is shown, `card` renders it; `notes` is what survives a
+//! restart besides the logs, `moved` handles a chat whose id changed.
 
 pub mod button;
 pub mod card;
@@ -11,6 +11,7 @@ pub mod quiet;
 
 mod always;
 mod announce;
+mod backlog;
 mod callbacks;
 mod cards;
 mod chat_state;
@@ -71,53 +72,50 @@ use super::{BotFiles, Now, Transcriber, poll};
 
 pub use commands::COMMANDS;
 
-/// What a session of this channel starts from: its task and what it is for.
+/// Creates the first fact of a session of this channel, from its task and aim.
 pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
 
-/// How long the outbox may take to empty when the channel stops.
+/// The time limit for emptying the outbox when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// The longest sleep: the wall clock may be set meanwhile.
+/// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
-/// What the channel is made of.
-pub struct Parts {
+/// What the channel consists of.
+pub struct ChannelParts {
     /// All sessions of the project.
     pub sessions: Arc<dyn Sessions>,
-    /// The bot,
     pub api: Arc<Api>,
-    /// and who it is.
+    /// The bot's own account.
     pub me: Me,
-    /// Its files.
     pub files: BotFiles,
-    /// Where the files of planned tasks are.
+    /// The directory for the files of planned tasks.
     pub folder: PathBuf,
-    /// What sessions start from.
+    /// Creates the first facts of sessions.
     pub template: Template,
-    /// Who may use the bot,
+    /// The users with access.
     pub access: Access,
-    /// where those are kept who were let in by a code,
+    /// The file of users who paired with a code.
     pub users: Users,
-    /// and whose the sessions are that began elsewhere.
+    /// The owner of sessions that began elsewhere.
     pub owner: Option<u64>,
-    /// After how long somebody is reminded; never where it is zero.
+    /// The time after which a person is reminded; zero for never.
     pub remind: SignedDuration,
-    /// Has updates delivered instead of fetching them.
+    /// If set, updates are delivered by webhook instead of being fetched.
     pub webhook: Option<WebhookConfig>,
-    /// How fast it sends.
+    /// The rate limits for sending.
     pub limits: Limits,
-    /// Who listens to voice messages, if anybody does.
+    /// Transcribes voice messages, if configured.
     pub transcriber: Option<Transcriber>,
-    /// When chats are quiet where nobody says otherwise there,
+    /// The default quiet hours of chats.
     pub quiet: Option<QuietHours>,
-    /// and the time zone that this is meant in.
+    /// The time zone of the quiet hours.
     pub zone: TimeZone,
-    /// What may be spent in a day, in millionths of a dollar, if that is said.
+    /// The daily budget, in millionths of a dollar, if set.
     pub budget: Option<u64>,
-    /// What must not be in anything that is sent as a file.
+    /// Secrets that are removed from every file that is sent.
     pub secrets: Vec<SecretString>,
-    /// What time it is.
     pub now: Now,
-    /// Whom to tell about the way to Telegram.
+    /// Receives notices about the connection to Telegram.
     pub notices: Notices,
 }
 
@@ -127,30 +125,25 @@ pub enum RunError {
     /// Telegram does not accept the bot.
     #[error(transparent)]
     Api(#[from] ApiError),
-    /// Updates cannot be delivered.
+    /// The webhook failed.
     #[error(transparent)]
     Webhook(#[from] WebhookError),
-    /// What was received cannot be noted.
+    /// The ledger of updates cannot be written.
     #[error(transparent)]
     Ledger(#[from] FileError),
     /// The sessions cannot be read or followed.
     #[error(transparent)]
     Door(#[from] DoorError),
-    /// The part that receives updates broke down.
+    /// The task that receives updates failed.
     #[error("{0}")]
     Receiving(String),
-    /// What was shown cannot be noted.
+    /// The notes cannot be written.
     #[error("cannot use {path}: {source}")]
-    Notes {
-        /// Which file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
+    Notes { path: String, source: std::io::Error },
 }
 
 /// Serves the bot until it is told to stop.
-pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
+pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
     let seen = parts.sessions.watch().await?;
     let (back, inputs) = mpsc::unbounded_channel();
     let ledger = Ledger::open(&parts.files.offset())?;
@@ -161,7 +154,7 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
         None => None,
     };
     let (mut state, outbound) = start::assemble(parts, back.clone())?;
-    start::take_up(&mut state, &outbound, &now).await?;
+    start::resume_sessions(&mut state, &outbound, &now).await?;
     let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
@@ -171,14 +164,14 @@ pub async fn run(parts: Parts, stop: watch::Receiver<bool>) -> Result<(), RunErr
     channel.serve(intake, receiving, stop).await
 }
 
-/// Drives the state: feeds it what happens, and executes what it wants.
+/// Drives the state: feeds it inputs, and executes its effects.
 struct Channel {
     state: ChatState,
     outbound: Outbound,
     now: Now,
-    /// What happens in sessions,
+    /// Updates of sessions.
     seen: BoxStream<'static, Seen>,
-    /// and everything else.
+    /// All other inputs.
     inputs: mpsc::UnboundedReceiver<Input>,
 }
 
@@ -197,7 +190,7 @@ impl Channel {
         let mut outcome = Ok(());
         loop {
             let wake = self.wake_at();
-            // What a session did comes before what somebody does next: they may have been waiting for just that.
+            // Session updates come before a person's next input, who may have been waiting for just that.
             let input = tokio::select! {
                 biased;
                 Some(seen) = self.seen.next() => Input::Seen(seen),
@@ -231,11 +224,11 @@ impl Channel {
         Some(Instant::now() + Duration::try_from(wait).unwrap_or_default().min(LONGEST_SLEEP))
     }
 
-    /// Sends what waits to be sent, and writes all notes.
+    /// Sends what is queued, and writes all notes.
     async fn end(mut self) {
         let last_words = async {
             self.outbound.outbox.flush().await;
-            // A card that was sent just now is noted as well, or the next start would send it again.
+            // A card that was just sent is noted too, or the next start would send it again.
             while self.state.is_any_card_pending()
                 && let Some(input) = self.inputs.recv().await
             {
@@ -250,12 +243,12 @@ impl Channel {
     }
 }
 
-/// A tick, with what a pairing code may be made of.
+/// A tick, with random bytes for a pairing code.
 fn tick() -> Input {
     Input::Tick { chance: Pairing::chance() }
 }
 
-/// Takes no more updates; those being handled still need the channel.
+/// Stops accepting updates; those in progress still need the channel.
 fn close(intake: &Intake) -> oneshot::Receiver<()> {
     let (tell, closed) = oneshot::channel();
     let intake = intake.clone();
@@ -284,7 +277,7 @@ async fn receive(
         return Ok(webhook.run(&api, intake, notices, now, stop).await?);
     }
     tokio::select! {
-        // Whatever is wrong, fetching says so.
+        // If that fails, fetching reports it.
         _ = poll::remove_webhook(&api, &notices, now.clone()) => {}
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
     }
@@ -295,11 +288,11 @@ async fn announce_commands(api: Arc<Api>) {
     let command =
         |(name, what): &(&str, &str)| BotCommand { command: (*name).into(), description: (*what).into() };
     let commands = COMMANDS.iter().map(command).collect::<Vec<_>>();
-    // The menu is a convenience; what it lists works without it.
+    // The menu is a convenience; the commands work without it.
     let _ = api.set_my_commands(&SetMyCommandsParams { commands }).await;
 }
 
-/// Turns updates into inputs, and waits until each is safe.
+/// Converts updates to inputs, and waits until each is safe.
 struct UpdateHandler {
     inputs: mpsc::UnboundedSender<Input>,
     tickets: Tickets,
@@ -310,12 +303,12 @@ impl Handler for UpdateHandler {
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
             if let Some((from, to)) = incoming::moved(&update) {
-                // Should this be lost, the next message to the old chat tells it again.
+                // If this is lost, the next message to the old chat reports the move again.
                 let _ = self.inputs.send(Input::Moved { from, to });
                 return Handled::Durable;
             }
             if let Some(chat) = incoming::opened(&update) {
-                // Should this be lost, the next message there has the same effect.
+                // If this is lost, the next message there has the same effect.
                 let _ = self.inputs.send(Input::Opened(chat));
                 return Handled::Durable;
             }

@@ -1,5 +1,5 @@
-//! A group that became a supergroup is another chat, with the same people and none of the messages. Its state moves there, and
-//! open questions are shown again.
+//! A group that becomes a supergroup gets another chat id, with the same people and none of the messages. Its state
+//! moves there, and open questions are shown again.
 
 use crate::room::Room;
 use rapport_core::SessionId;
@@ -51,14 +51,14 @@ impl ChatState {
         }
     }
 
-    /// An update of the old chat, as one of the new chat. Its message numbers mean nothing there.
+    /// Converts an update of the old chat to one of the new chat. Its message ids mean nothing there.
     pub(super) fn in_new_chat(&self, incoming: Incoming) -> Incoming {
         let room = self.notes.now(incoming.room);
         if room == incoming.room {
             return incoming;
         }
         let what = match incoming.what {
-            // Everything shown in the new chat came later.
+            // Everything in the new chat was shown later.
             What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
             What::Press { query, data, keyboard, about, .. } => {
                 What::Press { query, data, message: None, keyboard, about }

@@ -1,7 +1,7 @@
-//! Notes of what was shown where: which message shows which question, and how far each session was told. The file has one line
-//! per note and is compacted at every start.
+//! The notes: which message shows which question, and how far each session was announced. The file has one line per
+//! note and is compacted at every start.
 //!
-//! After a kill between sending and noting, a message is sent once more; none is ever left out.
+//! After a kill between sending and noting, a message is sent again; none is ever lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -13,92 +13,87 @@ use serde::{Deserialize, Serialize};
 use super::button::Tag;
 use super::quiet::Quiet;
 
-/// How many cards of sessions that are over are remembered, to say what became of them.
+/// The number of cards of ended sessions to remember, for replies to late taps.
 const MOST_OLD: usize = 2000;
-/// How many voice messages are remembered.
+/// The number of voice messages to remember.
 const MOST_HEARD: usize = 100;
 
-/// One note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// A session is told up to here.
+    /// A session is announced up to here.
     Told { session: SessionId, seq: u64 },
     /// A message shows a question, with buttons.
     Shown { session: SessionId, question: QuestionId, since: u64, message: i32 },
-    /// A message asks for words of one's own.
+    /// A message asks for free text.
     Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
-    /// A question is in front of nobody any more, and its messages say so.
+    /// A question is no longer in front of anybody, and its messages say so.
     Closed { session: SessionId, question: QuestionId, since: u64 },
-    /// Somebody is reminded of it again, then.
+    /// A reminder was put off until then.
     Snoozed { session: SessionId, question: QuestionId, since: u64, until: Timestamp },
     /// When a chat is quiet.
     Quiet { chat: i64, quiet: Quiet },
-    /// Somebody was reminded of it.
+    /// A reminder was sent.
     Reminded { session: SessionId, question: QuestionId, since: u64 },
-    /// A message says what the agent does.
+    /// A message shows the agent's activity.
     Progress { session: SessionId, message: Option<i32> },
-    /// A session is over, and was told to its end.
+    /// A session is over, and was announced to its end.
     Over { session: SessionId },
-    /// What became of a card of such a session.
+    /// The outcome of a card of such a session.
     Old { chat: i64, tag: String, answer: Option<String> },
-    /// A chat is another now.
+    /// The id of a chat changed.
     Moved { from: i64, to: i64 },
-    /// The messages of a session cannot be reached any more.
+    /// The messages of a session can no longer be edited.
     Left { session: SessionId },
-    /// What was understood of a voice message, until its sender says whether it counts.
+    /// The transcription of a voice message, until its sender confirms it.
     Heard { tag: String, words: HeardWords },
-    /// Somebody may answer for somebody else here.
+    /// A guest may answer for the owner in a room.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
 }
 
-/// What was understood of a voice message.
+/// The transcription of a voice message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HeardWords {
     pub(super) room: Room,
     pub(super) sender: u64,
-    /// The update that brought it,
+    /// The update that brought it.
     pub(super) update: String,
-    /// its message,
     pub(super) message: i32,
-    /// and the one that it replies to.
+    /// The message that it replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply_to: Option<i32>,
     pub(super) text: String,
 }
 
-/// What was shown of one session.
+/// The notes about one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Noted {
-    /// How far it was told.
+    /// The last announced entry.
     pub(super) told: u64,
-    /// Its cards.
     pub(super) cards: Vec<CardNote>,
-    /// The message that says what its agent does.
+    /// The message that shows its agent's activity.
     pub(super) progress: Option<i32>,
 }
 
-/// What was shown of one question, since it was in front of the person.
+/// The notes about one showing of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CardNote {
-    /// Which question.
     pub(super) question: QuestionId,
-    /// Since which entry.
+    /// The entry since which it is in front of the person.
     pub(super) since: u64,
-    /// The messages that show it, the newest last. None while the first is on its way.
+    /// The messages that show it, the newest last. Empty while the first is being sent.
     pub(super) shown: Vec<i32>,
-    /// The messages that ask for words.
+    /// The messages that ask for free text.
     pub(super) prompts: Vec<i32>,
-    /// Whether it is over.
     pub(super) closed: bool,
-    /// Whether somebody was reminded.
+    /// Whether a reminder was sent.
     pub(super) reminded: bool,
-    /// When they want to be reminded again.
+    /// When the reminder is repeated.
     pub(super) snoozed: Option<Timestamp>,
 }
 
 impl CardNote {
-    /// A card that is on its way.
+    /// A card that is being sent.
     pub(super) fn new(question: QuestionId, since: u64) -> Self {
         Self {
             question,
@@ -111,17 +106,17 @@ impl CardNote {
         }
     }
 
-    /// Whether somebody sees it, or need not any more.
+    /// Whether it was shown, or need not be shown any more.
     pub(super) fn is_known(&self) -> bool {
         self.closed || !self.shown.is_empty()
     }
 
-    /// Whether it is this showing of this question.
+    /// Whether this is the note about this showing of this question.
     pub(super) fn is(&self, question: &QuestionId, since: u64) -> bool {
         self.since == since && self.question == *question
     }
 
-    /// The lines that say all this.
+    /// The lines for this note.
     fn lines(&self, session: &SessionId) -> Vec<Line> {
         let name = || (session.clone(), self.question.clone(), self.since);
         let shown = self.shown.iter().map(|message| {
@@ -144,25 +139,23 @@ impl CardNote {
     }
 }
 
-/// All notes.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
-    /// The oldest first.
     heard: VecDeque<(String, HeardWords)>,
     quiet: BTreeMap<i64, Quiet>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
     moved: BTreeMap<i64, i64>,
-    /// Lines of kinds that are not known here. They are kept as they are.
+    /// Lines of unknown kinds, kept verbatim.
     unknown: Vec<String>,
     /// Lines that are to be appended to the file.
     unwritten: Vec<String>,
 }
 
 impl Notes {
-    /// The notes in this text. A line that was cut off by a kill is left out, one of an unknown kind is kept.
+    /// Parses notes. A line that was cut off by a kill is dropped, one of an unknown kind is kept.
     pub(super) fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for text in text.lines() {
@@ -175,14 +168,14 @@ impl Notes {
         notes
     }
 
-    /// What still matters, to be written in place of the file.
+    /// The compacted text that replaces the file.
     pub(super) fn text(&self) -> String {
         let lines = self.lines();
         let lines = lines.iter().filter_map(|line| serde_json::to_string(line).ok());
         lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect()
     }
 
-    /// Lines noted since this was last called, to be appended to the file.
+    /// Lines added since this was last called, to be appended to the file.
     pub(super) fn take_unwritten(&mut self) -> Vec<String> {
         std::mem::take(&mut self.unwritten)
     }
@@ -192,34 +185,34 @@ impl Notes {
         self.sessions.get(session)
     }
 
-    /// A session is told up to here.
+    /// Notes that a session is announced up to here.
     pub(super) fn told(&mut self, session: &SessionId, seq: u64) {
         self.note(Line::Told { session: session.clone(), seq });
     }
 
-    /// A message shows a question.
+    /// Notes that a message shows a question.
     pub(super) fn shown(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
         let (session, question) = (session.clone(), question.clone());
         self.note(Line::Shown { session, question, since, message });
     }
 
-    /// A message asks for words.
+    /// Notes that a message asks for free text.
     pub(super) fn prompted(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
         let (session, question) = (session.clone(), question.clone());
         self.note(Line::Prompted { session, question, since, message });
     }
 
-    /// A question is in front of nobody any more.
+    /// Notes that a question is no longer in front of anybody.
     pub(super) fn closed(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
         self.note(Line::Closed { session: session.clone(), question: question.clone(), since });
     }
 
-    /// Somebody was reminded.
+    /// Notes that a reminder was sent.
     pub(super) fn reminded(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
         self.note(Line::Reminded { session: session.clone(), question: question.clone(), since });
     }
 
-    /// Somebody wants to be reminded then.
+    /// Notes that a reminder was put off.
     pub(super) fn snoozed(
         &mut self,
         session: &SessionId,
@@ -230,22 +223,22 @@ impl Notes {
         self.note(Line::Snoozed { session: session.clone(), question: question.clone(), since, until });
     }
 
-    /// When a chat is quiet, if anybody said.
+    /// When a chat is quiet, if that was set.
     pub(super) fn quiet(&self, chat: i64) -> Option<Quiet> {
         self.quiet.get(&chat).copied()
     }
 
-    /// Somebody said when a chat is quiet.
+    /// Notes when a chat is quiet.
     pub(super) fn set_quiet(&mut self, chat: i64, quiet: Quiet) {
         self.note(Line::Quiet { chat, quiet });
     }
 
-    /// This message says what the agent does.
+    /// Notes that this message shows the agent's activity.
     pub(super) fn progress(&mut self, session: &SessionId, message: Option<i32>) {
         self.note(Line::Progress { session: session.clone(), message });
     }
 
-    /// A session is over. Of its cards no more is kept than what was answered.
+    /// Notes that a session is over. Of its cards only the answers are kept.
     pub(super) fn over(&mut self, session: &SessionId, chat: i64, answers: Vec<(Tag, Option<String>)>) {
         for (tag, answer) in answers {
             self.note(Line::Old { chat, tag: tag.to_string(), answer });
@@ -253,12 +246,12 @@ impl Notes {
         self.note(Line::Over { session: session.clone() });
     }
 
-    /// The answer to a card of a session that is over. The outer `None` means that the card is not known.
+    /// The answer to a card of an ended session. The outer `None` means that the card is unknown.
     pub(super) fn old(&self, chat: i64, tag: &Tag) -> Option<Option<&str>> {
         self.answers.get(&(chat, tag.to_string())).map(Option::as_deref)
     }
 
-    /// Whether a card of a session that is not over has this tag.
+    /// Whether a card of a current session has this tag.
     pub(super) fn is_open(&self, tag: &Tag) -> bool {
         let cards =
             self.sessions.iter().flat_map(|(id, noted)| noted.cards.iter().map(move |card| (id, card)));
@@ -266,34 +259,34 @@ impl Notes {
         open.any(|(id, card)| Tag::of(id, &card.question, card.since) == *tag)
     }
 
-    /// This was understood of a voice message.
+    /// Notes the transcription of a voice message.
     pub(super) fn heard(&mut self, tag: &Tag, words: HeardWords) {
         self.note(Line::Heard { tag: tag.to_string(), words });
     }
 
-    /// What was understood of a voice message, if it is known.
+    /// The transcription of a voice message, if it is known.
     pub(super) fn heard_words(&self, tag: &Tag) -> Option<&HeardWords> {
         let tag = tag.to_string();
         self.heard.iter().find(|(known, _)| *known == tag).map(|(_, words)| words)
     }
 
-    /// Somebody may answer for somebody else in a room, or no longer.
+    /// Notes whether a guest may answer for an owner in a room.
     pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
         self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
     }
 
-    /// Whether somebody may answer for somebody else.
+    /// Whether a guest may answer for this owner.
     pub(super) fn is_guest(&self, room: Room, owner: u64, guest: u64) -> bool {
         self.guests.contains(&(room, owner, guest))
     }
 
-    /// Whether somebody may answer for anybody here.
+    /// Whether a guest may answer for anybody here.
     pub(super) fn is_any_guest(&self, room: Room, guest: u64) -> bool {
         let all = (room, 0, 0)..=(room, u64::MAX, u64::MAX);
         self.guests.range(all).any(|(_, _, known)| *known == guest)
     }
 
-    /// A chat is another now; what was shown of these sessions is not there.
+    /// Notes that a chat moved; the messages of these sessions are not in the new one.
     pub(super) fn moved<'a>(&mut self, from: i64, to: i64, sessions: impl Iterator<Item = &'a SessionId>) {
         self.note(Line::Moved { from, to });
         for session in sessions {
@@ -301,7 +294,7 @@ impl Notes {
         }
     }
 
-    /// The room that a room became, or the same one.
+    /// The current room for a room, after moves.
     pub(super) fn now(&self, room: Room) -> Room {
         Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
     }
@@ -424,11 +417,9 @@ impl Notes {
     }
 }
 
-/// Whether somebody may answer for somebody else.
+/// Whether a guest may answer for an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guest {
-    /// From now on.
     May,
-    /// No longer.
     MayNot,
 }

@@ -1,5 +1,5 @@
-//! Executes effects: sends messages, acts in sessions, reads, writes. Each runs in a task of its own, and its result comes
-//! back as an input. Nothing is decided here.
+//! Executes effects: sends messages, acts in sessions, reads, writes. Each runs in its own task, and its result becomes
+//! an input. Nothing is decided here.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,10 +33,10 @@ use crate::outbox::Outbox;
 use crate::outgoing::Outgoing;
 use crate::users::Users;
 
-/// How long the files of a message may take to be fetched, with all tries.
+/// The time limit for fetching the files of a message, including retries.
 const FETCH: Duration = Duration::from_secs(60);
 
-/// The ways out. Clones share them.
+/// What effects are executed with. Clones share it.
 #[derive(Clone)]
 pub(super) struct Outbound {
     pub(super) sessions: Arc<dyn Sessions>,
@@ -44,12 +44,11 @@ pub(super) struct Outbound {
     pub(super) api: Arc<Api>,
     pub(super) template: Template,
     pub(super) users: Users,
-    /// Who listens to voice messages.
+    /// Transcribes voice messages.
     pub(super) transcriber: Option<Transcriber>,
-    /// What must not be in anything that is sent.
+    /// Secrets that are removed from everything that is sent.
     pub(super) secrets: Arc<[SecretString]>,
     pub(super) writer: Writer,
-    /// The file of notes.
     pub(super) notes: PathBuf,
     pub(super) notices: Notices,
     pub(super) tickets: Tickets,
@@ -57,7 +56,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// Executes effects in order. Returns at once: what takes time goes on in the background.
+    /// Executes effects in order. Returns at once: slow work continues in the background.
     pub(super) fn execute(&self, effects: Vec<Effect>) {
         for effect in effects {
             self.execute_one(effect);
@@ -105,13 +104,13 @@ impl Outbound {
             Effect::Write { path, content: Some(content) } => self.writer.replace(path, content),
             Effect::Write { path, content: None } => self.writer.remove(path),
             Effect::AddUser(new) => self.add_user(new),
-            // Nobody has to listen.
+            // The receiver may be gone.
             Effect::Notify(notice) => drop(self.notices.send(notice)),
             Effect::Finish(ticket) => self.tickets.finish(ticket),
         }
     }
 
-    /// Works at the door in the background. If the work panics, that is its result, so that nobody waits for ever.
+    /// Calls the door in the background. If the task panics, that becomes its result, so that nobody waits forever.
     fn work<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, DoorError>> + Send + 'static,
@@ -143,7 +142,7 @@ impl Outbound {
         let (api, words) = (self.api.clone(), Some(words).filter(|words| !words.is_empty()));
         tokio::spawn(async move {
             let params = AnswerCallbackQueryParams { callback_query_id: query, text: words };
-            // Too late or unreachable: the person sees the card change all the same.
+            // If it is too late or Telegram is unreachable, the person still sees the card change.
             let _ = api.answer_callback_query(&params).await;
         });
     }
@@ -162,7 +161,7 @@ impl Outbound {
         tokio::spawn(async move {
             let heard = match transcriber {
                 Some(transcriber) => transcriber(voice).await,
-                None => Err("nobody is set up to listen".into()),
+                None => Err("no transcriber is configured".into()),
             };
             let _ = inputs.send(Input::Heard(then, heard));
         });
@@ -184,14 +183,10 @@ impl Outbound {
                 Err(error) => return drop(inputs.send(Input::Unlisted(error))),
             };
             for id in all {
-                let input = match sessions.entries(&id, 0).await {
-                    Ok(entries) => Some(Input::Read(id, entries)),
-                    Err(error) => unfollowed(id, error),
-                };
-                if let Some(input) = input {
-                    let _ = inputs.send(input);
-                }
+                let entries = sessions.entries(&id, 0).await;
+                let _ = inputs.send(Input::Found(id, entries));
             }
+            let _ = inputs.send(Input::AllFound);
         });
     }
 
@@ -225,7 +220,7 @@ impl Outbound {
     }
 }
 
-/// What to say of a session that cannot be read or run here. One that another process runs is left to that process.
+/// The input for a session that cannot be read or run here. One that another process runs is left to that process.
 pub(super) fn unfollowed(session: SessionId, error: DoorError) -> Option<Input> {
     let is_busy = matches!(error, DoorError::Store(StoreError::Busy { .. }));
     (!is_busy).then_some(Input::Unfollowed(session, error))
@@ -246,7 +241,7 @@ async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), 
     Ok(())
 }
 
-/// An act whose words name these files.
+/// An act whose text names these files.
 fn naming(act: Act, paths: &[String]) -> Act {
     let named = |text: &str| prompt::with_files(text, paths);
     match act {
@@ -255,7 +250,7 @@ fn naming(act: Act, paths: &[String]) -> Act {
             Act::Answer { question, reply: Reply::Text(named(&text)) }
         }
         Act::Skip { folder, message: Some(message) } => Act::Skip { folder, message: Some(named(&message)) },
-        // A choice has no words. The files are kept with the session all the same.
+        // A choice has no text. The files are stored with the session anyway.
         act => act,
     }
 }
@@ -269,7 +264,7 @@ async fn fetch_all(api: &Api, files: &[FileRef]) -> Result<Vec<NewFile>, String>
     Ok(fetched)
 }
 
-/// Fetches a file, again where Telegram could not be reached or did too much.
+/// Fetches a file; retries if Telegram cannot be reached or demands a pause.
 async fn fetch(api: &Api, file: &FileRef) -> Result<Vec<u8>, ApiError> {
     let mut backoff = Backoff::default();
     loop {
@@ -301,13 +296,13 @@ async fn read_content(
     Ok(bytes)
 }
 
-/// The same without secrets, where it is text.
+/// The content with secrets removed, if it is text.
 fn without(secrets: &[SecretString], bytes: Vec<u8>) -> Vec<u8> {
     let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return error.into_bytes(),
     };
-    // A word that short is no secret, and would be everywhere.
+    // A string this short is not a secret, and would match everywhere.
     for secret in secrets.iter().map(SecretString::expose_secret).filter(|secret| secret.len() >= 8) {
         if text.contains(secret) {
             text = text.replace(secret, "***");
@@ -316,7 +311,7 @@ fn without(secrets: &[SecretString], bytes: Vec<u8>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Who waits for which update to be safe. Clones share it.
+/// The updates that wait to be safe. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tickets {
     last: Arc<AtomicU64>,
@@ -324,7 +319,7 @@ pub(super) struct Tickets {
 }
 
 impl Tickets {
-    /// A ticket for an update, and how to learn what became of it.
+    /// A ticket for an update, and a receiver for its outcome.
     pub(super) fn issue(&self) -> (Ticket, oneshot::Receiver<Handled>) {
         let ticket = Ticket(self.last.fetch_add(1, Ordering::Relaxed));
         let (done, handled) = oneshot::channel();
@@ -335,7 +330,7 @@ impl Tickets {
     fn finish(&self, ticket: Ticket) {
         let done = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
         if let Some(done) = done {
-            // Nobody waits any more where the program ends.
+            // The receiver is gone if the program ends.
             let _ = done.send(Handled::Durable);
         }
     }

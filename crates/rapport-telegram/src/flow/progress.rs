@@ -1,4 +1,4 @@
-//! Shows that an agent works: "typing" while it does, and one message with what it is doing, edited in place.
+//! Shows that an agent works: "typing", and one message about its activity that is edited in place.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,28 +16,28 @@ use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Message, Outgoing, Sent};
 use crate::room::Room;
 
-/// How often it is shown.
+/// The interval of updates.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// How often the message is edited in a group, where little may be sent.
+/// The interval of edits in a group, where the rate limit is low.
 const EVERY_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
-/// How many tools are shown.
+/// The number of tools to show.
 const MOST_STEPS: usize = 5;
 
-/// What a working agent is doing, and where that is shown.
+/// The activity of a working agent, and where it is shown.
 #[derive(Debug)]
 pub(super) struct Busy {
     since: Timestamp,
     doing: Option<String>,
     cost_micros: u64,
-    /// The last tools it used,
+    /// The last tools it used.
     steps: VecDeque<String>,
-    /// and the last thing it said.
+    /// Its last text.
     words: String,
-    /// The message that says so.
+    /// The message that shows the activity.
     message: Option<i32>,
-    /// Whether that message is on its way,
+    /// Whether that message is being sent.
     sending: bool,
-    /// or was not taken.
+    /// Whether that message was refused.
     refused: bool,
     edited: Timestamp,
 }
@@ -57,18 +57,16 @@ impl Busy {
         }
     }
 
-    /// What its agent is doing just now.
+    /// Records the agent's current activity.
     pub(super) fn note(&mut self, progress: Progress) {
         self.doing = progress.doing.or(self.doing.take());
         self.cost_micros = progress.usage.cost_micros;
     }
 
-    /// It said something.
     pub(super) fn said(&mut self, text: &str) {
         text.clone_into(&mut self.words);
     }
 
-    /// It used a tool.
     pub(super) fn used(&mut self, tool: &str, what: &str) {
         self.steps.push_back(format!("{tool} {what}"));
         if self.steps.len() > MOST_STEPS {
@@ -76,12 +74,12 @@ impl Busy {
         }
     }
 
-    /// Whether its message may arrive any moment.
+    /// Whether its message may arrive at any moment.
     pub(super) fn is_on_its_way(&self) -> bool {
         self.sending && !self.refused
     }
 
-    /// The message cannot be reached any more.
+    /// Forgets a message that can no longer be edited.
     pub(super) fn forget_message(&mut self) {
         self.message = None;
     }
@@ -99,7 +97,7 @@ impl ChatState {
         self.send(room, Outgoing::Action { action: ChatAction::Typing, thread: thread(room) });
     }
 
-    /// Notes whether an agent of a session works, and removes the message about it when it does no more.
+    /// Records whether an agent of a session works, and removes the message about it when it stops.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
         let known = self.notes.of(id).and_then(|noted| noted.progress);
         let Some(shown) = self.sessions.get_mut(id) else { return };
@@ -111,7 +109,7 @@ impl ChatState {
             let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
             busy.doing = doing.or(busy.doing.take());
             if is_new {
-                // Its message may be of the process before.
+                // Its message may be from an earlier process.
                 self.cards.know_tag(room.chat, &stop_key(id));
                 self.type_for(room);
             }
@@ -124,10 +122,10 @@ impl ChatState {
         }
     }
 
-    /// Time has passed: whoever works is shown to.
+    /// Updates the messages about all working agents.
     pub(super) fn show_progress(&mut self) {
         let rooms = self.sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
-        // "Typing" comes first: the outbox drops it while anything else waits.
+        // "Typing" comes first: the outbox drops it while anything else is queued.
         for room in rooms.collect::<Vec<_>>() {
             self.type_for(room);
         }
@@ -145,12 +143,12 @@ impl ChatState {
         }
     }
 
-    /// The message that says what an agent is doing arrived, or was not taken.
+    /// The message about an agent's activity arrived or failed.
     pub(super) fn on_progress_sent(&mut self, id: &SessionId, sent: Option<Result<Sent, ApiError>>) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let message = match sent {
             Some(Ok(Sent::Posted(message))) => message,
-            // Something more urgent was sent; the next tick tries again.
+            // Something more urgent was sent; the next tick retries.
             Some(Ok(Sent::Dropped)) => {
                 return shown.busy.iter_mut().for_each(|busy| busy.sending = false);
             }
@@ -173,7 +171,7 @@ impl ChatState {
     }
 }
 
-/// What is to be sent about the agent of a session now, if anything.
+/// What to send about the agent of a session now, if anything.
 fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
     let busy = shown.busy.as_mut().filter(|busy| !shown.presenter.is_thinking() && !busy.sending)?;
     let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
@@ -191,7 +189,7 @@ fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show
     Some(Show::Edit(card.edit(message)))
 }
 
-/// What the button is known by that stops the agent of a session.
+/// The key of the button that stops the agent of a session.
 pub(super) fn stop_key(id: &SessionId) -> CardKey {
     CardKey { session: id.clone(), question: QuestionId::new(STOP), since: 0 }
 }

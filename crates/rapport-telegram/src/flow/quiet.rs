@@ -1,5 +1,5 @@
-//! Quiet hours and snoozing. What comes then is sent without a sound, and nobody is reminded before they are over. Nothing is
-//! held back and nothing is answered.
+//! Quiet hours and snoozing. During quiet hours messages are sent without a sound, and there are no reminders. Nothing
+//! is held back and nothing is answered.
 
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use super::messages::Visit;
 use crate::outgoing::Outgoing;
 
 const DAY: i64 = 24 * 60;
-/// How long a reminder is put off by its button.
+/// How long the button puts off a reminder.
 const SNOOZE: SignedDuration = SignedDuration::from_hours(1);
-/// The longest time that can be asked for at once.
+/// The maximum time that can be set at once.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 const USAGE: &str =
     "/quiet 22:00-07:00 for every night, /quiet 2h for the next two hours, /quiet off to end it.";
 
-/// Hours of every day, in minutes from midnight. They may pass midnight.
+/// Hours of every day, in minutes from midnight. They may span midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuietHours {
     from: i64,
@@ -28,23 +28,20 @@ pub struct QuietHours {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Quiet {
-    /// Every day.
     Hours(QuietHours),
-    /// Until then.
     Until(Timestamp),
-    /// Never.
     Off,
 }
 
 impl QuietHours {
-    /// Reads `22:00-07:00` or `22-7`.
+    /// Parses `22:00-07:00` or `22-7`.
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         let hours = Self { from: minute(from)?, to: minute(to)? };
         (hours.from != hours.to).then_some(hours)
     }
 
-    /// How long they last from this moment on; nothing where it is none of them.
+    /// How long they last from this moment on; `None` outside of them.
     fn left(self, now: &Zoned) -> Option<SignedDuration> {
         let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
         let since = (minute - self.from).rem_euclid(DAY);
@@ -70,7 +67,7 @@ fn minute(text: &str) -> Option<i64> {
     ((0..24).contains(&hours) && (0..60).contains(&minutes)).then_some(hours * 60 + minutes)
 }
 
-/// A time such as `2h` or `30 min`.
+/// Parses a duration such as `2h` or `30 min`.
 fn span(text: &str) -> Option<SignedDuration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (count, unit) = text.split_at(digits);
@@ -98,7 +95,6 @@ impl ChatState {
         }
     }
 
-    /// `/quiet`.
     pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
         let chat = visit.room.chat;
         let wish = wish.trim().to_lowercase();
@@ -124,7 +120,7 @@ impl ChatState {
             Some(Quiet::Off) => None,
             Some(Quiet::Until(_)) | None => self.settings.quiet,
         };
-        let what = "I send without a sound and remind you of nothing; questions wait";
+        let what = "messages make no sound and there are no reminders; questions wait";
         match (self.quiet_until(chat), hours) {
             (Some(until), _) => {
                 let until = until.to_zoned(self.settings.zone.clone());
@@ -135,7 +131,7 @@ impl ChatState {
         }
     }
 
-    /// What is sent to a quiet chat makes no sound.
+    /// Makes messages to a quiet chat silent.
     pub(super) fn hushed(&self, chat: i64, messages: Vec<Outgoing>) -> Vec<Outgoing> {
         if self.quiet_until(chat).is_none() {
             return messages;
@@ -143,14 +139,14 @@ impl ChatState {
         messages.into_iter().map(Outgoing::silently).collect()
     }
 
-    /// Reminds of what waits in a chat when it is due, whatever put that off.
+    /// Reschedules the reminders of a chat after its quiet hours changed.
     fn remind_anew(&mut self, chat: i64) {
         let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
         let reminders = std::mem::take(&mut self.cards.reminders);
         let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
         self.cards.reminders.extend(others);
         for (_, key) in here {
-            self.remind_later(&key);
+            self.remind_later(&key, None);
         }
     }
 
@@ -158,7 +154,7 @@ impl ChatState {
     pub(super) fn snooze(&mut self, key: &CardKey) {
         let Ok(until) = self.now.checked_add(SNOOZE) else { return };
         self.notes.snoozed(&key.session, &key.question, key.since, until);
-        self.remind_later(key);
+        self.remind_later(key, None);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What ended lately and what was spent, for `/status`.
+//! Recently ended sessions and the costs, for `/status`.
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Aim, Session, SessionId, Status};
@@ -6,15 +6,15 @@ use rapport_core::{Aim, Session, SessionId, Status};
 use super::chat_state::{ChatState, ShownSession};
 use crate::room::Room;
 
-/// How long ago lately is.
+/// How far back "recently" goes.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
 
 /// A session that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedWork {
-    /// Where it was shown, and whose it was.
+    /// Its room and its owner.
     pub(super) place: (Room, u64),
-    /// What was to be done; nothing where it was a conversation.
+    /// Its task; `None` for a conversation.
     pub(super) task: Option<String>,
     pub(super) status: Status,
     pub(super) at: Timestamp,
@@ -22,7 +22,7 @@ pub struct EndedWork {
 }
 
 impl ChatState {
-    /// Notes a session that is over, for a day.
+    /// Records an ended session, for a day.
     pub(super) fn note_ended(&mut self, id: &SessionId, session: &Session, place: (Room, u64)) {
         let view = session.view(id);
         let is_lately = |at: Timestamp, now: Timestamp| now.duration_since(at) < LATELY;
@@ -36,7 +36,7 @@ impl ChatState {
         self.ended.insert((at, id.clone()), EndedWork { place, task, status, at, cost_micros });
     }
 
-    /// The same for one that is shown.
+    /// The same for a session that is shown.
     pub(super) fn note_if_over(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id).filter(|shown| shown.presenter.session().is_over()) else {
             return;
@@ -45,7 +45,7 @@ impl ChatState {
         self.note_ended(id, &session, place);
     }
 
-    /// What of somebody's ended lately in chats that are to be shown, the latest first.
+    /// The recently ended sessions of a user in rooms that are to be shown, the latest first.
     pub(super) fn ended_lately(&self, user: u64, is_shown: impl Fn(Room) -> bool) -> Vec<EndedWork> {
         let is_lately = |ended: &&EndedWork| self.now.duration_since(ended.at) < LATELY;
         let theirs = |ended: &&EndedWork| {
@@ -55,7 +55,7 @@ impl ChatState {
         self.ended.values().rev().filter(is_lately).filter(theirs).cloned().collect()
     }
 
-    /// What agents cost in the last day, in millionths of a dollar: in all of somebody's sessions.
+    /// The cost of the last day, in millionths of a dollar, of all the user's sessions.
     pub(super) fn spent(&self, user: u64) -> u64 {
         let is_lately = |at: Timestamp| self.now.duration_since(at) < LATELY;
         let ended = self.ended.values().filter(|ended| is_lately(ended.at) && ended.place.1 == user);
@@ -65,6 +65,7 @@ impl ChatState {
             let is_noted = self.ended.contains_key(&(view.updated_at, id.clone()));
             (is_lately(view.updated_at) && !is_noted).then_some(view.usage.cost_micros)
         };
-        ended.map(|ended| ended.cost_micros).sum::<u64>() + open.filter_map(cost).sum::<u64>()
+        let held_back = self.backlog.spent(user, self.now - LATELY);
+        ended.map(|ended| ended.cost_micros).sum::<u64>() + open.filter_map(cost).sum::<u64>() + held_back
     }
 }

@@ -1,4 +1,4 @@
-//! One reminder of a question that waits for long, which can be answered like the first message.
+//! One reminder of a question that has been open for long. It can be answered like the first message.
 
 use jiff::Timestamp;
 use rapport_core::{TurnCard, TurnCardKind};
@@ -10,8 +10,8 @@ use super::chat_state::ChatState;
 use crate::text::Text;
 
 impl ChatState {
-    /// Has somebody reminded of a card, unless they were.
-    pub(super) fn remind_later(&mut self, key: &CardKey) {
+    /// Schedules the reminder of a card, unless it was sent.
+    pub(super) fn remind_later(&mut self, key: &CardKey, shown_at: Option<Timestamp>) {
         // The result of a run waits for nobody.
         let is_result = TurnCard::read(&key.question).is_some_and(|card| card.kind == TurnCardKind::Result);
         let is_reminded = self.card_note(key).is_none_or(|card| card.reminded);
@@ -19,21 +19,22 @@ impl ChatState {
             return;
         }
         let Some(shown) = self.sessions.get(&key.session) else { return };
-        // Its round may have been asked long before: it came to the front when the one before it was answered.
+        // Its round may be much older: the question came to the front when the one before it was answered.
         let mut focus = shown.presenter.focus().iter();
         let Some(focus) = focus.find(|focus| CardKey::of(&key.session, focus) == *key) else { return };
         let snoozed = self.card_note(key).and_then(|card| card.snoozed);
-        if let Some(due) = snoozed.or_else(|| focus.at.checked_add(self.settings.remind).ok()) {
+        let since = shown_at.map_or(focus.at, |shown_at| shown_at.max(focus.at));
+        if let Some(due) = snoozed.or_else(|| since.checked_add(self.settings.remind).ok()) {
             self.cards.reminders.insert((due, key.clone()));
         }
     }
 
-    /// When somebody has to be reminded next.
+    /// When the next reminder is due.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         self.cards.reminders.first().map(|(due, _)| *due)
     }
 
-    /// Reminds of everything that is due.
+    /// Sends all due reminders.
     pub(super) fn remind_now(&mut self) {
         while self.deadline().is_some_and(|due| due <= self.now) {
             if let Some((_, key)) = self.cards.reminders.pop_first() {

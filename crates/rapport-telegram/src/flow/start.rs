@@ -1,4 +1,4 @@
-//! How the channel begins: everything it knows comes from the logs and the notes, whatever ended the process before.
+//! The start of the channel: everything it knows comes from the logs and the notes, however the previous process ended.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::effect::{Effect, Input};
 use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
 use super::writer::Writer;
-use super::{Parts, RunError, tick};
+use super::{ChannelParts, RunError, tick};
 use crate::Now;
 use crate::durable;
 use crate::outbox::Outbox;
 
-/// The state with nothing in it but the notes, and the ways out.
+/// The initial state with the notes, and the executor of effects.
 pub(super) fn assemble(
-    parts: Parts,
+    parts: ChannelParts,
     inputs: mpsc::UnboundedSender<Input>,
 ) -> Result<(ChatState, Outbound), RunError> {
     let path = parts.files.cards();
@@ -49,7 +49,7 @@ pub(super) fn assemble(
     Ok((ChatState::new(settings, parts.access, notes), outbound))
 }
 
-/// Reads the notes, and replaces their file with what still matters. Blocks until that is on disk.
+/// Reads the notes, and compacts their file. Blocks until that is on disk.
 fn open(path: &Path) -> std::io::Result<Notes> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -60,8 +60,12 @@ fn open(path: &Path) -> std::io::Result<Notes> {
     Ok(notes)
 }
 
-/// Shows what is not shown yet of the sessions there are, and resumes those that should go on.
-pub(super) async fn take_up(state: &mut ChatState, outbound: &Outbound, now: &Now) -> Result<(), RunError> {
+/// Shows what is not shown yet of existing sessions, and resumes those that should continue.
+pub(super) async fn resume_sessions(
+    state: &mut ChatState,
+    outbound: &Outbound,
+    now: &Now,
+) -> Result<(), RunError> {
     outbound.execute(state.step(tick(), now()));
     for id in outbound.sessions.list().await? {
         let entries = outbound.sessions.entries(&id, 0).await;

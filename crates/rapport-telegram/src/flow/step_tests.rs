@@ -313,7 +313,7 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
         answer: "Yes".into(),
         by: By::Person { channel: "terminal".into(), id: "bo".into() },
     };
-    let closed = "❌ That could not be done: Rapport is shutting down. Please try again.";
+    let closed = "❌ That failed: Rapport is shutting down. Please try again.";
     let cases = [
         (Ok(()), None),
         // The card shows it by then.
@@ -331,7 +331,7 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
 /// Nobody answers what they were not shown: words count by whether the card was in the chat before them.
 #[test]
 fn words_wait_for_the_card_they_may_answer() {
-    let early = "send \"You wrote that before you could see this question, so it is not taken as its answer. Please answer it now ☝️\" in 42";
+    let early = "send \"You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️\" in 42";
     for (arrives_as, expected) in [(5, "act: answer q1 Text(\"blue\")"), (15, early)] {
         let mut stage = Stage::new();
         stage.happens(vec![created(HOME), asked(&["q1"])]);
@@ -388,10 +388,7 @@ fn words_answer_the_question_that_waits() {
     stage.asked();
     let q9 = more(&mut stage, terminal);
     let which = stage.writes("9000", 10);
-    assert_eq!(
-        which,
-        ["send \"Several questions wait. Which one do you answer with this?\" in 42", "finish 1"]
-    );
+    assert_eq!(which, ["send \"Several questions are open. Which one does this answer?\" in 42", "finish 1"]);
     let tap = |about: Option<&str>| What::Press {
         query: "t".into(),
         data: Button::Words.data(&q9.tag()),
@@ -413,7 +410,7 @@ fn words_answer_the_question_that_waits() {
     let joined =
         Incoming { id, room: HOME, private: true, sender, message: 12, what, files, is_joined: true };
     let long = stage.put(Input::Update(Box::new(joined), Ticket(9)));
-    assert!(long[0].contains("Please send this in reply to the one that it answers"), "{long:?}");
+    assert!(long[0].contains("Please send this as a reply to the one that it answers"), "{long:?}");
 }
 
 /// One reminder, an hour after the question came to the front, and never a second one.
@@ -659,7 +656,7 @@ fn words_and_commands_become_operations() {
     let wanted = stage.comes(ANNA, HOME, plan());
     assert_eq!(wanted, ["type in 42", "create \"paint it\" with 0 questions"]);
     stage.asked();
-    let replace = "act in s: Cancel { reason: Some(\"another task takes its place\") }";
+    let replace = "act in s: Cancel { reason: Some(\"another task replaces it\") }";
     let wanted = stage.comes(ANNA, HOME, plan());
     assert_eq!(wanted, ["type in 42", replace, "create \"paint it\" with 0 questions"]);
     let mut stage = Stage::new();
@@ -773,7 +770,7 @@ fn content_is_sent_where_it_was_asked_for() {
     let cases = [
         (ContentForm::Markdown, Ok("All **done**.".to_owned()), "send \"All done.\""),
         (block("Create a.txt"), Ok("hello".to_owned()), "send \"hello\""),
-        (block("Changes"), Ok("\n".to_owned()), "send \"There is nothing in it.\""),
+        (block("Changes"), Ok("\n".to_owned()), "send \"It is empty.\""),
         (file(), Ok("{}".to_owned()), "file log.jsonl"),
         (
             ContentForm::Markdown,
@@ -883,4 +880,80 @@ fn reminders_wait_for_the_end_of_quiet_hours() {
     let snoozed = stage.taps(ANNA, Button::Snooze, &key);
     assert_eq!(snoozed[..1], ["note snoozed"]);
     assert_eq!(due(&stage), 180);
+}
+
+/// The log of a session that began at a terminal, and waits for an answer since that minute.
+fn asked_elsewhere(n: usize) -> (SessionId, Vec<Entry>) {
+    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+    let task = format!("task {n}");
+    let created = Created::new(task, "/app".into(), ConversationId::new(format!("c{n}")), by);
+    let at = START + SignedDuration::from_mins(n as i64);
+    let begun = vec![Event::Created(created), started(TurnKind::Plan, "task")];
+    let questions = match asked(&["q1"]) {
+        Event::Asked { questions, .. } => questions,
+        other => panic!("{other:?}"),
+    };
+    let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("call"), parkable: true };
+    let asks = vec![Event::Asked { round: RoundId(1), asker, questions }];
+    let entries = vec![Entry { seq: 1, at, facts: begun }, Entry { seq: 2, at, facts: asks }];
+    (SessionId::new(format!("s{n:04}")), entries)
+}
+
+/// Of a thousand sessions that wait at the start, a few are held in memory and shown; the others come one by one, and a question
+/// that is asked now does not wait behind them.
+#[test]
+fn what_waited_before_comes_bit_by_bit() {
+    const WAITING: usize = 1_000;
+    let mut stage = Stage::new();
+    for n in 0..WAITING {
+        let (id, entries) = asked_elsewhere(n);
+        assert_eq!(
+            stage.put(Input::Found(id, Ok(entries))),
+            [""; 0],
+            "nothing is shown before all are found"
+        );
+    }
+    assert_eq!(stage.state.sessions.len(), 0, "none is held in memory");
+    let mut wanted: Vec<_> = (995..WAITING).rev().map(|n| format!("read s{n:04} after 0")).collect();
+    wanted.push(
+        r#"send "⏳ 995 more questions wait for you. The next comes when one of these is answered. /status" in 42"#
+            .into(),
+    );
+    assert_eq!(stage.put(Input::AllFound), wanted);
+    for n in (995..WAITING).rev() {
+        let (id, entries) = asked_elsewhere(n);
+        let shown = stage.put(Input::Read(id, entries));
+        assert!(shown.iter().any(|what| what.ends_with("in 42, card q1")), "{shown:?}");
+        assert!(!shown.iter().any(|what| what.starts_with("read")), "five are enough: {shown:?}");
+    }
+    assert_eq!(stage.state.sessions.len(), 5);
+
+    let status =
+        stage.comes(ANNA, HOME, What::Command { name: "status".into(), rest: String::new(), about: None });
+    assert!(status.iter().any(|what| what.contains("and 995 more; the next comes when")), "{status:?}");
+
+    let (new, entries) = (SessionId::new("new"), asked_elsewhere(5_000).1);
+    let shown = stage.put(Input::Seen(Seen {
+        session: new.clone(),
+        updates: entries.into_iter().map(Update::Entry).collect(),
+    }));
+    assert!(shown.iter().any(|what| what.ends_with("card q1")), "what is new is shown at once: {shown:?}");
+
+    let answer = |id: SessionId| {
+        let entry = Entry { seq: 3, at: START, facts: vec![answered("q1")] };
+        Input::Seen(Seen { session: id, updates: vec![Update::Entry(entry)] })
+    };
+    let shown = stage.put(answer(new));
+    assert!(!shown.iter().any(|what| what.starts_with("read")), "five still wait: {shown:?}");
+    let shown = stage.put(answer(SessionId::new("s0997")));
+    assert!(shown.contains(&"read s0994 after 0".to_owned()), "{shown:?}");
+
+    // One that cannot be read makes room for the next.
+    let gone = DoorError::Store(StoreError::NotFound(SessionId::new("s0994")));
+    let shown = stage.put(Input::Unfollowed(SessionId::new("s0994"), gone));
+    assert!(shown.contains(&"read s0993 after 0".to_owned()), "{shown:?}");
+
+    // What is held back and does something is shown at once, whatever else waits.
+    assert_eq!(stage.put(answer(SessionId::new("s0100"))), ["read s0100 after 0"]);
+    assert_eq!(stage.state.backlog.len(42), WAITING - 5 - 3);
 }

@@ -1,5 +1,5 @@
-//! Buttons on cards about turns of sessions of files. Reviewing a plan, approving a part of it, resuming a run and undoing it
-//! are acts of the session like any answer.
+//! Buttons on cards about turns. Reviewing a plan, approving part of it, resuming a run and undoing it are acts of the
+//! session like any answer.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,6 @@ use crate::outgoing::Outgoing;
 use crate::split::{self, Reply};
 use crate::text::Text;
 
-/// The plan of a turn.
 pub(super) fn plan_of(turn: &FileTurn) -> ActionPlan {
     turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown)
 }
@@ -65,7 +64,7 @@ impl ChatState {
             Button::Run => {
                 let chosen = self.chosen(key, tap.seen.as_ref());
                 if chosen.is_empty() {
-                    return self.only_answer(tap, "Nothing is chosen. Choose something, or skip the plan.");
+                    return self.only_answer(tap, "Nothing is selected. Select something, or skip the plan.");
                 }
                 approve(&selection(&plan, &chosen))
             }
@@ -118,7 +117,7 @@ impl ChatState {
         self.sessions.get(id)?.presenter.session().file_turn(folder).cloned()
     }
 
-    /// Shows the list with these items chosen, or the summary again.
+    /// Shows the list with these items selected, or the summary again.
     fn choose_items(&mut self, tap: Tap, key: &CardKey, chosen: Option<BTreeSet<usize>>) {
         if let Some(shown) = self.sessions.get_mut(&key.session) {
             match chosen {
@@ -130,7 +129,7 @@ impl ChatState {
         self.only_answer(tap, "");
     }
 
-    /// Has something read that belongs to a session, to be shown in the room of the tap.
+    /// Reads content of a session, to be shown in the room of the tap.
     fn show_content(&mut self, tap: Tap, id: &SessionId, form: ContentForm, content: Content) {
         let Tap { room, query, ticket, .. } = tap;
         self.answer_tap(query, "");
@@ -138,7 +137,7 @@ impl ChatState {
         self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
-    /// Sends what was read: as messages, or as a file if it is long.
+    /// Sends content: as messages, or as a file if it is long.
     pub(super) fn on_content(&mut self, then: AfterContent, read: Result<Vec<u8>, DoorError>) {
         let AfterContent { room, ticket, form } = then;
         let (read, form) = match (read, form) {
@@ -153,7 +152,7 @@ impl ChatState {
         };
         let messages = match (read, form) {
             (Ok(text), _) if text.trim().is_empty() => {
-                outgoing(room, Reply::Messages(vec![Text::new().plain("There is nothing in it.")]))
+                outgoing(room, Reply::Messages(vec![Text::new().plain("It is empty.")]))
             }
             (Ok(text), ContentForm::Markdown) => reply(room, &text),
             (Ok(text), ContentForm::Block { title, file }) => {
@@ -172,7 +171,7 @@ impl ChatState {
         self.finish(ticket);
     }
 
-    /// Releases a session of files that rests, so that somebody at a terminal may go on with it.
+    /// Releases an idle session of turns, so that somebody at a terminal may continue it.
     pub(super) fn release_at_rest(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
         let view = shown.presenter.session().view(id);
@@ -182,14 +181,14 @@ impl ChatState {
     }
 }
 
-/// A text as a block of its own. Neither it nor its title is markup: file names are what others wrote.
+/// A text as a block, without interpreting markup in it or in its title: file names come from others.
 fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
     let text = visible::lines(text);
     let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
     split::pieces(&block, file.into(), &text)
 }
 
-/// Whether the last act in a session of files came from Telegram. Then this process resumes it after a restart.
+/// Whether the last act in a session of turns came from Telegram. Then this process resumes it after a restart.
 pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);

@@ -1,4 +1,4 @@
-//! Voice messages. What a program understood is shown first, and counts when whoever said it says so.
+//! Voice messages. The transcription is shown first, and takes effect when its sender confirms it.
 
 use super::announce::outgoing;
 use super::button::{Button, Tag};
@@ -13,11 +13,11 @@ use crate::outgoing::{Message, Outgoing};
 use crate::split;
 use crate::text::Text;
 
-const NOT_HEARD: &str = "I do not have those words any more. Please say or write them again.";
-const NOT_YOURS: &str = "Only whoever said that can tell.";
+const NOT_HEARD: &str = "I no longer have that message. Please say or write it again.";
+const NOT_YOURS: &str = "Only the sender of that voice message can confirm it.";
 
 impl ChatState {
-    /// Shows what was understood of a voice message.
+    /// Shows the transcription of a voice message.
     pub(super) fn on_heard(&mut self, then: &AfterHear, heard: Result<String, String>) {
         let visit = &then.visit;
         let text = match heard {
@@ -58,8 +58,8 @@ impl ChatState {
         self.finish(visit.ticket);
     }
 
-    /// Somebody says whether what was understood counts. The words stay noted: after a kill the same tap may come again,
-    /// and what follows from them is done once.
+    /// Handles the confirmation of a transcription. It stays noted: after a kill the same tap may come again, and its
+    /// consequences happen once.
     pub(super) fn on_heard_tap(&mut self, tap: Tap, button: Button, tag: &Tag) {
         let Some(words) = self.notes.heard_words(tag).cloned() else { return self.too_late(tap, NOT_HEARD) };
         if words.sender != tap.by {

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use crate::durable;
 use crate::notice::{Notice, Notices};
 
-/// Something to be written.
+/// A job for the thread.
 enum Job {
     Append(PathBuf, String),
     Replace(PathBuf, Option<Vec<u8>>),
@@ -29,7 +29,7 @@ impl Writer {
         Self(jobs)
     }
 
-    /// Adds a line to a file. It is not synced: a line lost in a power cut costs a message that is sent again.
+    /// Appends a line to a file. It is not synced: a line lost in a power cut only means that a message is sent again.
     pub(super) fn append(&self, path: PathBuf, line: String) {
         let _ = self.0.send(Job::Append(path, line));
     }
@@ -57,7 +57,7 @@ fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
     while let Some(first) = jobs.blocking_recv() {
         let (mut lines, mut files, mut flushes) = (Vec::new(), HashMap::new(), Vec::new());
         let mut next = Some(first);
-        // If a file changes faster than the disk takes it, only its last content is written.
+        // If a file changes faster than the disk can write it, only its last content is written.
         while let Some(job) = next {
             match job {
                 Job::Append(path, line) => lines.push((path, line)),

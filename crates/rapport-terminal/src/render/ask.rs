@@ -10,10 +10,10 @@ use super::super::text::{Line, Tone, width};
 use super::block::Block;
 use super::prose;
 
-/// How many cells the bar of a round has.
+/// The width of a round's progress bar.
 const BAR: usize = 10;
 
-/// The card in so many columns, with its whole round in short. `waiting` says how many rounds wait.
+/// The card in this many columns, with a short form of its whole round. `waiting` is the number of waiting rounds.
 pub(crate) fn block(card: &AskCard, round: &[Line], waiting: usize, at: TextAt, columns: usize) -> Block {
     let mut block = Block::default();
     if let Some(head) = head(&card.question, waiting, round.is_empty()) {
@@ -29,7 +29,7 @@ pub(crate) fn block(card: &AskCard, round: &[Line], waiting: usize, at: TextAt, 
     block
 }
 
-/// What the option under the cursor would look like.
+/// The preview of the option under the cursor.
 pub(crate) fn preview(card: &AskCard) -> Option<&str> {
     card.question.options.get(card.cursor).filter(|_| !card.typing)?.preview.as_deref()
 }
@@ -58,7 +58,7 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
     ["↑↓ move"].into_iter().chain(optional).chain(whole).chain(["d leave", leave, "? help"]).collect()
 }
 
-/// Words being typed, behind a sign.
+/// The text being typed, after a sign.
 pub(crate) fn editor(editor: &Editor, placeholder: &str, columns: usize, block: &mut Block) {
     let layout = editor.layout(columns.saturating_sub(2));
     let start = block.rows.len();
@@ -74,7 +74,7 @@ pub(crate) fn editor(editor: &Editor, placeholder: &str, columns: usize, block: 
     block.focus = start + row..start + row + 1;
 }
 
-/// How far the round is, and what the question is about, unless the round says so below.
+/// The progress of the round, and the question's header, unless the round below shows it.
 fn head(question: &OpenQuestion, waiting: usize, is_alone: bool) -> Option<Line> {
     let mut line = Line::empty();
     if question.of > 1 {
@@ -143,7 +143,7 @@ fn options(card: &AskCard, columns: usize, block: &mut Block) {
     }
 }
 
-/// What stands before an option: cursor, tick, number.
+/// The part before an option: cursor, check mark, number.
 fn lead(card: &AskCard, place: usize) -> Line {
     let line = cursor(card, place);
     let line = if card.question.multi { tick(line, card.chosen.contains(&place)) } else { line };

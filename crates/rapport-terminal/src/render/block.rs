@@ -4,31 +4,31 @@ use std::ops::Range;
 
 use super::super::text::{Line, Tone};
 
-/// What is shown at the bottom of the screen.
+/// The bottom of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// Its rows, none wider than the screen.
     pub rows: Vec<Line>,
-    /// Where the cursor is: row and column. Hidden where there is none.
+    /// The cursor: row and column. Hidden if `None`.
     pub cursor: Option<(usize, usize)>,
-    /// Rows that have to be in sight.
+    /// Rows that have to be visible.
     pub(crate) focus: Range<usize>,
 }
 
 impl Block {
-    /// Adds a line, in as many rows as it takes.
+    /// Appends a line, in as many rows as it needs.
     pub(crate) fn push(&mut self, line: &Line, columns: usize) {
         self.rows.extend(line.rows(columns));
     }
 
-    /// Adds a line that has to be in sight.
+    /// Appends a line that has to be visible.
     pub(crate) fn push_focus(&mut self, line: &Line, columns: usize) {
         let start = self.rows.len();
         self.push(line, columns);
         self.focus = start..self.rows.len();
     }
 
-    /// This block with all columns moved to the right.
+    /// Moves the block to the right.
     pub(crate) fn indented(mut self, columns: usize) -> Self {
         self.rows = self
             .rows
@@ -39,7 +39,7 @@ impl Block {
         self
     }
 
-    /// This block with another below, whose focus and cursor count if it has any.
+    /// This block with another one below, whose focus and cursor take precedence.
     pub(crate) fn above(mut self, other: Block) -> Self {
         let offset = self.rows.len();
         if !other.focus.is_empty() {
@@ -50,7 +50,7 @@ impl Block {
         self
     }
 
-    /// As many rows as there is room for: those around the focus, and signs for what is out of sight.
+    /// As many rows as fit: those around the focus, and markers for hidden ones.
     pub(crate) fn fitted(self, height: usize) -> Self {
         let total = self.rows.len();
         if total <= height {

@@ -7,7 +7,7 @@ use super::super::text::{Line, Tone};
 use super::ask;
 use super::block::Block;
 
-/// The card in so many columns.
+/// The card in this many columns.
 pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
     let mut block = Block::default();
     match card.mode {

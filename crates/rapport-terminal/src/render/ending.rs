@@ -6,7 +6,7 @@ use super::super::text::{Line, Tone, width};
 use super::super::words;
 use super::prose;
 
-/// The end, if this is one.
+/// The lines for the end, if the session has ended.
 pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     match view.status {
         Status::Completed => Some(completed(view, rounds)),
@@ -16,8 +16,8 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     }
 }
 
-/// What is told where nothing more comes before somebody says something: in a conversation the agent's last words, in a task what
-/// can be done with an agent that was stopped.
+/// The lines when nothing happens until somebody says something: in a conversation the agent's last words, in a task
+/// how to continue a stopped agent.
 pub(crate) fn at_rest(view: &View) -> Vec<Line> {
     match view.aim {
         Aim::Files => Vec::new(),
@@ -62,14 +62,14 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
         PhaseView::Working | PhaseView::Resting | PhaseView::Reviewing => "while the agent was working",
         PhaseView::Reporting | PhaseView::Ended => "while the work was being reported",
     };
-    let reason = view.failure.as_deref().unwrap_or("for a reason that was not given");
+    let reason = view.failure.as_deref().unwrap_or("for an unknown reason");
     let mut lines = vec![
         Line::empty(),
         Line::new(Tone::Bad, "✗ ").and(Tone::Strong, "Failed").and(Tone::Text, &format!(" {at}")).hanging(2),
     ];
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
-    lines.push(Line::new(Tone::Text, "Nothing is lost. Go on with:"));
+    lines.push(Line::new(Tone::Text, "Nothing is lost. Continue with:"));
     lines.push(Line::command(&format!("rapport resume {}", view.id)));
     lines.push(Line::empty());
     lines.push(totals(view, rounds));
@@ -84,10 +84,10 @@ fn cancelled(view: &View) -> Vec<Line> {
 
 fn changes(changes: Option<&Changes>) -> Vec<Line> {
     let Some(changes) = changes else {
-        return vec![Line::new(Tone::Dim, "What changed cannot be told here: the project has no history.")];
+        return vec![Line::new(Tone::Dim, "The changes are unknown: the project is not a git repository.")];
     };
     if let Some(why) = &changes.unknown {
-        return vec![Line::new(Tone::Bad, &format!("What changed cannot be told: {why}"))];
+        return vec![Line::new(Tone::Bad, &format!("The changes are unknown: {why}"))];
     }
     if changes.files.is_empty() {
         return vec![Line::new(Tone::Dim, "No files were changed.")];
@@ -125,7 +125,7 @@ fn totals(view: &View, rounds: usize) -> Line {
     Line::new(Tone::Dim, &parts.join(" · "))
 }
 
-/// What all rounds together took, by kind.
+/// The tokens of all rounds together, by kind.
 fn tokens(view: &View, rounds: usize) -> [Line; 2] {
     let usage = &view.usage;
     let used = [

@@ -14,7 +14,7 @@ use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
 use super::{ask, confirm, last_look, permission, prose};
 
-/// Columns left free at the left, where there is room.
+/// The left margin, if there is room.
 pub(crate) const MARGIN: usize = 2;
 
 /// The bottom of the screen.
@@ -32,24 +32,24 @@ pub(crate) fn block(screen: &Screen, now: Duration) -> Block {
     whole
 }
 
-/// How many rows of a whole text are in sight at once.
+/// The number of rows of a full text that are visible at once.
 pub(crate) fn page(size: Size) -> usize {
     size.rows.saturating_sub(5).max(1)
 }
 
-/// The whole of what a card is about, in rows.
+/// The full text of a card, in rows.
 pub(crate) fn whole(question: &OpenQuestion, size: Size) -> Vec<Line> {
     permission::whole(question).iter().flat_map(|line| line.rows(columns(size))).collect()
 }
 
-/// From so many columns on, what an option would look like is beside the options.
+/// The number of columns from which a preview is shown beside the options.
 const WIDE: usize = 110;
-/// How wide the options are then.
+/// The width of the options then.
 const LEFT: usize = 52;
-/// How many rows of it are shown below the options, where there is no room beside them.
+/// The number of preview rows below the options, if there is no room beside them.
 const BELOW: usize = 8;
 
-/// A card with what the option under the cursor would look like.
+/// A card with the preview of the option under the cursor.
 fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, columns: usize) -> Block {
     let lines: Vec<Line> = ask::preview(card)
         .map(str::trim_end)
@@ -99,17 +99,17 @@ fn beside(mut left: Block, right: Vec<Line>) -> Block {
     left
 }
 
-/// How wide text is set.
+/// The width of the text.
 pub(crate) fn columns(size: Size) -> usize {
     size.columns.saturating_sub(1 + margin(size)).clamp(1, MEASURE)
 }
 
-/// How far it is from the left.
+/// The left margin.
 pub(crate) fn margin(size: Size) -> usize {
     if size.columns > 30 { MARGIN } else { 0 }
 }
 
-/// Whether a question's text is told above the card rather than on it.
+/// Whether a question's text is shown above the card rather than on it.
 pub(crate) fn is_long(question: &OpenQuestion, size: Size) -> bool {
     let rows: usize =
         prose::lines(&question.text, Tone::Text).iter().map(|line| line.rows(columns(size)).len()).sum();
@@ -159,19 +159,19 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
     }
 }
 
-/// The questions of the round that the card on top belongs to.
+/// The questions of the current card's round.
 fn round<'a>(screen: &'a Screen, shown: &Shown) -> Vec<Asked<'a>> {
     let question = shown.card.question();
     screen.story.round(question.round, &question.id)
 }
 
-/// The questions of a round of several in short, and their answers so far.
+/// A short form of the questions of a round of several, and their answers so far.
 fn chips(screen: &Screen, columns: usize) -> Vec<Line> {
     let asked = screen.cards.shown().filter(|shown| shown.card.question().of > 1);
     asked.map_or_else(Vec::new, |shown| last_look::chips(&round(screen, shown), columns))
 }
 
-/// How many rounds wait for answers, but for the confirmation, which waits for them.
+/// The number of rounds that wait for answers, except for the confirmation, which waits for them.
 fn waiting(view: &View) -> usize {
     let rounds = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm);
     let mut rounds: Vec<_> = rounds.map(|question| question.round).collect();
@@ -215,7 +215,7 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
     block
 }
 
-/// The keys for words to the agent, once there are any.
+/// The keys while a message to the agent is being typed.
 fn keys_for_words(screen: &Screen) -> Vec<String> {
     let keys: &[&str] = match (screen.words.is_empty(), screen.story.asks_next()) {
         _ if screen.sending => &["saving …"],
@@ -227,7 +227,7 @@ fn keys_for_words(screen: &Screen) -> Vec<String> {
     keys.iter().filter(|_| is_shown).map(|key| (*key).to_owned()).collect()
 }
 
-/// The keys of the card; nothing yet while it takes none, so that what is shown is what works.
+/// The keys of the card; none while it ignores keys, so that all keys shown work.
 fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Vec<String> {
     if screen.sending {
         return vec!["saving …".into()];
@@ -267,15 +267,15 @@ fn help(columns: usize, block: &mut Block) {
         ("1 2 3 …", "choose that option"),
         ("space", "choose or leave out, where several may be chosen"),
         ("enter", "answer"),
-        ("p", "all of what the agent wants to do, or of what options would look like"),
-        ("o", "answer in your own words; alt-enter or ctrl-j for a new line"),
+        ("p", "show everything the agent wants to do, or all previews"),
+        ("o", "answer in free text; alt-enter or ctrl-j for a new line"),
         ("← or b", "back to the question before, in the same round"),
         ("esc or q", "cancel the session; it asks first"),
         ("d or ctrl-c", "leave; everything stays open, and can be answered from anywhere"),
         ("type, enter", "while the agent works: say something to it"),
         ("esc", "while the agent works: stop it, and say what to do next"),
         ("ctrl-x", "while the agent works: cancel the session; it asks first"),
-        ("ctrl-z", "back to the shell for a while"),
+        ("ctrl-z", "suspend; fg in the shell resumes"),
     ] {
         block.push(
             &Line::new(Tone::Here, &format!("{key:<13}")).and(Tone::Text, meaning).hanging(13),

@@ -5,10 +5,11 @@ use super::super::story::Asked;
 use super::super::text::{Line, Tone, clip, width};
 use super::block::Block;
 
-/// How much of an answer is shown in the row above a question, and of a question without a header.
+/// The maximum length of an answer in the row above a question, and of a question without a header.
 const CHIP: usize = 20;
 
-/// All questions of a round in as few rows as they need, none of them broken: those with an answer, the one that is asked, the others.
+/// All questions of a round in as few rows as they need, none of them broken: the answered ones, the current one, the
+/// others.
 pub(crate) fn chips(round: &[Asked<'_>], columns: usize) -> Vec<Line> {
     let mut rows: Vec<Line> = Vec::new();
     for (place, asked) in round.iter().enumerate() {
@@ -33,7 +34,7 @@ fn chip(asked: &Asked<'_>, place: usize) -> Line {
     }
 }
 
-/// The last look in so many columns.
+/// The last look in this many columns.
 pub(crate) fn block(look: &LastLook, round: &[Asked<'_>], columns: usize) -> Block {
     let mut block = Block::default();
     block.push(&Line::new(Tone::Strong, "Your answers, before the agent gets them:"), columns);

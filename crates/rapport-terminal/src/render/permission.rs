@@ -1,4 +1,4 @@
-//! The details of a card as lines: what a tool call would do, what an option would look like.
+//! The details of a card as lines: what a tool call would do, the preview of an option.
 
 use rapport_core::{Mark, OpenQuestion, Permission, Purpose, ShownLine};
 
@@ -6,7 +6,7 @@ use super::super::safe;
 use super::super::text::{Line, Tone};
 use super::prose;
 
-/// Everything that a card is about: what would be done, or what each option would look like.
+/// The full text of a card: what would be done, or the previews of all options.
 pub(crate) fn whole(question: &OpenQuestion) -> Vec<Line> {
     match &question.purpose {
         Purpose::Permission(asked) => lines(asked),
@@ -25,7 +25,7 @@ pub(crate) fn whole(question: &OpenQuestion) -> Vec<Line> {
     }
 }
 
-/// All of what would be done.
+/// Everything that would be done.
 pub(crate) fn lines(asked: &Permission) -> Vec<Line> {
     asked.lines().iter().map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! The line that shows what the agent is doing.
+//! The line that shows the agent's activity.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use rapport_core::{Aim, PhaseView, Status, Usage, View};
 use super::super::text::{Line, Tone};
 use super::super::words;
 
-/// How long one picture of the spinner stays.
+/// The duration of one frame of the spinner.
 pub(crate) const FRAME: Duration = Duration::from_millis(120);
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// The line. `elapsed` is how long the agent has been at it.
+/// The line. `elapsed` is the duration of the activity.
 pub(crate) fn line(doing: &str, usage: &Usage, elapsed: Duration) -> Line {
     let frame = (elapsed.as_millis() / FRAME.as_millis()) as usize % SPINNER.len();
     let time = words::clock(SignedDuration::from_secs(elapsed.as_secs() as i64));
@@ -28,7 +28,7 @@ pub(crate) fn line(doing: &str, usage: &Usage, elapsed: Duration) -> Line {
         .and(Tone::Dim, &tail)
 }
 
-/// What is going on where nothing more exact is known.
+/// The activity if nothing more precise is known.
 pub(crate) fn doing(view: &View) -> &'static str {
     match (view.status, view.phase) {
         (Status::Started, _) => "Starting the agent",
@@ -39,6 +39,6 @@ pub(crate) fn doing(view: &View) -> &'static str {
         (_, PhaseView::Reporting) if view.aim == Aim::Files => "Checking the plan",
         (_, PhaseView::Working) => "The agent is working",
         (_, PhaseView::Reporting) if matches!(view.aim, Aim::Progress(_)) => "Writing the file",
-        (_, PhaseView::Reporting | PhaseView::Ended) => "Looking at what changed",
+        (_, PhaseView::Reporting | PhaseView::Ended) => "Listing the changes",
     }
 }

@@ -1,5 +1,5 @@
-//! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line that was written
-//! is shown, whatever a Markdown reader would make of it: headings and bold words stand out, code has its own tone.
+//! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line is shown,
+//! whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};
@@ -25,7 +25,7 @@ pub(crate) fn lines(text: &str, tone: Tone) -> Vec<Line> {
     rendered
 }
 
-/// The first lines of a text, and how many are left out.
+/// The first lines of a text, and the number of omitted ones.
 pub(crate) fn clipped(text: &str, tone: Tone, max: usize) -> Vec<Line> {
     let mut lines = lines(text, tone);
     if lines.len() > max + 1 {
@@ -36,7 +36,7 @@ pub(crate) fn clipped(text: &str, tone: Tone, max: usize) -> Vec<Line> {
     lines
 }
 
-/// Words said in passing: a few rows, dim.
+/// A remark: a few rows, dim.
 pub(crate) fn in_passing(text: &str, rows: usize) -> Vec<Line> {
     let said = safe::lines(text.trim());
     let said: Vec<&String> = said.iter().filter(|line| !line.trim().is_empty()).collect();
@@ -61,8 +61,8 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// A line whose `code` has its own tone, and whose **bold** words stand out. The signs around code stay: they are all that tells
-/// it from other words where there is no colour.
+/// A line whose `code` has its own tone, and whose **bold** words stand out. The backticks around code stay: without
+/// colour they alone distinguish it.
 fn in_tones(line: &str, tone: Tone) -> Line {
     let mut rendered = Line::empty();
     let mut rest = line;
@@ -77,7 +77,7 @@ fn in_tones(line: &str, tone: Tone) -> Line {
     rendered.and(tone, rest)
 }
 
-/// The first words that are marked as code or bold: what comes before them, the words, their sign, what comes after.
+/// The first words marked as code or bold: the text before them, the words, their sign, the text after.
 fn next_marked(line: &str) -> Option<(&str, &str, &'static str, &str)> {
     let marked = |sign: &'static str| {
         let start = line.match_indices(sign).map(|(at, _)| at).find(|at| is_apart(&line[..*at]))?;
@@ -90,12 +90,12 @@ fn next_marked(line: &str) -> Option<(&str, &str, &'static str, &str)> {
     ["`", "**"].into_iter().filter_map(marked).min_by_key(|(before, ..)| before.len())
 }
 
-/// Whether a sign after this begins something: within a word it is a part of it, as in `2**3`.
+/// Whether a sign after this text begins something: within a word it does not, as in `2**3`.
 fn is_apart(before: &str) -> bool {
     !before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '`' || c == '*')
 }
 
-/// The sign and the length of a fence around code.
+/// The character and the length of a code fence.
 fn fence_mark(line: &str) -> Option<(char, usize)> {
     let text = line.trim_start();
     let sign = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -113,7 +113,7 @@ fn heading(text: &str) -> Option<&str> {
     title.strip_prefix(' ').filter(|_| (1..=6).contains(&depth)).map(str::trim)
 }
 
-/// How wide the mark of a list's item is: `- `, `12. `.
+/// The width of a list item's marker: `- `, `12. `.
 fn marker(text: &str) -> usize {
     let Some((mark, _)) = text.split_once(' ') else { return 0 };
     let number =

@@ -6,7 +6,7 @@ use super::super::text::{Line, Tone};
 use super::super::words;
 use super::{permission, prose};
 
-/// How much of a plan is shown. The whole of it is in its file.
+/// The number of lines of a plan to show. The whole plan is in its file.
 const PLAN_LINES: usize = 20;
 
 pub(crate) fn lines(view: &View) -> Vec<Line> {
@@ -38,12 +38,12 @@ pub(crate) fn lines(view: &View) -> Vec<Line> {
     lines
 }
 
-/// Where the plan is.
+/// Where the plan is saved.
 pub(crate) fn saved(path: &str) -> [Line; 2] {
     [Line::empty(), Line::new(Tone::Dim, "Saved to: ").and(Tone::Text, path).hanging(10)]
 }
 
-/// What is shown in full before a question is asked: what would run, the plan to leave plan mode with.
+/// What is shown in full before a question: the call to allow, or the plan to leave plan mode with.
 pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
     match &question.purpose {
         Purpose::Permission(asked) => {
@@ -60,7 +60,7 @@ pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
     }
 }
 
-/// That a round of questions begins.
+/// The heading of a round of questions.
 pub(crate) fn round(count: usize) -> [Line; 2] {
     let what = if count == 1 { "a question".into() } else { words::count(count, "question") };
     [Line::empty(), Line::new(Tone::Dim, &format!("The agent asks {what}"))]

@@ -1,4 +1,4 @@
-//! The alternate screen in raw mode. It is restored at the end, on an error and on a panic. When the process is killed it
+//! The alternate screen in raw mode. It is restored at the end, on an error and on a panic. If the process is killed it
 //! cannot be; then [`tidy_up`] restores it at the next review.
 
 use std::io::{self, Stdout, Write as _};
@@ -18,7 +18,7 @@ static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 static GIVEN_BACK: Notify = Notify::const_new();
 
-/// The whole screen, for as long as this lives.
+/// The alternate screen, until this is dropped.
 pub(super) struct Canvas {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     size: Size,
@@ -26,7 +26,7 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    /// Takes the screen.
+    /// Enters the alternate screen.
     pub(super) fn enter() -> io::Result<Self> {
         let raw = Raw::enter()?;
         watch_panics();
@@ -38,14 +38,14 @@ impl Canvas {
 
     /// Draws what changed.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
-        // A panic elsewhere in the program gave the screen back; here it goes on.
+        // A panic elsewhere in the program restored the screen; take it again.
         if !IS_ALTERNATE.load(Ordering::SeqCst) || live::size() != self.size {
             self.begin_anew()?;
         }
         self.terminal.draw(draw).map(drop)
     }
 
-    /// Takes the screen again, whatever is on it now.
+    /// Enters the alternate screen again, whatever is on it now.
     pub(super) fn begin_anew(&mut self) -> io::Result<()> {
         self.size = live::size();
         self.terminal = blank(self.size)?;
@@ -60,27 +60,27 @@ impl Drop for Canvas {
     }
 }
 
-/// From now on a panic gives the screen back before it is told. To be called in raw mode: hooks are called in the opposite
-/// order of putting them up, and this one has to come before the one that leaves that mode.
+/// Restores the screen on a panic before the panic is printed. To be called in raw mode: panic hooks run in reverse
+/// order, and this one has to run before the one that leaves raw mode.
 pub(super) fn watch_panics() {
     HOOK.call_once(leave_on_panic);
 }
 
-/// Returns when a panic somewhere in the program gave the terminal back, and was told.
+/// Returns after a panic somewhere in the program has restored the terminal and was printed.
 pub(super) async fn given_back() {
     GIVEN_BACK.notified().await;
 }
 
-/// A screen of this size with nothing on it. The size is ours to tell, because some terminals say they have none.
+/// An empty screen of this size. The size is passed in, because some terminals report none.
 fn blank(size: Size) -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
     let cells = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
     let viewport = Viewport::Fixed(Rect::new(0, 0, cells(size.columns), cells(size.rows)));
     Terminal::with_options(CrosstermBackend::new(io::stdout()), TerminalOptions { viewport })
 }
 
-/// Undoes what a review that was killed left behind: its screen, and the hidden cursor.
+/// Restores what a killed review left behind: its screen, and the hidden cursor.
 pub(super) fn tidy_up() -> io::Result<()> {
-    // Unlike 1049, leaving by 1047 moves no cursor where there is nothing to leave.
+    // Unlike 1049, leaving by 1047 does not move the cursor if there is nothing to leave.
     io::stdout().write_all(b"\x1b[?1047l\x1b[?25h")?;
     io::stdout().flush()
 }

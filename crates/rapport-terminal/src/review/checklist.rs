@@ -1,5 +1,5 @@
-//! The checklist: every item of the plan with a mark, as a tree. Keys go in, wishes come out, and [`Checklist::draw`] is a
-//! function of its state and the size of the screen.
+//! The checklist: every item of the plan with a check mark, as a tree. Keys go in, requests come out, and
+//! [`Checklist::draw`] is a function of its state and the size of the screen.
 
 mod drawing;
 
@@ -11,7 +11,7 @@ use super::super::keys::{moved, plain_char};
 use super::look::Look;
 use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
 
-/// The items of a plan with their marks.
+/// The items of a plan with their check marks.
 #[derive(Clone, Debug)]
 pub struct Checklist {
     title: String,
@@ -19,7 +19,7 @@ pub struct Checklist {
     nodes: Vec<Node>,
     checks: Checks,
     dependencies: Dependencies,
-    /// What follows for each item from what is not checked.
+    /// Notes on items whose dependencies are not checked.
     notes: [Vec<Option<String>>; 3],
     cursor: usize,
     help: bool,
@@ -28,28 +28,28 @@ pub struct Checklist {
     size: Size,
 }
 
-/// A row that can be chosen: a group, or one of its items.
+/// A selectable row: a group, or one of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     pub group: Group,
-    /// Which item of it, from 0; the group itself where there is none.
+    /// The index of the item, from 0; `None` for the group itself.
     pub item: Option<usize>,
 }
 
-/// What somebody wants, by the key they pressed.
+/// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Nothing beyond the checklist itself.
+    /// Nothing outside the checklist.
     Nothing,
-    /// To see more of this.
+    /// To see the preview of this.
     Preview(Node),
-    /// To run what is checked.
+    /// To run the checked items.
     Run,
     /// To go back to the summary.
     Back,
     /// To leave the review.
     Quit,
-    /// To go back to the shell for a while.
+    /// To suspend the program.
     Suspend,
 }
 
@@ -84,7 +84,6 @@ impl Checklist {
         }
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Wish {
         self.notice = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -109,28 +108,28 @@ impl Checklist {
             }
             _ => match moved(self.cursor, self.nodes.len(), key) {
                 Some(cursor) => self.cursor = cursor,
-                None => self.say("No such key here; ? shows which there are."),
+                None => self.say("That key does nothing here; ? lists the keys."),
             },
         }
         Wish::Nothing
     }
 
-    /// Takes note of another size of the screen.
+    /// Handles a new size of the screen.
     pub fn resize(&mut self, size: Size) {
         self.size = size;
     }
 
-    /// Says something at the bottom, until the next key.
+    /// Shows a message at the bottom, until the next key.
     pub fn say(&mut self, notice: impl Into<String>) {
         self.notice = Some(notice.into());
     }
 
-    /// What is to be done, as it is checked now.
+    /// The selection of the checked items.
     pub fn selection(&self) -> Selection {
         self.checks.selection(&self.dependencies)
     }
 
-    /// How many items are not checked.
+    /// The number of unchecked items.
     pub fn unchecked(&self) -> usize {
         self.checks.total() - self.checks.checked()
     }
@@ -148,12 +147,12 @@ impl Checklist {
         });
     }
 
-    /// Checks everything, or nothing where everything is checked.
+    /// Checks everything, or nothing if everything is checked.
     pub(super) fn toggle_all(&mut self) {
         self.change(Checks::toggle_all);
     }
 
-    /// Takes back what was said at the bottom.
+    /// Clears the message at the bottom.
     pub(super) fn hush(&mut self) {
         self.notice = None;
     }

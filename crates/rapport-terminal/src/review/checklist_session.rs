@@ -30,18 +30,18 @@ pub(super) enum Left {
 
 type Work<'a> = Pin<Box<dyn Future<Output = Done> + Send + 'a>>;
 
-/// What was done beside the checklist.
+/// The result of a background task.
 enum Done {
-    /// A preview is there to be shown.
+    /// A preview is ready.
     Prepared(Preview),
-    /// A program with a window of its own has ended.
+    /// A program with its own window has ended.
     Opened(Preview, Viewer, Result<(), String>),
 }
 
 enum Next {
     Happening(Happening),
     Done(Done),
-    /// A panic elsewhere gave the terminal back; here it goes on.
+    /// A panic elsewhere restored the terminal; take it again.
     GivenBack,
 }
 
@@ -55,9 +55,9 @@ struct ChecklistSession<'a> {
     work: Option<Work<'a>>,
 }
 
-/// The terminal while it is ours.
+/// The terminal while the checklist uses it.
 struct OwnedTerminal {
-    // Dropped first: what is typed is for whoever has the terminal next.
+    // Dropped first: later input is for whoever uses the terminal next.
     keys: Keys,
     canvas: Canvas,
 }
@@ -119,7 +119,7 @@ pub(super) async fn run(
 }
 
 impl<'a> ChecklistSession<'a> {
-    /// Takes the terminal, whatever size it has by now.
+    /// Takes the terminal, with its current size.
     fn take(&mut self) -> io::Result<OwnedTerminal> {
         self.resize();
         Ok(OwnedTerminal { canvas: Canvas::enter()?, keys: fresh_keys() })
@@ -167,7 +167,7 @@ impl<'a> ChecklistSession<'a> {
         self.checklist.key(key)
     }
 
-    /// Starts to get a preview, as things would be with what is checked now.
+    /// Starts to prepare a preview, given the checked items.
     fn prepare(&mut self, node: Node) {
         self.checklist.say("Getting the preview; Esc stops it.");
         let (plan, previewer, checks) = (self.plan, self.previewer, self.checklist.checks().clone());
@@ -175,7 +175,7 @@ impl<'a> ChecklistSession<'a> {
             Some(Box::pin(async move { Done::Prepared(preview(plan, &checks, node, previewer).await) }));
     }
 
-    /// Goes on with what was done. What needs the terminal for itself comes back.
+    /// Handles the result of a background task. Returns a viewer that needs the terminal for itself.
     fn done(&mut self, done: Done) -> Option<(Viewer, PathBuf, Preview)> {
         self.work = None;
         self.checklist.hush();
@@ -211,7 +211,7 @@ impl<'a> ChecklistSession<'a> {
         None
     }
 
-    /// Takes note of how a program showed a preview. Where it could not, this terminal does.
+    /// Handles the result of a viewer. If it failed, this terminal shows the preview.
     fn shown(&mut self, preview: Preview, viewer: &Viewer, result: Result<(), String>) {
         match (result, viewer.place) {
             (Ok(()), ViewerPlace::Terminal) => {}

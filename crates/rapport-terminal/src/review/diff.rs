@@ -6,12 +6,12 @@ use similar::{ChangeTag, TextDiff};
 
 use super::super::text::{Line, Tone};
 
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines around a change.
 const AROUND: usize = 3;
-/// After this long a diff is good enough, though perhaps not the shortest.
+/// The time limit for a diff, after which it may not be minimal.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What changes, for people: the number before, the number after, and a sign.
+/// The changes for people: the old line number, the new one, and a sign.
 pub(super) fn lines(old: &str, new: &str) -> Vec<Line> {
     let diff = compare(old, new);
     let digits = old.lines().count().max(new.lines().count()).to_string().len().max(3);

@@ -1,4 +1,4 @@
-//! Hands the terminal over to a program that shows a preview, takes it back when that ends, and handles signals meanwhile.
+//! Hands the terminal to a program that shows a preview, takes it back when that ends, and handles signals meanwhile.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -18,36 +18,34 @@ use super::super::{Happening, any_signal, one_signal};
 use super::canvas::tidy_up;
 use super::viewer::Viewer;
 
-/// A program that ends sooner than this has printed something, rather than shown it on a screen of its own.
+/// A program that ends sooner than this has printed its output instead of using a screen of its own.
 const GLANCE: Duration = Duration::from_secs(1);
-/// How long a program that was told to end may take.
+/// How long a program may take to end after it was told to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is typed.
 pub(super) type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
 
-/// What ends a review from outside: signals, and nobody being there any more who wants it.
+/// What ends a review from outside: signals, or a caller that is gone.
 pub(super) struct Signals {
     signals: [io::Result<Signal>; 3],
     gone: watch::Receiver<()>,
 }
 
-/// How a program had the terminal.
+/// The result of handing the terminal over.
 pub(super) enum HandedOver {
-    /// It is back; and what the program's end means.
+    /// The terminal is back; the program's result.
     Returned(Result<(), String>),
-    /// The review is to end.
     Stopped,
 }
 
 impl Signals {
-    /// Listens from now on. When the sender of `gone` is dropped, nobody wants the review any more.
+    /// Starts listening. When the sender of `gone` is dropped, the caller is gone.
     pub(super) fn new(gone: watch::Receiver<()>) -> Self {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         Self { signals: kinds.map(signal), gone }
     }
 
-    /// Returns when one of them came.
+    /// Returns when one of them occurs.
     pub(super) async fn any(&mut self) {
         tokio::select! {
             () = any_signal(&mut self.signals) => {}
@@ -55,7 +53,7 @@ impl Signals {
         }
     }
 
-    /// The same without the one that Ctrl-C sends, which is for the program that has the terminal.
+    /// The same without SIGINT, which Ctrl-C sends to the program that has the terminal.
     async fn all_but_interrupt(&mut self) {
         let [_, terminate, hangup] = &mut self.signals;
         tokio::select! {
@@ -65,19 +63,19 @@ impl Signals {
         }
     }
 
-    /// From now on the signal that Ctrl-C sends says nothing. One that was meant for a program can arrive here after the
-    /// program ended, and must not end the review; while the terminal is ours, Ctrl-C is a key and sends none.
+    /// Ignores SIGINT from now on. One that was meant for the program can arrive here after it ended, and must not end
+    /// the review; while the review has the terminal, Ctrl-C is a key and sends no signal.
     fn ignore_interrupts(&mut self) {
         self.signals[0] = Err(io::ErrorKind::Interrupted.into());
     }
 }
 
-/// What is typed from now on.
+/// A new stream of keys.
 pub(super) fn fresh_keys() -> Keys {
     Box::pin(live::keys())
 }
 
-/// Gives the terminal to a program, and takes it back as it was when that has ended.
+/// Gives the terminal to a program, and restores its mode when that has ended.
 pub(super) async fn hand_over(viewer: &Viewer, file: &Path, signals: &mut Signals) -> io::Result<HandedOver> {
     let before = tcgetattr(io::stdin()).ok();
     let start = Instant::now();
@@ -116,7 +114,7 @@ async fn end(child: &mut Child) {
     }
 }
 
-/// Leaves what was printed in sight until a key is pressed.
+/// Leaves the program's output visible until a key is pressed.
 async fn wait_for_key(signals: &mut Signals) -> io::Result<HandedOver> {
     let _raw = Raw::enter()?;
     let mut keys: Keys = fresh_keys();

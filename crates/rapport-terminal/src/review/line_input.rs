@@ -1,4 +1,4 @@
-//! Reads a line from a terminal that is not in raw mode. When the caller stops waiting, the reading thread ends.
+//! Reads a line from a terminal that is not in raw mode. If the caller stops waiting, the reading thread ends.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -6,10 +6,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
-/// The longest line that is read; nothing that is asked here needs more.
+/// The maximum length of a line.
 const MOST: usize = 4096;
 
-/// Waits for a line. `None` when there is no more to come. Dropped, nothing more is read.
+/// Waits for a line. `None` at the end of the input. Dropping the future stops reading.
 pub(crate) async fn line() -> io::Result<Option<String>> {
     let (stop, stopped) = nix::unistd::pipe()?;
     let (send, receive) = oneshot::channel();
@@ -21,7 +21,7 @@ pub(crate) async fn line() -> io::Result<Option<String>> {
     receive.await.unwrap_or(Ok(None))
 }
 
-/// Throws away what was typed before anything was asked.
+/// Drops input from before the question.
 pub(crate) fn discard() -> io::Result<()> {
     let stdin = io::stdin();
     let mut buffer = [0; 512];
@@ -35,7 +35,7 @@ pub(crate) fn discard() -> io::Result<()> {
     }
 }
 
-/// Reads byte by byte, so that what follows the line is left for whoever asks next.
+/// Reads byte by byte, so that input after the line is left for the next reader.
 fn read(stop: OwnedFd) -> io::Result<Option<String>> {
     let stdin = io::stdin();
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! The look of a review on this terminal: which characters it can show, and how tones become cell styles.
+//! The appearance of a review on this terminal: which characters it can show, and how tones become cell styles.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
@@ -8,26 +8,21 @@ use super::super::style::{ColourChoice, Theme};
 use super::super::text::{Line, Tone};
 use rapport_core::review::Mark;
 
-/// How a review looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// How tones look.
     pub theme: Theme,
-    /// Which signs are used.
     pub signs: Signs,
 }
 
-/// Which signs are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signs {
-    /// Check marks and lines.
     Unicode,
-    /// Letters and dashes, for terminals that know no others.
+    /// Letters and dashes, for terminals without Unicode.
     Ascii,
 }
 
 impl Look {
-    /// The look for a terminal; `env` looks up a variable.
+    /// The appearance for a terminal; `env` looks up a variable.
     pub fn choose(colour: ColourChoice, env: impl Fn(&str) -> Option<String>) -> Self {
         let locale =
             ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(&env).find(|value| !value.is_empty());
@@ -37,7 +32,7 @@ impl Look {
         Self { theme: Theme::choose(colour, env), signs }
     }
 
-    /// A line with other signs where the terminal cannot show ours.
+    /// A line with ASCII signs, if the terminal needs them.
     pub(super) fn signed(self, mut line: Line) -> Line {
         match self.signs {
             Signs::Unicode => {}
@@ -59,7 +54,7 @@ impl Look {
         }
     }
 
-    /// Puts a line into a row of cells, as much of it as fits.
+    /// Writes a line to a row of cells, as much of it as fits.
     pub(super) fn put(self, buffer: &mut Buffer, row: u16, line: Line) {
         let area = buffer.area;
         if row >= area.height {
@@ -71,7 +66,7 @@ impl Look {
         buffer.set_line(area.x, area.y + row, &line, area.width);
     }
 
-    /// How a tone looks in cells.
+    /// The cell style of a tone.
     fn style(self, tone: Tone) -> Style {
         let plain = Style::new();
         match (self.theme, tone) {

@@ -1,8 +1,8 @@
-//! Reviewing a plan of actions: a summary with one question, and a checklist with previews for those who want to choose.
+//! Reviewing a plan of actions: a summary with one question, and a checklist with previews to choose from.
 //!
-//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and previews are functions of the plan; `review_session` drives
-//! them on a real terminal and always restores it. Only a key or a line typed there approves anything: when the terminal
-//! closes, a signal arrives or the input ends, the review is left.
+//! [`summary()`], [`checklist::Checklist`], [`pager::Pager`] and previews are functions of the plan; `review_session`
+//! drives them on a real terminal and always restores it. Only a key or a line typed there approves anything: if the
+//! terminal closes, a signal arrives or the input ends, the review is left.
 
 pub mod checklist;
 pub mod look;
@@ -44,33 +44,31 @@ pub struct Review {
     pub previewer: Previewer,
 }
 
-/// What a person decided about a plan.
+/// A person's decision about a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All of it is to be run, without further questions.
+    /// Run all of it, without further questions.
     Approve(Selection),
-    /// This much of it is to be run, as one batch in the plan's order.
+    /// Run the selection, as one batch in the plan's order.
     Run(Selection),
-    /// Nothing of it is to be run; the person has something to say instead.
+    /// Run nothing; the person sends a message instead.
     Skip,
-    /// Nothing of it is to be run, and the person left; or the terminal or the process was told to go.
+    /// Run nothing: the person left, or the terminal or the process ended.
     Quit,
 }
 
-/// Why there was no review.
 #[derive(Debug, Error)]
 pub enum ReviewError {
-    /// Nobody can see and type.
-    #[error("nobody can be asked about the plan without a terminal")]
+    #[error("a plan cannot be reviewed without a terminal")]
     NoTerminal,
     /// The terminal cannot be read or written.
     #[error("the terminal cannot be used: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Shows a plan, and what is wrong with it, until a person decided; on a thread of its own, because a terminal is written
-/// and programs are waited for there. Output goes to stdout, and the terminal is given back as it was. Dropped, the review
-/// is left as if by a signal.
+/// Shows a plan and its problems until a person decides. Runs on its own thread, because it blocks on the terminal and
+/// on programs. Output goes to stdout, and the terminal is restored. Dropping the future leaves the review as a signal
+/// does.
 pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> Result<Verdict, ReviewError> {
     let (plan, problems, config) = (plan.clone(), problems.to_vec(), config.clone());
     let (_stay, gone) = watch::channel(());
@@ -79,7 +77,7 @@ pub async fn review(plan: &ActionPlan, problems: &[String], config: &Review) -> 
     match tokio::task::spawn_blocking(task).await {
         Ok(verdict) => verdict,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The program is coming to its end.
+        // The program is ending.
         Err(_) => Ok(Verdict::Quit),
     }
 }
@@ -96,8 +94,7 @@ async fn decide(
     }
 }
 
-/// What a person would be asked, as plain text for where nobody can be: the summary and every action, without a single
-/// control character.
+/// The summary and every action as plain text without control characters, for output without a terminal.
 pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
     let mut lines = summary(plan, problems, usize::MAX);
     let items = rapport_core::review::items(plan, Group::Actions);

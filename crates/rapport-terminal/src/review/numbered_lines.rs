@@ -1,29 +1,28 @@
-//! The checklist for terminals that only take lines: numbered items, and numbers that check or uncheck them.
+//! The checklist for terminals that only read lines: numbered items, and numbers that check or uncheck them.
 
 use super::checklist::{Checklist, Node};
 
-/// What is asked below the items.
+/// The prompt below the items.
 pub(super) const PROMPT: &str = "Numbers check or uncheck, p NUMBER previews, a all, r run, b back, q quit ›";
 
-/// What a line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// To check or uncheck these.
+    /// To check or uncheck these items.
     Toggle(Vec<Node>),
-    /// To check all, or nothing.
+    /// To check everything, or nothing.
     ToggleAll,
-    /// To see more of this.
+    /// To see the preview of this.
     Preview(Node),
-    /// To run what is checked.
+    /// To run the checked items.
     Run,
     /// To go back to the summary.
     Back,
     Quit,
-    /// Nothing that is understood; this says why.
+    /// An unknown request, and why.
     Unclear(String),
 }
 
-/// Reads a line. An empty one is no decision.
+/// Parses a line. An empty one decides nothing.
 pub(super) fn request(line: &str, checklist: &Checklist) -> Request {
     let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {

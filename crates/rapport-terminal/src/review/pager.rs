@@ -1,4 +1,4 @@
-//! Pages through a preview in the terminal itself.
+//! Pages through a preview in the terminal.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
@@ -13,35 +13,34 @@ use super::preview::Preview;
 /// The keys, below the text.
 const KEYS: &str = "↑/↓ space scroll · q back";
 
-/// A text that is paged through.
+/// A text in the pager.
 #[derive(Clone, Debug)]
 pub struct Pager {
     title: String,
     lines: Vec<Line>,
-    /// The lines as they fit the width.
+    /// The lines, wrapped to the width.
     rows: Vec<Line>,
     top: usize,
-    /// What went wrong before, said until the first key.
+    /// A message about an earlier failure, shown until the first key.
     notice: Option<String>,
     look: Look,
     size: Size,
 }
 
-/// What somebody wants, by the key they pressed.
+/// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turned {
-    /// To read on.
     Stay,
     /// To go back to the checklist.
     Back,
     /// To leave the review.
     Quit,
-    /// To go back to the shell for a while.
+    /// To suspend the program.
     Suspend,
 }
 
 impl Pager {
-    /// This preview from its beginning.
+    /// A preview from its beginning.
     pub fn new(preview: Preview, notice: Option<String>, look: Look, size: Size) -> Self {
         let (title, lines) = (preview.title, preview.lines);
         let mut pager = Self { title, lines, rows: Vec::new(), top: 0, notice, look, size };
@@ -49,14 +48,13 @@ impl Pager {
         pager
     }
 
-    /// Takes note of another size of the screen.
+    /// Handles a new size of the screen.
     pub fn resize(&mut self, size: Size) {
         self.size = size;
         self.rows = self.lines.iter().flat_map(|line| line.rows(size.columns)).collect();
         self.top = self.top.min(self.last());
     }
 
-    /// Takes a key.
     pub fn key(&mut self, key: KeyEvent) -> Turned {
         self.notice = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -99,7 +97,7 @@ impl Pager {
         self.look.put(buffer, below, status);
     }
 
-    /// How many rows of text there is room for.
+    /// The number of rows for text.
     fn height(&self) -> usize {
         self.size.rows.saturating_sub(2)
     }

@@ -1,4 +1,4 @@
-//! Makes a preview for this terminal: reads what the core says it needs, and lays it out as lines.
+//! Makes a preview for this terminal: reads what the core needs for it, and lays it out as lines.
 
 use std::fmt;
 use std::future::Future;
@@ -13,39 +13,38 @@ use super::super::text::{Line, Tone};
 use super::checklist::{Checklist, Node};
 use super::diff;
 
-/// Reads a file or a page: its text, or why there is none.
+/// Reads a file or a page: its text, or why that failed.
 pub type Fetch =
     Arc<dyn Fn(Resource) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>> + Send + Sync>;
 
 /// How previews are made and shown.
 #[derive(Clone)]
 pub struct Previewer {
-    /// The `preview_command` of the settings, in words. Without one it is `code` where that is on the `PATH`, and
-    /// otherwise this terminal.
+    /// The `preview_command` of the settings, as words. Without it, `code` if that is on the `PATH`, otherwise this
+    /// terminal.
     pub command: Option<Vec<String>>,
     /// Reads what a preview needs.
     pub fetch: Fetch,
 }
 
-/// What is shown of an item.
+/// The preview of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// What it is.
     pub title: String,
-    /// How its file is called, with an ending that tells editors what is in it.
+    /// Its file name, with an extension by which editors recognise the content.
     pub file_name: String,
-    /// The content, as an editor gets it.
+    /// The content for an editor.
     pub text: String,
-    /// The content, as this terminal shows it.
+    /// The content for this terminal.
     pub lines: Vec<Line>,
 }
 
-/// Makes the preview of an item, as things would be with what is checked in this list.
+/// Makes the preview of an item, given the checked items of this list.
 pub async fn preview_of(plan: &ActionPlan, list: &Checklist, node: Node, previewer: &Previewer) -> Preview {
     preview(plan, list.checks(), node, previewer).await
 }
 
-/// The same with the marks alone.
+/// The same with the check marks alone.
 pub(super) async fn preview(
     plan: &ActionPlan,
     checks: &Checks,

@@ -23,10 +23,10 @@ use super::viewer::TempFiles;
 use super::{Review, ReviewError, Verdict, line_input, summary};
 use rapport_core::review::Selection;
 
-/// What is said where a key or a line is none of the answers.
+/// The reply to a key or a line that is not an answer.
 const EXPLAINED: &str = "a approves all, m modifies, s skips, q quits; nothing else decides.";
 
-/// What was answered to the one question.
+/// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Approve,
@@ -35,12 +35,11 @@ enum Answer {
     Quit,
 }
 
-/// How an answer is given here.
+/// How answers are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// By a key.
     Keys,
-    /// By a line, where the terminal can do no more.
+    /// By a line, if the terminal supports no more.
     Lines,
 }
 
@@ -53,7 +52,6 @@ struct ReviewSession<'a> {
     temp_files: TempFiles,
 }
 
-/// Reviews a plan.
 pub(super) async fn run(
     plan: &ActionPlan,
     problems: &[String],
@@ -109,7 +107,7 @@ impl ReviewSession<'_> {
         }
     }
 
-    /// What was typed before anything was asked is no answer.
+    /// Drops input from before the question.
     fn discard(&self) -> io::Result<()> {
         match self.manner {
             Manner::Lines => line_input::discard(),
@@ -124,15 +122,16 @@ impl ReviewSession<'_> {
         }
     }
 
-    /// What is not checked is kept, but approving all means all.
+    /// Reminds of unchecked items: they stay unchecked in the list, but approving all means all.
     fn remind(&self, checklist: &Checklist) -> io::Result<()> {
         let unchecked = checklist.unchecked();
         if unchecked == 0 {
             return Ok(());
         }
         let items = count(unchecked, "item");
-        let words =
-            format!("{items} not checked: (m)odify goes back to that, (a)pprove all runs everything.");
+        let words = format!(
+            "{items} not checked: (m)odify goes back to the checklist, (a)pprove all runs everything."
+        );
         self.print(&[Line::new(Tone::Care, &words)])
     }
 
@@ -170,7 +169,7 @@ impl ReviewSession<'_> {
                     }
                 },
                 Happening::Stopped => {
-                    // A terminal that is gone cannot show that one leaves it, and one leaves it all the same.
+                    // If the terminal is gone, leaving still succeeds.
                     let _ = self.write("", &Line::empty(), "\r\n");
                     return Ok(Answer::Quit);
                 }
@@ -226,7 +225,7 @@ impl ReviewSession<'_> {
         }
     }
 
-    /// The next line; `None` when there is none to come, or a signal came.
+    /// The next line; `None` at the end of the input, or after a signal.
     async fn next_line(&mut self) -> io::Result<Option<String>> {
         let line = tokio::select! {
             line = line_input::line() => line?,
@@ -238,7 +237,7 @@ impl ReviewSession<'_> {
         Ok(line)
     }
 
-    /// Prints lines, each in as many rows as it takes.
+    /// Prints lines, each in as many rows as it needs.
     fn print(&self, lines: &[Line]) -> io::Result<()> {
         let columns = live::size().columns;
         let rows = lines.iter().flat_map(|line| line.rows(columns));
@@ -248,7 +247,7 @@ impl ReviewSession<'_> {
         io::stdout().flush()
     }
 
-    /// Writes a line between two other things, which stay as they are.
+    /// Writes a line between two verbatim strings.
     fn write(&self, before: &str, line: &Line, after: &str) -> io::Result<()> {
         let painted = self.look.theme.paint(&self.look.signed(line.clone()));
         write!(io::stdout(), "{before}{painted}{after}")?;

@@ -1,4 +1,4 @@
-//! The summary of a plan: what changes, how many actions of each kind, and the question.
+//! The summary of a plan: the changes, the number of actions of each kind, and the question.
 
 use rapport_core::{ActionPlan, Change, Sign};
 
@@ -6,14 +6,14 @@ use super::super::safe;
 use super::super::text::{Line, Tone, width};
 use rapport_core::review as outline;
 
-/// How wide the rules are, and how far to the right a comment is moved to stand below another.
+/// The width of the rules, and the column limit for aligned comments.
 const RULE: usize = 68;
 const COMMENTS: usize = 56;
 
-/// What is asked below the summary.
+/// The question below the summary.
 pub const PROMPT: &str = "Execute this plan? (a)pprove all / (m)odify / (s)kip / (q)uit ›";
 
-/// A plan in brief, with what is wrong with it, without the question, where there are so many columns.
+/// A summary of a plan and its problems, without the question, in this many columns.
 pub fn summary(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
     let rule = || Line::new(Tone::Dim, &"-".repeat(RULE.min(columns)));
     let title = Line::new(Tone::Here, "▶ ").and(Tone::Strong, &format!("Reviewing Plan: \"{}\"", plan.title));
@@ -41,7 +41,6 @@ pub fn summary(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Li
     lines
 }
 
-/// The question below it.
 pub(super) fn prompt() -> Line {
     Line::new(Tone::Strong, PROMPT)
 }
@@ -50,7 +49,7 @@ fn entry(sign: &str, tone: Tone, text: &str) -> Line {
     Line::new(tone, sign).and(tone, text).hanging(2).indented(2)
 }
 
-/// Changes below each other, and so are their comments unless something long is in the way.
+/// Aligned changes, with aligned comments unless one is too long.
 fn changed(changes: &[Change]) -> Vec<Line> {
     let shown_width = |change: &Change| width(&safe::line(&change.what));
     let widths = changes.iter().map(shown_width).filter(|width| *width <= COMMENTS);

@@ -1,4 +1,4 @@
-//! The program that shows previews: which one, and how it is started. Its temporary files are kept until the review ends.
+//! The program that shows previews: which one, and how it is started. Its temporary files exist until the review ends.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::preview::Preview;
 
-/// Programs that open a window of their own and leave the terminal alone.
+/// Programs that open their own window and do not use the terminal.
 const WINDOWS: [&str; 8] = ["code", "code-insiders", "codium", "cursor", "subl", "zed", "xdg-open", "open"];
 
 /// A program that shows previews.
@@ -21,17 +21,17 @@ pub(super) struct Viewer {
     pub(super) place: ViewerPlace,
 }
 
-/// Where a program shows things.
+/// Where a program shows previews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ViewerPlace {
-    /// In the terminal, which it needs for itself.
+    /// In the terminal, exclusively.
     Terminal,
     /// In a window of its own.
     Window,
 }
 
 impl Viewer {
-    /// The one from the settings, else `code` where it is on this `PATH`.
+    /// The program from the settings, else `code` if it is on this `PATH`.
     pub(super) fn choose(command: Option<&[String]>, path: Option<&OsStr>) -> Option<Self> {
         let words = match command {
             Some(words) if !words.is_empty() => words.to_vec(),
@@ -42,7 +42,6 @@ impl Viewer {
         Some(Self { place: if is_window { ViewerPlace::Window } else { ViewerPlace::Terminal }, words })
     }
 
-    /// What it is called.
     pub(super) fn name(&self) -> String {
         match self.place {
             ViewerPlace::Terminal => self.words.join(" "),
@@ -60,7 +59,7 @@ impl Viewer {
         command
     }
 
-    /// Opens a file in a window, and waits for the program that does so. What goes wrong comes back in words.
+    /// Opens a file in a window, and waits for the program. An error is returned in words.
     pub(super) async fn open_window(self, file: PathBuf) -> Result<(), String> {
         let errors = file.with_extension("stderr");
         let stderr = std::fs::File::create(&errors).map_or_else(|_| Stdio::null(), Stdio::from);
@@ -72,7 +71,7 @@ impl Viewer {
         self.judge(ended, said.lines().last())
     }
 
-    /// What a program's end means.
+    /// Interprets a program's exit status.
     pub(super) fn judge(&self, ended: io::Result<ExitStatus>, said: Option<&str>) -> Result<(), String> {
         let name = self.name();
         match ended {
@@ -86,12 +85,12 @@ impl Viewer {
     }
 }
 
-/// Where the files of previews are, until this is dropped.
+/// The temporary files of previews, removed when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct TempFiles(Option<TempDir>);
 
 impl TempFiles {
-    /// Puts a preview into a file that only its owner can read.
+    /// Writes a preview to a file that only its owner can read.
     pub(super) fn put(&mut self, preview: &Preview) -> io::Result<PathBuf> {
         let folder = match &self.0 {
             Some(folder) => folder.path(),

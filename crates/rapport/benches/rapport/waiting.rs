@@ -27,15 +27,20 @@ const SETTLING: Duration = Duration::from_secs(2);
 
 pub(crate) fn measure(cli: &Path) -> Outcome {
     let scale = SESSIONS as f64 / STARTED as f64;
-    let hot = programs(cli, "1h", |fact| matches!(fact, Event::Asked { .. }))?;
-    let parked = programs(cli, "0s", |fact| matches!(fact, Event::Parked { .. }))?;
-    let together = together()?;
+    let hot_parts = programs(cli, "1h", |fact| matches!(fact, Event::Asked { .. }))?;
+    let parked_parts = programs(cli, "0s", |fact| matches!(fact, Event::Parked { .. }))?;
+    let (hot, parked, together) = (hot_parts.all(), parked_parts.all(), together()?);
     let scaled = format!("({STARTED} measured, times {scale})");
     row(
         &format!("memory of {SESSIONS} waiting sessions, hot"),
         format!("{:.0} MB", hot * scale),
         &format!("{scaled}: rapport, keeper, CLI"),
     );
+    let each = |all: f64| format!("{:.2} MB", all / STARTED as f64);
+    row("  of each: host", each(hot_parts.host), "target: under 6 MB");
+    row("  of each: keeper", each(hot_parts.keeper), "target: under 1 MB");
+    row("  of each: CLI", each(hot_parts.cli), "");
+    row("  of each: host, parked", each(parked_parts.host), "target: under 6 MB");
     row("  parked, in one process", format!("{together:.1} MB"), "(the whole of that process)");
     row("  as a share of hot", percent(together, hot * scale), "target: under 1 %");
     row("  parked, each in a `rapport run`", format!("{:.0} MB", parked * scale), &scaled);
@@ -47,15 +52,46 @@ fn percent(part: f64, whole: f64) -> String {
     format!("{:.3} %", part / whole * 100.0)
 }
 
+/// The megabytes of some sessions, by what they belong to.
+#[derive(Default)]
+struct Megabytes {
+    host: f64,
+    keeper: f64,
+    cli: f64,
+}
+
+impl Megabytes {
+    fn all(&self) -> f64 {
+        self.host + self.keeper + self.cli
+    }
+
+    /// Counts a process.
+    fn add(&mut self, process: u32) -> Outcome {
+        let command = std::fs::read(format!("/proc/{process}/cmdline"))?;
+        let mut words = command.split(|byte| *byte == 0);
+        let is_ours = words.next() == Some(env!("CARGO_BIN_EXE_rapport").as_bytes());
+        let part = match (is_ours, words.next()) {
+            (true, Some(b"keep")) => &mut self.keeper,
+            (true, _) => &mut self.host,
+            (false, _) => &mut self.cli,
+        };
+        *part += own_memory(process)?;
+        Ok(())
+    }
+}
+
 /// The megabytes of some `rapport run`, with everything they started, each at a fact like this.
-fn programs(cli: &Path, hot: &str, wanted: fn(&Event) -> bool) -> Outcome<f64> {
+fn programs(cli: &Path, hot: &str, wanted: fn(&Event) -> bool) -> Outcome<Megabytes> {
     let mut running = (0..STARTED).map(|_| Running::start(cli, hot)).collect::<Outcome<Vec<_>>>()?;
     for one in &mut running {
         one.until(wanted)?;
     }
     std::thread::sleep(SETTLING);
-    let all = running.iter().flat_map(|one| processes_in(&one.stage.app()));
-    all.map(own_memory).sum()
+    let mut taken = Megabytes::default();
+    for process in running.iter().flat_map(|one| processes_in(&one.stage.app())) {
+        taken.add(process)?;
+    }
+    Ok(taken)
 }
 
 /// A `rapport run`, until it is dropped.

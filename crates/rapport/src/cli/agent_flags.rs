@@ -1,10 +1,10 @@
-//! The flags about the agent, for every command that runs one.
+//! The flags about the agent, for all commands that run one.
 
 use jiff::SignedDuration;
 
 use crate::config::{self, AgentLayer, Layer, RoundsLayer};
 
-/// How the agent is run, where that differs from the settings.
+/// Overrides of the agent's settings.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct AgentFlags {
     /// The agent's command ("claude", "rehearsal --scenario FILE")
@@ -19,7 +19,7 @@ pub(super) struct AgentFlags {
 }
 
 impl AgentFlags {
-    /// The flags as the uppermost layer of the settings.
+    /// The flags as the topmost layer of the settings.
     pub(super) fn layer(&self) -> Layer {
         Layer {
             agent: AgentLayer { command: self.agent.clone(), hot: self.hot, ..AgentLayer::default() },

@@ -1,4 +1,4 @@
-//! `rapport allow`: a host for the agent of a session that is kept from the network.
+//! `rapport allow`: lets the sandboxed agent of a session reach a host.
 
 use rapport_core::Act;
 use serde_json::json;
@@ -11,8 +11,8 @@ use crate::workers::network::HostPattern;
 
 /// Let the agent of a session in a sandbox reach a host, for this session
 ///
-/// It holds at once and until the session is over, also where the session is resumed. `rapport status SESSION` lists what was
-/// refused and what was allowed; `worker.allow` in the settings is for every session.
+/// It takes effect at once and until the session is over, even after a resume. `rapport status SESSION` lists the
+/// refused and allowed hosts; the setting `worker.allow` is for all sessions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport allow add-auth crates.io
@@ -21,13 +21,14 @@ use crate::workers::network::HostPattern;
 pub(super) struct Args {
     /// The session: its name, or a part of it that no other has
     session: String,
-    /// The host, with its port where that is neither 80 nor 443; "*.example.com" means all below it
+    /// The host, with its port unless that is 80 or 443; "*.example.com" means all its subdomains
     host: String,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let id = choose::by_name(&place, &args.session)?;
+    choose::check_counts(&place, &id)?;
     let host = args.host.parse::<HostPattern>().map_err(|why| Failure::new(Code::Usage, why))?.to_string();
     sessions::act(&place, &id, &Act::AllowHost { host: host.clone() })?;
     if common.json {

@@ -1,4 +1,4 @@
-//! `rapport answer`: from any terminal, whether the session runs or not.
+//! `rapport answer`: works from any terminal, whether or not the session runs.
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
@@ -20,10 +20,10 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 
 /// Answer a question of a session, from anywhere
 ///
-/// VALUE is an option's label, value or number (from 1), or, where the question takes it, words of your own. Several
-/// values choose several options. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
-/// VALUE the questions are asked here, or listed where nobody can be asked. The first answer to a question wins; later
-/// ones are told so.
+/// VALUE is an option's label, value or number (from 1), or, if the question accepts it, free text. Several values
+/// choose several options. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
+/// VALUE the questions are asked here, or listed if there is no terminal. The first answer to a question wins; later
+/// ones are refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport answer add-auth                       show what is open, and ask
@@ -35,8 +35,8 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
   rapport answer add-auth -q q1 --edit Session  change an answer
   rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has (default: the one around the current directory, else the only
-    /// one that asks something)
+    /// The session: its name, or a unique part of it (default: the one around the current directory, else the only one
+    /// with an open question)
     #[arg(value_name = "SESSION")]
     first: Option<OsString>,
     /// What to answer
@@ -48,13 +48,13 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Take exactly these words as the answer; "-" reads them from standard input (where you type them, up to two empty lines)
+    /// Use exactly this text as the answer; "-" reads it from standard input (in a terminal, up to two empty lines)
     #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
     text: Option<OsString>,
-    /// Change an answer that was given, before the plan is confirmed
+    /// Change a given answer, before the plan is confirmed
     #[arg(long, requires = "question")]
     edit: bool,
-    /// Go back to the question before, in a round that is not complete
+    /// Go back to the previous question, in a round that is not complete
     #[arg(long, conflicts_with_all = ["value", "text", "edit", "question"])]
     back: bool,
 }
@@ -89,6 +89,11 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     sessions::next_step(reached, &id).map_or(Ok(()), say)
 }
 
+/// A session that was named, if it counts.
+fn counted(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
+    choose::check_counts(place, &id).map(|()| id)
+}
+
 /// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
 /// options of what is open, so that a slip in a session's name does not become an answer somewhere else.
 fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
@@ -98,12 +103,12 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let Some(first) = args.first.take() else { return choose::choose(place, args.session.as_deref(), &verb) };
     if let Some(named) = &args.session {
         args.value.insert(0, first);
-        return choose::by_name(place, named);
+        return counted(place, choose::by_name(place, named)?);
     }
     let name = first.to_string_lossy();
     let not_found = match choose::by_name(place, &name) {
-        // A number is in every session's name, and is rather that of an option.
-        Ok(id) if !is_number(&name) || id.as_str() == name => return Ok(id),
+        // A number occurs in every session's name, and more likely means an option.
+        Ok(id) if !is_number(&name) || id.as_str() == name => return counted(place, id),
         Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
         Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
     };
@@ -112,11 +117,12 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     }
     let id = match choose::choose(place, None, &verb) {
         Ok(id) => id,
-        // Nothing is open anywhere, so the word answers nothing either.
+        // No question is open anywhere, so the word is not an answer either.
         Err(failure) if failure.code == Code::NotFound => {
             let message = format!("there is no session {name}, and none with an open question");
             return Err(Failure { message, ..not_found });
         }
+        Err(failure) if failure.code == Code::Untrusted => return Err(failure),
         Err(_) => return Err(not_found),
     };
     args.value.insert(0, first);
@@ -139,7 +145,7 @@ fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What an answer was taken for. Words that were meant for an option may be none: a label with a slip.
+/// Tells how an answer was interpreted. Words that were meant for an option may not match one: a label with a typo.
 fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
     say(format_args!("Answered. {}", safe::line(&ask::echo(question, answer))))?;
     if answer.text.is_none() || question.options.is_empty() {
@@ -147,12 +153,12 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
     }
     match (&question.purpose, act) {
         (Purpose::Clarify, Act::Answer { reply: Reply::Words(_), .. }) if answer.values.is_empty() => {
-            say("No option is called that; it is taken as words of your own.")
+            say("No option has that name; it is taken as free text.")
         }
         (Purpose::Clarify | Purpose::Elicit(_), _) => Ok(()),
-        (Purpose::Confirm, _) => say("The agent is told these words, and plans again."),
+        (Purpose::Confirm, _) => say("The agent gets this message, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
-            say("The agent is told no, in these words.")
+            say("The agent is refused, with this message.")
         }
     }
 }
@@ -172,7 +178,7 @@ fn act(common: &Common, args: &Args) -> Result<Act, Failure> {
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
 }
 
-/// What is far too long is not even sent to the process that would refuse it.
+/// Refuses a reply that is far too long before it is sent to another process.
 fn is_short(reply: &Reply) -> Result<(), Failure> {
     let bytes = match reply {
         Reply::Text(text) | Reply::Both(_, text) => text.len(),
@@ -185,12 +191,12 @@ fn is_short(reply: &Reply) -> Result<(), Failure> {
     Err(Refusal::TooLong { what: "answer".into(), bytes, limit: MAX_TEXT }.into())
 }
 
-/// Opens the question, answers it, and, if the answer is not taken, leaves it as it was.
+/// Reopens the question and answers it; if the answer is refused, keeps the old one.
 fn edit(place: &Place, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
     sessions::act(place, id, &Act::Reopen { question: question.clone() })?;
     let answer = Act::Answer { question: Some(question.clone()), reply: reply.clone() };
     sessions::act(place, id, &answer).inspect_err(|_| {
-        // The refusal of the answer is what matters; that the old one stays is what was promised.
+        // The refusal of the answer matters; keeping the old one was promised.
         let _ = sessions::act(place, id, &Act::Keep { question: question.clone() });
     })
 }

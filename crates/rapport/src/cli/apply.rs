@@ -12,11 +12,11 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
-/// Take the work of a session over into the project, from the worktree it was done in
+/// Apply the work of a session to the project, from its worktree
 ///
-/// The work is merged with what the project is by now, committed or not, and put into its files; nothing is committed. Either
-/// all of it is taken over, or, where both changed the same, the files are named and nothing is changed. Then the worktree
-/// and its branch are removed.
+/// The work is merged with the current files of the project, committed or not; nothing is committed. Either all of it
+/// is applied, or, if both changed the same lines, the conflicting files are listed and nothing is changed. Then the
+/// worktree and its branch are removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth                 see it first
@@ -25,7 +25,7 @@ use crate::wiring::Place;
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Take it over also where both changed the same, with marks in the files
+    /// Apply it even if there are conflicts, with conflict markers in the files
     #[arg(long)]
     with_conflicts: bool,
 }
@@ -66,15 +66,15 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     handover::tell_left(&id, &ended)
 }
 
-/// A branch at a question is a project of its own, which git knows how to merge.
+/// A branch at a question has its own worktree, which git can merge.
 fn refuse_branch(place: &Place, id: &SessionId) -> Outcome {
     let view = choose::known(place, id)?.view;
     if view.branched_from.is_none() || view.workplace.is_some() {
         return Ok(());
     }
     let worktree = word(&view.project);
-    let what = format!("{id} is a branch with a git worktree of its own, which is taken over by git");
-    Err(Failure::new(Code::Refused, what).hint("What it changed, into this directory:").hint(format!(
+    let what = format!("{id} is a branch with its own git worktree, which git applies");
+    Err(Failure::new(Code::Refused, what).hint("To apply its changes to this directory:").hint(format!(
         "git -C {worktree} add -A && git -C {worktree} diff --cached --binary | git apply --3way"
     )))
 }
@@ -83,10 +83,10 @@ fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {
     if let Some(why) = &ended.failure {
         let failure = Failure::new(Code::Trouble, format!("cannot apply {id}: {why}"));
         return if ended.half_done.is_empty() {
-            failure.hint(format!("Nothing was changed. See what it is about with: rapport diff {id}"))
+            failure.hint(format!("Nothing was changed. See the changes with: rapport diff {id}"))
         } else {
             failure.hint(format!(
-                "The files named last are changed. Apply it again for the rest: rapport apply {id}"
+                "The files named last were changed. Apply it again for the rest: rapport apply {id}"
             ))
         };
     }

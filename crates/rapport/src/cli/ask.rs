@@ -1,4 +1,5 @@
-//! Asking here what a session asks, wherever it runs: `rapport answer` without an answer. And what an answer was taken for.
+//! Asks the open questions of a session, wherever it runs: `rapport answer` without an answer. And echoes how an answer
+//! was interpreted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
-/// Shows what is open and takes the answers; where nobody can be asked, lists it.
+/// Shows the open questions and takes the answers; without a terminal, lists them.
 pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome {
     let view = sessions::view(&place.store(), &id)?;
     if view.questions.is_empty() {
@@ -45,7 +46,8 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
     }
 }
 
-/// Says whether everything that was open was answered. By now the agent may ask the next thing; that is not waited for.
+/// Returns whether everything that was open was answered. The agent may ask the next question by now; that is not
+/// waited for.
 async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Result<bool, Failure> {
     let mut signals = StopSignal::listen()?;
     let (stop, shutdown) = watch::channel(false);
@@ -72,15 +74,15 @@ async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Resu
     Ok(complete.load(Ordering::SeqCst))
 }
 
-/// A session, wherever it runs, until nothing is open in it.
+/// A session, wherever it runs, until no question is open.
 struct OpenQuestions {
     sessions: Arc<ProjectSessions>,
     id: SessionId,
     updates: BoxStream<'static, Update>,
     session: Option<Session>,
-    /// What is known to be there.
+    /// The last known entry.
     past: u64,
-    /// Set once nothing was open.
+    /// Set once no question is open.
     complete: Arc<AtomicBool>,
 }
 
@@ -117,14 +119,14 @@ impl Link for OpenQuestions {
     }
 }
 
-/// The question that is answered where none is named.
+/// The question to answer if none is named.
 pub(super) fn only_open(store: &BlockingStore, id: &SessionId) -> Result<Option<QuestionId>, Failure> {
     let open = sessions::view(store, id)?.questions;
     let others = open.iter().filter(|question| question.purpose != Purpose::Confirm);
     Ok(others.chain(&open).next().map(|question| question.id.clone()))
 }
 
-/// The answer that was given to a question, or that was given last.
+/// The answer to a question, or the last answer.
 pub(super) fn last_answer(
     store: &BlockingStore,
     id: &SessionId,
@@ -146,7 +148,7 @@ pub(super) fn last_answer(
     Ok(question.map(|question| (question.clone(), answer.clone())))
 }
 
-/// An answer as it was taken: `q2 Extras: Date, Wish`.
+/// An interpreted answer: `q2 Extras: Date, Wish`.
 pub(super) fn echo(question: &Question, answer: &Answer) -> String {
     let answer = question.words(answer);
     match &question.header {

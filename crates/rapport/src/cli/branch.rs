@@ -1,4 +1,4 @@
-//! `rapport branch`: another session in which a question is open again.
+//! `rapport branch`: another session in which a question is open again, or another attempt at a turn.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::{Common, branch_turn, sessions};
 use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
-use crate::config::{self, AgentLayer, Layer, WorkerName};
+use crate::config::{self, AgentLayer, Layer};
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
@@ -23,17 +23,17 @@ use crate::turns::TurnName;
 use crate::wiring::{self, Place, Shelf};
 use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
-use crate::workers::{Worker as _, WorkerError};
+use crate::workers::{Worker as _, WorkerError, kinds};
 
-/// How much of the task is in the branch's name, so that the rest of it is too.
+/// The maximum length of the task in the branch's name, so that the rest of the name fits.
 const NAME: usize = 48;
 
-/// Try a turn of a session of files another way; or open a question again in another session, to try another answer
+/// Try a turn another way; or open a question again in another session, to try another answer
 ///
-/// With a turn (02, 02-branch-01): makes another directory with what that turn was shown, which the next plan fills.
+/// With a turn (02, 02-branch-01): creates another directory with the context of that turn, for the next plan.
 ///
-/// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its own conversation with the
-/// agent up to there. The session it comes from is not touched, and may be running.
+/// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its
+/// own copy of the conversation up to there. The original session is not touched, and may be running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport branch 02                         another try of turn 02
@@ -41,17 +41,17 @@ const NAME: usize = 48;
   rapport answer add-auth-branch --question q2 Passwords
   rapport resume add-auth-branch")]
 pub(super) struct Args {
-    /// The turn; or the session: its name, or a part of it that no other has (default: the one around the current directory,
-    /// else the only one that fits)
+    /// The turn; or the session: its name, or a unique part of it (default: the one around the current directory, else
+    /// the only one that fits)
     #[arg(value_name = "TURN|SESSION", required_unless_present = "at")]
     which: Option<String>,
-    /// The question that is to be open again
+    /// The question to open again
     #[arg(long, value_name = "QUESTION")]
     at: Option<String>,
-    /// The session that the turn is in; or, with --at, the session
+    /// The session of the turn; or, with --at, the session
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// The agent's command, where it is another one now than the session was begun with
+    /// The agent's command, if it has changed since the session began
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
 }
@@ -89,12 +89,11 @@ struct Made {
     session: SessionId,
     origin: BranchPoint,
     worktree: String,
-    /// Where the original works.
     project: String,
 }
 
-/// Makes the worktree first and the session last, whole or not at all: whatever ends this in between leaves no session,
-/// and at most a worktree that nobody uses. What fails takes back what it has made.
+/// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most an
+/// unused worktree. A failure removes what was created.
 fn make(
     place: &Place,
     store: &BlockingStore,
@@ -105,10 +104,11 @@ fn make(
     let entries = store.counted(origin, 0)?;
     let session = sessions::replay(store, origin, &entries)?;
     let branch = Branch::at(&entries, at)?;
-    if session.created().worker == WorkerName::Sandbox.as_str() {
-        let what = "a session in a sandbox cannot be branched: the branch would work without its walls";
+    if let Some(kind) = kinds::find(&session.created().worker).ok().filter(|kind| kind.is_wall()) {
+        let name = kind.name();
+        let what = format!("a session in a {name} cannot be branched: the branch would not be confined");
         return Err(Failure::new(Code::Refused, what)
-            .hint("Begin another with the same task: rapport run --worker sandbox TASK"));
+            .hint(format!("Begin another with the same task and the worker {name}")));
     }
     let project = Path::new(&branch.project);
     let workplace = place.workers().find(origin, session.created()).map_err(failed)?;
@@ -143,7 +143,7 @@ fn make(
     Ok(made)
 }
 
-/// The conversation of the branch: from where the agent has the original, else from what was kept of it.
+/// The conversation of the branch: from the agent's own copy, else from the stored one.
 fn conversation(
     place: &Place,
     store: &BlockingStore,

@@ -1,4 +1,4 @@
-//! `rapport branch TURN`: another try of a turn, which goes on as its own line.
+//! `rapport branch TURN`: another attempt at a turn, which continues as its own line.
 
 use rapport_core::{Session, TurnStage};
 use serde_json::json;
@@ -10,18 +10,16 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::StoreError;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
-/// Makes a branch of the turn of this name (FILE-38, FILE-39).
+/// Creates a branch of the turn of this name (FILE-38, FILE-39).
 pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Outcome {
     let place = Place::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
     let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
     let folder = files::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
-    check_ours(&place, &folder)?;
     let session = files::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
     let origin = folder.turn(turn)?;
@@ -29,7 +27,8 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     tell(common, &folder, (&origin, &made), &standing(&session, &folder, turn))
 }
 
-/// The batches that changed files since the turn began and were not undone, the latest first, as `undo` names them.
+/// The batches that changed files since the turn began and were not undone, the latest first, by the names that `undo`
+/// takes.
 fn standing(session: &Session, folder: &Folder, turn: &str) -> Vec<String> {
     let first = session.file_turn(turn).and_then(|turn| turn.batches.first()).map(|batch| batch.approved_at);
     let Some(first) = first else { return Vec::new() };
@@ -40,7 +39,7 @@ fn standing(session: &Session, folder: &Folder, turn: &str) -> Vec<String> {
     standing.into_iter().map(|batch| format!("{}-{}", folder.id, batch.name)).collect()
 }
 
-/// A branch becomes the latest turn, and would hide that this one is being planned or carried out.
+/// Refuses while this turn is being planned or run: a branch would become the latest turn and hide that.
 fn refuse_at_work(session: &Session, folder: &Folder, turn: &str) -> Outcome {
     let (what, id) = (format!("turn {turn} cannot be branched: it"), &folder.id);
     let (why, hint) = match session.file_turn(turn).map(|turn| turn.stage) {
@@ -54,14 +53,6 @@ fn refuse_at_work(session: &Session, folder: &Folder, turn: &str) -> Outcome {
     Err(failure.hint(format!("{hint} first: rapport resume {id}")))
 }
 
-/// Nothing is built on what somebody else says. One without a log, from an older tool, says nothing yet.
-fn check_ours(place: &Place, folder: &Folder) -> Outcome {
-    match place.store().counted(&folder.id, u64::MAX) {
-        Err(StoreError::NotFound(_)) => Ok(()),
-        counted => Ok(counted.map(drop)?),
-    }
-}
-
 fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standing: &[String]) -> Outcome {
     let path = made.path.display().to_string();
     if common.json {
@@ -72,14 +63,14 @@ fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standi
     }
     say(safe::line(&path))?;
     if !standing.is_empty() {
-        // Planned from here, it would find what the other try made.
+        // The next plan would see the changes of the other attempt.
         say(format_args!(
             "The project's files are as they are now, not as before turn {}. To begin there, undo first:",
             origin.name
         ))?;
         standing.iter().try_for_each(|batch| say(format_args!("  rapport undo --batch {batch}")))?;
     }
-    say(format_args!("Plan it anew with: rapport plan --session {} -m MESSAGE", folder.id))?;
+    say(format_args!("Plan it again with: rapport plan --session {} -m MESSAGE", folder.id))?;
     say(format_args!(
         "Compare the two with: rapport diff --session {} {} {}",
         folder.id, origin.name, made.name

@@ -11,7 +11,7 @@ use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
 use crate::wiring::Place;
 
-/// End a session; its agent is stopped, what it changed stays and is listed
+/// End a session; its agent is stopped, its changes stay and are listed
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport cancel 20260124-add-auth
@@ -19,7 +19,7 @@ use crate::wiring::Place;
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// Why, for those who read the log
+    /// The reason, for the log
     #[arg(long, value_name = "WHY")]
     reason: Option<String>,
 }
@@ -29,7 +29,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = choose::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
-    // It is cancelled either way. Where this fails, `rapport undo` tries it again.
+    // It is cancelled either way. If this fails, `rapport undo` retries it.
     let _ = handover::settle(&place, &id);
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));
@@ -39,7 +39,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     runtime.block_on(left_behind(&place, &place.sessions(), &id))?.iter().try_for_each(say)
 }
 
-/// What a session that ended in the middle of its work had written by then, and how to take that back, line by line.
+/// The files that a session changed before it was cancelled, and how to undo that, line by line.
 pub(super) async fn left_behind(
     place: &Place,
     sessions: &dyn Sessions,
@@ -49,9 +49,9 @@ pub(super) async fn left_behind(
     if !known.session.has_worked() {
         return Ok(Vec::new());
     }
-    // What cannot be compared any more is no reason to fail: the session is cancelled.
+    // A failure to compare is not an error: the session is cancelled.
     let Ok(diff) = sessions::diff(sessions, id).await else {
-        return Ok(vec![format!("What it had changed cannot be shown now. Try: rapport diff {id}")]);
+        return Ok(vec![format!("Its changes cannot be shown now. Try: rapport diff {id}")]);
     };
     let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ").map(changed));
     let mut left: Vec<_> = files.map(|file| format!("  {}", safe::line(file))).collect();
@@ -63,13 +63,13 @@ pub(super) async fn left_behind(
     if known.view.workplace.is_some() {
         left.push(format!("Throw them away with: rapport discard {id}"));
     } else if undo_work::is_due(&known) {
-        left.push(format!("Take them back with: rapport undo {id}"));
+        left.push(format!("Undo them with: rapport undo {id}"));
     }
     Ok(left)
 }
 
-/// The file that the head of a diff is about: `a/NAME b/NAME`, both in quotes where the name holds signs that would end a line.
-/// A file that was renamed has two names, the last of which is what is there.
+/// The file name in the header of a diff: `a/NAME b/NAME`, both quoted if the name contains special characters. A
+/// renamed file has two names, of which the last is the current one.
 fn changed(names: &str) -> &str {
     let second = match names.split_at_checked(names.len() / 2) {
         Some((old, new)) if new.get(1..) == Some(&old.replacen("a/", "b/", 1)) => &new[1..],

@@ -1,5 +1,7 @@
-//! Which session a command is about: one rule for every verb. The session that is named, else the one around the current
-//! directory, else the only one that fits the verb; where several do, they are listed, and none is taken.
+//! Chooses the session of a command, by one rule for all verbs: the named session, else the one around the current
+//! directory, else the only one that fits the verb; if several fit, they are listed, and none is chosen.
+
+use std::collections::BTreeSet;
 
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
@@ -8,20 +10,20 @@ use super::{files, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::Tone;
 use crate::config;
-use crate::error::{Candidate, Code, Failure};
+use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::StoreError;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// How much of a task and of a question is listed.
+/// The maximum length of a listed task or question.
 const SHOWN: usize = 60;
 
-/// The session, as commands take it.
+/// The session argument of commands.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Which {
-    /// The session: its name, or a part of it that no other has (default: the one around the current directory, else the
-    /// only one that fits)
+    /// The session: its name, or a unique part of it (default: the one around the current directory, else the only one
+    /// that fits)
     #[arg(value_name = "SESSION")]
     session: Option<String>,
     /// The same as a flag
@@ -30,41 +32,41 @@ pub(super) struct Which {
 }
 
 impl Which {
-    /// What was named.
+    /// The given name.
     pub(super) fn name(&self) -> Option<&str> {
         self.session.as_deref().or(self.flag.as_deref())
     }
 }
 
-/// A session as verbs look at it.
+/// A session, for verbs to choose from.
 pub(super) struct Known {
     pub(super) id: SessionId,
     pub(super) session: Session,
     pub(super) view: View,
-    /// Whose word it is.
+    /// The result of checking its signature.
     pub(super) seal: Seal,
     is_held: bool,
 }
 
-/// What a verb asks of a session.
+/// Which sessions a verb applies to.
 pub(super) struct Verb<'a> {
-    /// How it is typed where the session is named.
+    /// The usage with a session name.
     usage: &'static str,
-    /// What fits it, as in "no session SUCH".
+    /// A description of what fits, as in "no session SUCH".
     such: String,
     fits: &'a dyn Fn(&Known) -> bool,
-    /// Of those that fit, which are rather meant; what matters most comes first.
+    /// Preferences among those that fit, the most important first.
     rather: Vec<fn(&Known) -> bool>,
-    /// Whether it only shows something, also of sessions that others wrote.
+    /// Whether it only shows something, even of untrusted sessions.
     shows: bool,
-    /// What fits as well and is kept elsewhere.
+    /// Something else that fits and is stored elsewhere.
     beside: Option<Candidate>,
     hint: &'static str,
 }
 
 impl<'a> Verb<'a> {
-    /// A verb that does something in such sessions. One that somebody else wrote is meant only where no other fits; then the
-    /// verb says what to do about that.
+    /// A verb that acts on such sessions. An untrusted one is chosen only if no other fits; then the verb reports what
+    /// to do about that.
     pub(super) fn new(
         usage: &'static str,
         such: impl Into<String>,
@@ -83,25 +85,39 @@ impl<'a> Verb<'a> {
         Self { shows: true, ..Self::new(usage, such, fits) }
     }
 
-    /// The same, where some of those that fit are rather meant than others.
+    /// Adds a preference among those that fit.
     pub(super) fn rather(mut self, rather: fn(&Known) -> bool) -> Self {
         self.rather.push(rather);
         self
     }
 
-    /// The same with something that fits as well and is no session of the project.
+    /// Adds something that fits and is not a session of the project.
     pub(super) fn beside(self, beside: Option<Candidate>) -> Self {
         Self { beside, ..self }
     }
 
-    /// The same with another hint where nothing fits.
+    /// Sets the hint if nothing fits.
     pub(super) fn else_try(self, hint: &'static str) -> Self {
         Self { hint, ..self }
     }
 }
 
-/// The session that is meant.
+/// The session that is meant. A verb that does something does it only in a session that counts.
 pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
+    let id = choose_any(place, named, verb)?;
+    let is_beside = verb.beside.as_ref().is_some_and(|beside| beside.id == id.as_str());
+    if !verb.shows && !is_beside {
+        check_counts(place, &id)?;
+    }
+    Ok(id)
+}
+
+/// Refuses a session that somebody else wrote: nothing is done in it before the person has looked at it.
+pub(super) fn check_counts(place: &Place, id: &SessionId) -> Outcome {
+    known(place, id)?.check_counts()
+}
+
+fn choose_any(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
     if let Some(id) = named_or_around(place, named)? {
         return Ok(id);
     }
@@ -119,7 +135,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     match fitting.as_slice() {
         [only] => Ok(SessionId::new(&only.id)),
         [] => {
-            // One that cannot be read may be the one that is meant.
+            // A session that cannot be read may be the intended one.
             let none = || {
                 let what = format!("there is no session {} in {}", verb.such, place.project.display());
                 verb.hint.lines().fold(Failure::new(Code::NotFound, what), Failure::hint)
@@ -134,7 +150,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     }
 }
 
-/// The session that is named, else the one around the current directory, if it is in one.
+/// The named session, else the one around the current directory, if any.
 pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Option<SessionId>, Failure> {
     match named {
         Some(name) => by_name(place, name).map(Some),
@@ -142,13 +158,13 @@ pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Opti
     }
 }
 
-/// The session of this name, or the only one with this in its name.
+/// The session of this name, or the only one whose name contains it.
 pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
     let ids = ids(place)?;
     if let Some(exact) = ids.iter().find(|id| id.as_str() == name) {
         return Ok(exact.clone());
     }
-    // A name as it was given, without the date before it, is rather meant than a longer one that contains it.
+    // An exact name without its date is preferred to a longer name that contains it.
     let is_given = |id: &&SessionId| id.as_str().split_once('-').is_some_and(|(_, given)| given == name);
     if let [only] = ids.iter().filter(is_given).collect::<Vec<_>>().as_slice() {
         return Ok((*only).clone());
@@ -168,7 +184,7 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
     }
 }
 
-/// The session whose directory, or whose worktree, the current directory is in.
+/// The session whose directory, or whose worktree, contains the current directory.
 fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
     let folders = [config::sessions(&place.project), config::worktrees(&place.project)];
@@ -176,7 +192,7 @@ fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
     by_name(place, id.as_str()).map(Some)
 }
 
-/// Every session that can be read, and why others cannot.
+/// All readable sessions, and why others cannot be read.
 pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> {
     let (mut readable, mut damaged) = (Vec::new(), Vec::new());
     for id in ids(place)? {
@@ -188,46 +204,41 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
     Ok((readable, damaged))
 }
 
-/// The names of all sessions; also of directories of an older tool, which have no log.
-fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
-    let mut ids = place.store().list()?;
-    for folder in Folder::all(&files::sessions_of(place))? {
-        if !ids.contains(&folder.id) {
-            ids.push(folder.id);
-        }
-    }
-    ids.sort();
-    Ok(ids)
+/// The names of all sessions, including directories of an older tool without a log.
+pub(super) fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
+    let logged = place.store().list()?;
+    let folders = Folder::all(&files::sessions_of(place))?;
+    let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
+    Ok(ids.into_iter().collect())
 }
 
-/// A session, whatever kind it is.
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = Folder::new(&files::sessions_of(place), id);
-    let (session, seal, logged) = match store.sealed(id, 0) {
+    let ((session, seal), logged) = match store.sealed(id, 0) {
         Ok((entries, seal)) => {
             let session = sessions::replay(&store, id, &entries)?;
             let logged = (session.seq(), session.view(id).updated_at);
             match session.created().aim {
-                Aim::Files => (files::state(place, &folder)?, seal, Some(logged)),
-                Aim::Work | Aim::Progress(_) | Aim::Chat => (session, seal, Some(logged)),
+                Aim::Files => (files::sealed_state(place, &folder)?, Some(logged)),
+                Aim::Work | Aim::Progress(_) | Aim::Chat => ((session, seal), Some(logged)),
             }
         }
-        Err(StoreError::NotFound(_)) => (files::state(place, &folder)?, Seal::Ours, None),
+        Err(StoreError::NotFound(_)) => (files::sealed_state(place, &folder)?, None),
         Err(error) => return Err(error.into()),
     };
     let mut view = session.view(id);
     if let Some((seq, updated_at)) = logged {
-        // What was found in its directory is in no log yet.
+        // Turns found in its directory are in no log yet.
         (view.seq, view.updated_at) = (seq, updated_at);
     }
-    // One of an older tool has no log that anybody could hold.
+    // A session of an older tool has no log, and so no holder.
     let is_held = store.holder(id).ok().flatten().is_some();
     Ok(Known { id: id.clone(), view, session, seal, is_held })
 }
 
 impl Known {
-    /// How it stands, in a word or two. What only goes on while a process is at it has stopped where none is.
+    /// Its status in a word or two. A status that needs a process becomes "stopped" if there is none.
     pub(super) fn word(&self) -> &'static str {
         match self.view.status {
             Status::NeedsInput => "needs input",
@@ -236,7 +247,6 @@ impl Known {
         }
     }
 
-    /// The tone of that word.
     pub(super) fn tone(&self) -> Tone {
         match self.view.status {
             Status::NeedsInput => Tone::Care,
@@ -248,9 +258,17 @@ impl Known {
         }
     }
 
-    /// Whether what it says may start anything.
+    /// Whether it is trusted.
     pub(super) fn counts(&self) -> bool {
         self.seal.counts()
+    }
+
+    /// Refuses it where it does not.
+    pub(super) fn check_counts(&self) -> Outcome {
+        match &self.seal {
+            seal if seal.counts() => Ok(()),
+            seal => Err(StoreError::NotOurs { id: self.id.clone(), seal: seal.clone() }.into()),
+        }
     }
 
     /// Whether something may still come of it.
@@ -258,17 +276,17 @@ impl Known {
         !matches!(self.view.status, Status::Completed | Status::Cancelled)
     }
 
-    /// Whether a process is at it.
+    /// Whether a process runs it.
     pub(super) fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// Whether none is.
+    /// Whether no process runs it.
     pub(super) fn is_free(&self) -> bool {
         !self.is_held
     }
 
-    /// Whether it works turn by turn.
+    /// Whether it has turns.
     pub(super) fn has_turns(&self) -> bool {
         self.view.aim == Aim::Files
     }

@@ -1,4 +1,4 @@
-//! The clipboard, read by the program that the system has for it, as a shell script would.
+//! Reads the clipboard through the system's own program, as a shell script would.
 
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
@@ -8,7 +8,7 @@ use crate::error::{Code, Failure};
 
 /// A program that prints the clipboard.
 struct Reader {
-    /// Set where there is a clipboard of its kind.
+    /// The variable that must be set for its kind of clipboard.
     needs: Option<&'static str>,
     words: &'static [&'static str],
 }
@@ -23,7 +23,7 @@ const READERS: [Reader; 3] = [
     Reader { needs: Some("DISPLAY"), words: &["xsel", "--clipboard", "--output"] },
 ];
 
-/// The text in the clipboard, from the first program that is there and prints one.
+/// The text in the clipboard, from the first installed program that prints one.
 pub(super) fn read() -> Result<String, Failure> {
     let usable = READERS.iter().filter(|reader| reader.needs.is_none_or(is_set));
     let usable: Vec<_> = usable.map(|reader| reader.words).collect();
@@ -41,7 +41,7 @@ pub(super) fn read() -> Result<String, Failure> {
     }
     if troubles.is_empty() {
         let names: Vec<_> = usable.iter().map(|words| words[0]).collect();
-        return Err(failure(&format!("it takes one of these programs: {}", names.join(", "))));
+        return Err(failure(&format!("one of these programs is needed: {}", names.join(", "))));
     }
     Err(failure(&troubles.join("; ")))
 }
@@ -59,7 +59,7 @@ fn text(printed: Vec<u8>) -> Result<String, Failure> {
     if text.trim().is_empty() { Err(failure("it is empty")) } else { Ok(text) }
 }
 
-/// What a program said that failed.
+/// The error message of a program.
 fn told(program: &str, output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     match said.lines().map(str::trim).find(|line| !line.is_empty()) {

@@ -1,5 +1,5 @@
-//! `rapport complete`: what can come next on a command line. The scripts of `rapport completions` ask it with every Tab, so
-//! it is quick, and silent where it knows nothing.
+//! `rapport complete`: candidates for the next word of a command line. The scripts of `rapport completions` call it
+//! with every Tab, so it is quick, and silent if it knows nothing.
 
 use std::ffi::OsString;
 
@@ -12,33 +12,33 @@ use crate::error::Outcome;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// How many sessions are offered, and looked into.
+/// The maximum number of sessions to offer.
 const MOST: usize = 50;
 
-/// Something that can come next, and what it is.
+/// A candidate and its description.
 #[derive(Debug, PartialEq, Eq)]
 struct Candidate {
     value: String,
     meaning: String,
 }
 
-/// A command line up to the word that is completed.
+/// A command line up to the word to complete.
 struct Typed {
     command: Command,
     /// The words that are neither commands nor flags.
     given: Vec<String>,
     /// The values of flags that were given, by the id of the argument.
     flags: Vec<(String, String)>,
-    /// The flag whose value comes next.
+    /// The flag whose value is next.
     awaits: Option<Arg>,
 }
 
-/// Prints what the last of these words can become, each with its meaning behind a tab.
+/// Prints the completions of the last of these words, each with its description after a tab.
 pub(super) fn execute(common: &Common, words: &[OsString]) -> Outcome {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (last, before) =
         words.split_last().map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
-    // Shells that take `--flag=value` apart have the sign as a word.
+    // Shells that split `--flag=value` pass the `=` as a word.
     let last = last.trim_start_matches('=');
     let typed = Typed::read(before);
     let mut common = common.clone();
@@ -103,14 +103,14 @@ impl Typed {
         arg.map_or_else(Vec::new, |arg| self.values(arg, common, word))
     }
 
-    /// What a flag or a place takes.
+    /// The possible values of a flag or an argument.
     fn values(&self, arg: &Arg, common: &Common, word: &str) -> Vec<Candidate> {
         let known: Vec<_> = arg.get_possible_values();
         if !known.is_empty() {
             let shown = known.iter().filter(|value| !value.is_hide_set());
             return shown.map(|value| of(value.get_name().to_owned(), value.get_help())).collect();
         }
-        // Another project's sessions are not those of this one.
+        // Another project has other sessions.
         let Ok(place) = Place::find(common) else { return Vec::new() };
         let takes = |name: &str| {
             arg.get_value_names().into_iter().flatten().any(|taken| taken.split('|').any(|part| part == name))
@@ -128,7 +128,7 @@ impl Typed {
         }
     }
 
-    /// The session that was named, else the only one that there is.
+    /// The named session, else the only one.
     fn session(&self, place: &Place) -> Option<View> {
         let name = self.flag("session").or(self.given.first().map(String::as_str));
         let id = choose::named_or_around(place, name).ok()?;
@@ -147,7 +147,7 @@ fn is_called(arg: &Arg, name: &str) -> bool {
     long.is_some_and(|long| arg.get_long() == Some(long)) || arg.get_short().is_some_and(short)
 }
 
-/// The sessions whose names begin like this, the newest first: without the date, where that is enough.
+/// The sessions whose names begin like this, the newest first: without the date if that is unique.
 fn named(place: &Place, word: &str, asks: bool) -> Vec<Candidate> {
     let Ok(mut ids) = place.store().list() else { return Vec::new() };
     ids.reverse();
@@ -165,8 +165,8 @@ fn named(place: &Place, word: &str, asks: bool) -> Vec<Candidate> {
         .collect()
 }
 
-/// What the open question takes. A label becomes a word of a command line only where it is no more than a word; whoever
-/// wrote it could put a command into it. Others have their numbers.
+/// The possible answers to the open question. A label is offered only if it is a single plain word, because whoever
+/// wrote it could put a command into it. Other options are offered by number.
 fn options(view: &View, question: Option<&str>) -> Vec<Candidate> {
     let open = view.questions.iter().find(|open| question.is_none_or(|id| open.id.as_str() == id));
     let options = open.into_iter().flat_map(|open| open.options.iter().enumerate());

@@ -9,14 +9,13 @@ use crate::error::Outcome;
 
 /// Print completions for a shell
 ///
-/// In bash, zsh and fish they know the sessions, questions and options that there are.
+/// In bash, zsh and fish they also complete sessions, questions and options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport completions bash > ~/.local/share/bash-completion/completions/rapport
   rapport completions zsh > \"${fpath[1]}/_rapport\"
   rapport completions fish > ~/.config/fish/completions/rapport.fish")]
 pub(super) struct Args {
-    /// Which shell
     shell: Shell,
 }
 
@@ -26,7 +25,7 @@ pub(super) fn execute(args: Args) -> Outcome {
         Shell::Zsh => say(include_str!("completions/rapport.zsh").trim_end()),
         Shell::Fish => say(include_str!("completions/rapport.fish").trim_end()),
         shell => {
-            // Into memory first: where it cannot be written, that is told and not a panic.
+            // Into memory first: a failed write is reported instead of a panic.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "rapport", &mut script);
             say(String::from_utf8_lossy(&script).trim_end())

@@ -1,4 +1,4 @@
-//! `rapport context`: which files the agent is shown, in the three files that say so.
+//! `rapport context`: selects the files that the agent is shown, in the three context files.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,10 +17,10 @@ use crate::turns::gathering::gather;
 use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, replace, text};
 use crate::wiring::Place;
 
-/// Say which files the agent is shown: add, remove, or show them
+/// Select the files that the agent is shown: add, remove, or show them
 ///
-/// A path, a directory, a pattern (src/**/*.rs) or an address. They are for every turn of a session, unless --global or --turn says
-/// otherwise; what a later level removes is not shown, whatever an earlier one says.
+/// A path, a directory, a pattern (src/**/*.rs) or an address. They are for every turn of a session, unless --global or
+/// --turn is given; a later level can remove what an earlier one adds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport context add README.md src/auth
@@ -35,11 +35,11 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Show these as well
+    /// Show these too
     Add(Named),
     /// Do not show these
     Remove(Named),
-    /// List what is shown
+    /// List the selected files
     Show(Whose),
 }
 
@@ -51,7 +51,7 @@ struct Named {
     /// In every session of the project
     #[arg(long, conflicts_with_all = ["session", "turn"])]
     global: bool,
-    /// Only in the turn that is planned next, where its directory is there (a branch)
+    /// Only in the turn that is planned next, if its directory exists (a branch)
     #[arg(long)]
     turn: bool,
     #[command(flatten)]
@@ -106,7 +106,7 @@ fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome 
     say(format_args!("{then} It is in {}", safe::line(&file.display().to_string())))
 }
 
-/// The file that says it.
+/// The context file to change.
 fn file(place: &Place, named: &Named) -> Result<PathBuf, Failure> {
     if named.global {
         return Ok(config::global_context(&place.project));
@@ -124,7 +124,7 @@ fn file(place: &Place, named: &Named) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What was typed, as a `.context` file has it: from the project's root.
+/// An argument as a path from the project's root.
 fn inside(place: &Place, typed: &str) -> Result<String, Failure> {
     if is_address(typed) {
         return Ok(typed.to_owned());
@@ -159,14 +159,14 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-/// A file that is not there is likely a slip of the hand; a pattern may be for later.
+/// A file that does not exist is probably a typo; a pattern may be for later.
 fn check_there(place: &Place, path: &str) -> Outcome {
     let is_pattern = is_address(path) || path.contains(['*', '?', '[']);
     if is_pattern || place.project.join(path).exists() {
         return Ok(());
     }
-    Err(Failure::new(Code::NotFound, format!("{} is not there", safe::line(path)))
-        .hint("Name files that are there, or a pattern such as src/**/*.rs"))
+    Err(Failure::new(Code::NotFound, format!("{} does not exist", safe::line(path)))
+        .hint("Name existing files, or a pattern such as src/**/*.rs"))
 }
 
 fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {

@@ -1,4 +1,4 @@
-//! `rapport demo`: the whole story, embedded. No account, key, network, server or terminal is needed.
+//! `rapport demo`: the whole story, embedded. It needs no account, key, network, server or terminal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,7 +61,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let is_kept = args.keep || outcome.is_err();
     if is_kept {
         let _ = folder.keep();
-        // Where that cannot be noted, `rapport trust` says so later.
+        // If that fails, `rapport trust` reports it later.
         let _ = hand_over(common, &place.project);
     }
     let project = place.project.display();
@@ -74,7 +74,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         }
     }
     outcome.map_err(|failure| match failure.code {
-        // A session of the demo cannot be taken up from here, only looked at.
+        // A session of the demo cannot be resumed from here, only shown.
         Code::Agent | Code::Cancelled | Code::Interrupted => Failure {
             hints: vec![format!(
                 "Look at it with: rapport status --project {}",
@@ -86,7 +86,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })
 }
 
-/// What is kept is the person's from now on: the demo signed it with a key of its own.
+/// Makes a kept repository the person's own: the demo signed it with its own key.
 fn hand_over(common: &Common, project: &Path) -> Outcome {
     let theirs = Place::find(&Common { project: Some(project.to_owned()), ..common.clone() })?;
     let store = theirs.store();
@@ -97,7 +97,7 @@ fn hand_over(common: &Common, project: &Path) -> Outcome {
 }
 
 fn play(common: &Common, place: &Place, agent: String, task: &str, answering: Answering) -> Outcome {
-    // Whoever is told how to answer is not in the demo's repository.
+    // The person is not in the demo's repository, so hints have to name it.
     let common = &Common { project: Some(place.project.clone()), ..common.clone() };
     let settings = place.settings(Layer {
         agent: AgentLayer { command: Some(agent), ..AgentLayer::default() },
@@ -128,7 +128,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     conclude(&store, place, &sessions::view(&store, &id)?)
 }
 
-/// Ends with what there is to look at: the diff, the plan, the log, and where they are.
+/// Ends with the diff, the plan, the log, and where they are.
 fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
     let baseline =
         store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
@@ -164,7 +164,7 @@ fn introduce(project: &Path, answering: &Answering) -> Outcome {
     }
 }
 
-/// What the demo answers: what a sensible person might, without pretending to be one.
+/// The demo's answers: sensible ones, without pretending to be a person.
 fn pick(question: &OpenQuestion) -> Reply {
     match (&question.purpose, question.options.len()) {
         (Purpose::Clarify, 0) => Reply::Text("as you think best".into()),
@@ -191,7 +191,7 @@ fn command(scenario: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-/// A small repository with one commit, made without anything of the user's own settings.
+/// A small repository with one commit, made without the user's own settings.
 fn repository(project: &Path) -> Result<(), Failure> {
     rapport_durable::folder(project)?;
     rapport_durable::replace(&project.join("README.md"), b"# A small app\n\nIt does nothing yet.\n")?;

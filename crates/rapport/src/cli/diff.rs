@@ -1,4 +1,4 @@
-//! `rapport diff`: two turns of a session of files, side by side: what they were shown, planned and did.
+//! `rapport diff`: the changes of a session, or two turns side by side: context, plan and results.
 
 use rapport_core::report::Report;
 use rapport_core::{ActionKind, ActionPlan, Session, Status};
@@ -15,10 +15,10 @@ use crate::error::{Failure, Outcome};
 use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
 use crate::wiring::Place;
 
-/// See what a session changed; or compare two turns of a session of files: context, plan, changes, result
+/// Show the changes of a session; or compare two turns: context, plan, changes, result
 ///
-/// With a session: its changes as a diff, from the worktree it works in, since its work began, or, in a session of files, since the
-/// first batch that changed a file.
+/// With a session: its changes as a diff, from its worktree, or since its work began, or, in a session of turns, since
+/// the first batch that changed a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth
@@ -31,27 +31,27 @@ pub(super) struct Args {
     /// The turn to compare it with (02-branch-01)
     #[arg(value_name = "TURN")]
     other: Option<String>,
-    /// The session, as a flag; the one that the turns are in
+    /// The session, as a flag; the one with the turns
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
 }
 
-/// A turn, as far as it is compared.
+/// A turn, for comparing.
 struct Side {
     name: String,
     status: Status,
-    /// The same in words, with what exactly it is at.
+    /// Its status in words, with its exact activity.
     standing: String,
     title: String,
-    /// What it was shown, a path per line.
+    /// Its context, one path per line.
     context: String,
-    /// What it planned, an action per line.
+    /// Its actions, one per line.
     actions: String,
-    /// What came of each action.
+    /// The result of each action.
     results: String,
-    /// What each action would do or did to a file, in full.
+    /// Each action's change to a file, in full.
     changes: String,
-    /// What it has the next turn shown, and remembers.
+    /// Its changes to the context and the memos.
     state: String,
 }
 
@@ -99,7 +99,6 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     page.print_paged()
 }
 
-/// What a session changed, as a diff to read.
 fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     let verb =
         Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
@@ -134,7 +133,7 @@ fn has_changes(session: &Session) -> bool {
     session.has_worked() || batches.any(|batch| batch.has_changes)
 }
 
-/// Both, line by line: what only the first has, what only the second has, and what both have.
+/// Compares line by line: lines of the first only, of the second only, and of both.
 fn compare(page: &mut Page, one: &str, other: &str) {
     if one.is_empty() && other.is_empty() {
         return page.push(Line::new(Tone::Dim, "  nothing in both"));
@@ -188,7 +187,7 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
     })
 }
 
-/// What a report says came of each action: its name, status and outcome, on a line.
+/// The results of actions in a report: name, status and outcome, one per line.
 fn results(report: &str) -> String {
     let mut lines = Vec::<String>::new();
     let log = report.split_once("\n## Action Log").map(|(_, log)| log).unwrap_or_default();

@@ -9,9 +9,10 @@ use super::{Common, handover};
 use crate::error::Outcome;
 use crate::wiring::Place;
 
-/// Throw the work of a session away, with the worktree it was done in
+/// Discard the work of a session, with its worktree
 ///
-/// The worktree and its branch are removed; the project stays as it is. A session that is not over is cancelled. Its log stays.
+/// The worktree and its branch are removed; the project is unchanged. A session that is not over is cancelled. Its log
+/// stays.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth                 see it first

@@ -1,4 +1,4 @@
-//! `rapport doctor`: what is there, what is missing, how to get it.
+//! `rapport doctor`: checks what is installed, what is missing, and how to get it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,19 +18,19 @@ use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
-use crate::workers::sandboxes::Sandboxes;
+use crate::workers::{WorkerKind, kinds};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
-/// Ends with exit code 1 where something is missing that Rapport does not work without: an agent, its login, a home that can be
-/// written, settings and sessions that can be read.
+/// Ends with exit code 1 if something essential is missing: an agent, its login, a writable home, readable settings and
+/// sessions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport doctor
   rapport doctor --json | jq '.[] | select(.state != \"good\")'
   rapport doctor --report report.txt   what a bug report needs, without secrets")]
 pub(super) struct Args {
-    /// Write what a bug report needs, without secrets and without what anybody wrote, to a file or to standard output
+    /// Write what a bug report needs, without secrets and without anybody's texts, to a file or to standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     report: Option<PathBuf>,
 }
@@ -52,7 +52,7 @@ struct Check {
 #[serde(rename_all = "snake_case")]
 enum State {
     Good,
-    /// Rapport works without it, but not with everything.
+    /// Rapport works without it, except for some features.
     Missing,
     /// Rapport does not work without it.
     Bad,
@@ -63,16 +63,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Some(file) = args.report {
         return report::write(common, &place, &file);
     }
-    let checks = [
-        settings(&place),
-        agent(&place),
-        git(&place),
-        sandbox(),
-        home(&place),
-        store(&place),
-        terminal(),
-        telegram(&place),
-    ];
+    let programs = [settings(&place), agent(&place), git(&place)].into_iter();
+    let workers = kinds::all().filter_map(worker);
+    let rest = [home(&place), store(&place), terminal(), telegram(&place)];
+    let checks: Vec<_> = programs.chain(workers).chain(rest).collect();
     if common.json {
         say_json(&checks)?;
     } else {
@@ -84,7 +78,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         checks.iter().filter(|check| check.state == State::Bad).map(|check| check.name).collect();
     match bad.as_slice() {
         [] => Ok(()),
-        bad => Err(Failure::new(Code::Trouble, format!("what needs mending: {}", bad.join(", ")))),
+        bad => Err(Failure::new(Code::Trouble, format!("what needs fixing: {}", bad.join(", ")))),
     }
 }
 
@@ -112,7 +106,7 @@ fn settings(place: &Place) -> Check {
             );
             good("settings", found)
         }
-        Err(failure) => bad("settings", failure.message, "Mend or remove what is named there."),
+        Err(failure) => bad("settings", failure.message, "Fix or remove what is named there."),
     }
 }
 
@@ -123,7 +117,7 @@ pub(super) fn programs(place: &Place) -> [(&'static str, String); 2] {
 
 fn agent(place: &Place) -> Check {
     let Ok(settings) = place.settings(Layer::default()) else {
-        return bad("agent", "not checked".into(), "Mend the settings first.");
+        return bad("agent", "not checked".into(), "Fix the settings first.");
     };
     let agent = match wiring::agent(place, &settings) {
         Ok(agent) => agent,
@@ -164,21 +158,21 @@ fn git(place: &Place) -> Check {
     Check {
         name: "git",
         state: State::Missing,
-        found: format!("{version}, but {} is no repository", place.project.display()),
+        found: format!("{version}, but {} is not a git repository", place.project.display()),
         advice: Some("Make it one with `git init` to see what an agent changed.".into()),
     }
 }
 
-fn sandbox() -> Check {
-    match Sandboxes::check() {
-        Ok(version) => good("sandbox", version),
-        Err(none) => Check {
-            name: "sandbox",
-            state: State::Missing,
-            found: none.why,
-            advice: Some(format!("Only `rapport run --worker sandbox TASK` needs it. {}", none.advice)),
-        },
-    }
+/// What a kind of place needs beside git, if it needs anything.
+fn worker(kind: &dyn WorkerKind) -> Option<Check> {
+    let name = kind.name();
+    Some(match kind.diagnose()? {
+        Ok(found) => good(name, found),
+        Err(none) => {
+            let advice = format!("Only a run with the worker {name} needs it. {}", none.advice.join("\n"));
+            Check { name, state: State::Missing, found: none.why, advice: Some(advice) }
+        }
+    })
 }
 
 fn home(place: &Place) -> Check {
@@ -211,7 +205,7 @@ fn store(place: &Place) -> Check {
             state: State::Missing,
             found: what,
             advice: Some(format!(
-                "Bring it back from version control, or build on it as it is now: rapport resume {id} --accept-changes"
+                "Restore it from version control, or accept it as it is now: rapport resume {id} --accept-changes"
             )),
         },
         None => good("sessions", format!("{} in {}", all.len(), folder.display())),
@@ -226,16 +220,16 @@ fn terminal() -> Check {
     Check { name: "terminal", state: State::Good, found, advice: None }
 }
 
-/// The bot's token, who may use it, and whether somebody else receives its updates.
+/// The bot's token, its users, and whether another program receives its updates.
 fn telegram(place: &Place) -> Check {
     let Ok(settings) = place.settings(Layer::default()) else {
-        return bad("telegram", "the settings cannot be read".into(), "Mend the settings first.");
+        return bad("telegram", "the settings cannot be read".into(), "Fix the settings first.");
     };
     let settings = settings.telegram;
     if settings.token.is_none() {
         return good(
             "telegram",
-            "no bot is set up; docs/telegram.md tells how to answer from a phone".into(),
+            "no bot is set up; docs/telegram.md describes how to answer from a phone".into(),
         );
     }
     let api = match serve::telegram::api(&settings) {
@@ -255,11 +249,11 @@ fn telegram(place: &Place) -> Check {
     let paired = match Users::new(&files.users()).load() {
         Ok(paired) => paired.len(),
         Err(error) => {
-            return bad("telegram", error.to_string(), "Nobody is let in by that file until it is mended.");
+            return bad("telegram", error.to_string(), "Nobody gets access by that file until it is fixed.");
         }
     };
     let users = match settings.users.len() + paired {
-        0 => "nobody may use it yet: `rapport serve` shows a code".to_owned(),
+        0 => "nobody has access yet: `rapport serve` shows a code".to_owned(),
         1 => "one person may use it".to_owned(),
         several => format!("{several} people may use it"),
     };

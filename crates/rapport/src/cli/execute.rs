@@ -1,4 +1,4 @@
-//! `rapport execute`: one plan, outside of any session.
+//! `rapport execute`: runs one plan, outside of any session.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use crate::stores::blocking::BlockingStore;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
-use crate::turns::{Folder, PLAN, REPORT, check, memos, replace, text};
+use crate::turns::{Folder, PLAN, REPORT, check, memos, notes, replace, text};
 use crate::wiring::{Place, Shelf};
 
 /// Review a plan and run what you approve, outside of any session
 ///
-/// The plan comes from a file, from standard input, or from the clipboard. It is checked, shown, run as far as you approve,
-/// and reported in report.md in the current directory. What it did to files can be taken back with `rapport undo`.
-/// Memos are kept for all sessions; Active Context is for the next turn of a session, and means nothing here.
+/// The plan comes from a file, from standard input, or from the clipboard. It is checked, shown, run as far as you
+/// approve, and reported in report.md in the current directory. `rapport undo` reverts its changes to files. Memos are
+/// stored for all sessions; Active Context is for the next turn of a session, and is ignored here.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport execute plan.md
@@ -49,7 +49,7 @@ pub(super) struct Args {
 /// Why changes of the Active Context are left out.
 const NO_NEXT_TURN: &str = "the plan belongs to no session, so there is no next turn";
 
-/// How our reports begin.
+/// The first line of Rapport's reports.
 const REPORT_BEGINS: &str = "# Execution Report: ";
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
@@ -63,7 +63,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     job.run(Approval::from_flag(args.yes))
 }
 
-/// The plan's text, and what it is called in the report.
+/// The plan's text, and its name in the report.
 fn source(args: &Args) -> Result<(String, String), Failure> {
     match args.plan.as_deref() {
         Some(dash) if dash == "-" => {
@@ -85,7 +85,7 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
     }
 }
 
-/// A turn's plan has its own command, which keeps the turn's report.
+/// Warns that a turn's plan has its own command, which maintains the turn's report.
 fn warn_of_session(place: &Place, plan: Option<&Path>) {
     if plan.is_some_and(|plan| is_of_session(place, plan)) {
         warn(
@@ -99,9 +99,9 @@ fn is_of_session(place: &Place, path: &Path) -> bool {
     config::sessions(&place.project).canonicalize().is_ok_and(inside)
 }
 
-/// A batch that was killed has no report, and no other command goes on with it.
+/// Warns of a killed batch, which has no report and can only be undone.
 fn warn_of_cut_off(place: &Place) {
-    // One that cannot be read is for `undo` to tell of; this plan has nothing to do with it.
+    // If it cannot be read, `undo` reports that; it does not concern this plan.
     if let Ok(Some(last)) = last_alone(place)
         && last.is_cut_off()
     {
@@ -152,7 +152,7 @@ impl Job<'_> {
             return Err(failure.hint(format!("The report is in {}", path.display())));
         };
         if !plan.memos.is_empty() {
-            // Before anything is done, rather than when only this is left to do.
+            // Checked before anything runs, rather than when only the memos are left.
             memos::read(&config::memos(&self.place.project))?;
         }
         let Some(chosen) = self.chosen(plan, approval)? else {
@@ -170,8 +170,8 @@ impl Job<'_> {
         held::hold_in(self.common, self.place, self.settings, (shelf, folder), work)
     }
 
-    /// What of a plan is to be done; nothing where it is skipped. What the next turn is to be shown means nothing where there is
-    /// none, and nobody is asked about it.
+    /// The items to run; `None` if the plan is skipped. Without a next turn its context is irrelevant, so nobody is
+    /// asked about that.
     fn chosen(&self, plan: &ActionPlan, approval: Approval) -> Result<Option<Chosen>, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let asked = ActionPlan { context: None, ..plan.clone() };
@@ -187,7 +187,7 @@ impl Job<'_> {
         Ok(Some(Chosen { context, ..chosen }))
     }
 
-    /// A log of its own for the plan, beside its batch.
+    /// Creates a log for the plan, beside its batch.
     fn begin(&self) -> Result<Folder, Failure> {
         let shelf = Shelf::Plans(self.name.clone());
         Batches::of(&self.place.project, Naming::Alone).set_up()?;
@@ -195,10 +195,12 @@ impl Job<'_> {
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
-        let (id, _, log) =
-            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
+        let store = self.place.store_in(&shelf);
+        let (id, _, log) = BlockingStore::from(store.clone()).create(&time, now, facts, &holder)?;
         let folder = Folder::new(&shelf.root(&self.place.project), &id);
         let turn = folder.make_next(None, now)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(notes::note(&*store, &id, ONLY_TURN, &[self.source.as_bytes()]))?;
         replace(&turn.file(PLAN), self.source.as_bytes())?;
         drop(log);
         Ok(folder)
@@ -227,7 +229,7 @@ impl Job<'_> {
         }
     }
 
-    /// Somebody left, or something is in the way: what was done so far is reported, and can only be undone.
+    /// The batch was interrupted: its progress is reported, and can only be undone.
     async fn interrupted(
         &self,
         held: &Held<'_>,
@@ -274,8 +276,8 @@ impl Job<'_> {
         Err(Failure::new(failure.code, failure.message).hint(held.next_step()))
     }
 
-    /// Writes the report here, in the place of our last one. A file of somebody else's that is called so stays, and so does
-    /// the report of a turn; ours gets a number then.
+    /// Writes the report here, replacing our last one. Somebody else's file of that name stays, and so does the report
+    /// of a turn; then ours gets a number.
     fn write(&self, report: &str) -> Result<PathBuf, Failure> {
         let is_turn = is_of_session(self.place, &self.here);
         let numbered = (2..1000).map(|number| format!("report-{number}.md"));

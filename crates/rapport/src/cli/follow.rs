@@ -1,4 +1,4 @@
-//! A session for scripts: each entry as a line of JSON, and at the end the session as it stands.
+//! A session for scripts: each entry as a line of JSON, and at the end the session's state.
 
 use std::sync::Arc;
 
@@ -40,11 +40,11 @@ pub(super) async fn as_json(
             Some(session) => session.apply_entry(&entry),
             None => session = Session::open(&entry),
         }
-        // What is past has had its consequences, and a session is long: it is looked at as a whole once it is present.
+        // Past entries have had their effects, and a session may be long: its state is checked once it is up to date.
         let Some(session) = session.as_ref().filter(|_| entry.seq >= past) else { continue };
         let view = session.view(id);
         if screen::is_over(&view) {
-            // Somebody may have gone on with it meanwhile; and who runs it knows more of it than its log.
+            // Somebody may have continued it meanwhile; and the process that runs it knows more than its log.
             let view = sessions.view(id).await?;
             if view.seq == entry.seq && screen::is_over(&view) {
                 say_json(&view)?;
@@ -53,12 +53,12 @@ pub(super) async fn as_json(
         }
         answer(sessions, &view, answering, &mut tried).await?;
     }
-    // Nobody is followed any more in a session that cannot be stored; asking for it says why.
+    // A session that can no longer be stored is no longer followed; asking for it reports why.
     sessions.view(id).await?;
     Err(Failure::new(Code::Interrupted, "stopped"))
 }
 
-/// Where a rule answers, it answers what is open, each question once.
+/// Lets a rule answer the open questions, each once.
 async fn answer(
     sessions: &Arc<dyn Sessions>,
     view: &View,

@@ -1,25 +1,25 @@
-//! A tree as a graph beside its nodes, the newest first, as version control draws history: a node per row, its branches in
-//! columns beside each other, joined below where they came from.
+//! Draws a tree as a graph beside its nodes, the newest first, as version control draws history: one node per row,
+//! branches in parallel columns, joined below at their origin.
 
 /// A row of the graph.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Row {
-    /// The node at this place, with what is drawn before it: in which columns lines run by, and in which one it stands.
+    /// The node, with the lines before and after its column.
     Node {
-        /// Which of the nodes.
+        /// The index of the node.
         node: usize,
-        /// What is drawn before its column, `│ │ `.
+        /// The columns before its own, `│ │ `.
         before: String,
-        /// What is drawn after its column, `│ `.
+        /// The columns after its own, `│ `.
         after: String,
     },
     /// Branches join: `├─╯`.
     Joint(String),
 }
 
-/// Draws nodes, each of which stands before (above) the one that it follows: `follows` has its place among the nodes.
+/// Draws nodes, each of which is listed before (above) its parent: `follows` has the index of the parent.
 pub(super) fn rows(follows: &[Option<usize>]) -> Vec<Row> {
-    // For each column, the node that the line in it leads to.
+    // For each column, the node that its line leads to.
     let mut columns: Vec<Option<usize>> = Vec::new();
     let mut rows = Vec::new();
     for (node, origin) in follows.iter().enumerate() {

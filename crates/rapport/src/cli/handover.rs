@@ -1,4 +1,4 @@
-//! What `apply`, `discard` and the end of a run share: what becomes of work that was done in a worktree of its own.
+//! Common parts of `apply`, `discard` and the end of a run: the handover of work from a worktree.
 
 use std::path::Path;
 
@@ -12,14 +12,12 @@ use crate::config::{Layer, WorkerName};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
-use crate::workers::WorkerError;
-use crate::workers::sandboxes::Sandboxes;
-use crate::workers::worktrees::Worktrees;
+use crate::workers::kinds;
 
-/// How many lines of a diff are shown at the end of a run.
+/// The maximum number of diff lines at the end of a run.
 const SHOWN: usize = 400;
 
-/// Does this with the work of a session, and sees it through.
+/// Submits an act about the work of a session, and waits for its outcome.
 pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
     see_through(place, id, act, |session| {
         let place = session.view(id).workplace?;
@@ -32,8 +30,7 @@ pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<Work
     })
 }
 
-/// Does this in a session and sees it through, until it has an outcome: in the process that runs the session, or, if none does,
-/// in this one.
+/// Submits an act and waits for its outcome: in the process that runs the session, or, if none does, in this one.
 pub(super) fn see_through<T>(
     place: &Place,
     id: &SessionId,
@@ -44,7 +41,7 @@ pub(super) fn see_through<T>(
     see_on(place, id, outcome)
 }
 
-/// Sees through what a session still wants, until it has an outcome.
+/// Runs a session until an outcome is known.
 fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -54,7 +51,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
         }
         let host = host::start(place, &settings)?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
-            // Another process was faster, and sees it through.
+            // Another process was faster, and completes it.
             Err(failure) if failure.code != Code::Busy => Err(failure),
             _ => sessions::until(&*host.sessions(), id, &outcome).await,
         };
@@ -63,7 +60,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
     })
 }
 
-/// Has the state noted in which a cancelled agent left the files, if that is still to be done.
+/// Records the state in which a cancelled agent left the files, if that is still to be done.
 pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
     if choose::known(place, id)?.session.is_left_unnoted() {
         see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
@@ -71,47 +68,27 @@ pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
     Ok(())
 }
 
-/// Says what is left of a workplace, if anything is.
+/// Reports what is left of a workplace, if anything.
 pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
     match &ended.left {
         None => say("Its worktree and its branch are gone."),
         Some(why) => {
             say(format_args!("Something of its worktree is left: {}", safe::line(why)))?;
-            say(format_args!("Once that is mended, clear it away with: rapport discard {id}"))
+            say(format_args!("Once that is fixed, remove it with: rapport discard {id}"))
         }
     }
 }
 
-/// Refuses a worker that this project or this machine cannot have.
+/// Refuses a worker that this project or this machine does not support.
 pub(super) fn check_worker(project: &Path, worker: WorkerName) -> Outcome {
-    match worker {
-        WorkerName::Local => Ok(()),
-        WorkerName::Worktree => check_worktrees(project),
-        WorkerName::Sandbox => {
-            Sandboxes::check().map_err(|none| {
-                Failure::new(Code::Refused, format!("cannot make a sandbox: {}", none.why))
-                    .hint(none.advice)
-                    .hint("Or work without walls: --worker worktree")
-            })?;
-            check_worktrees(project)
-        }
-    }
-}
-
-/// Refuses a project that can have no worktrees.
-fn check_worktrees(project: &Path) -> Outcome {
-    Worktrees::check(project).map_err(|error| {
-        let failure = Failure::new(Code::Refused, format!("cannot make a worktree: {error}"));
-        match error {
-            WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
-                .hint("Put the project into a repository: git init && git add --all && git commit -m Begin")
-                .hint("Or work in the project itself: --worker local"),
-            _ => failure,
-        }
+    let kind = kinds::find(worker.as_str()).map_err(|why| Failure::new(Code::Usage, why))?;
+    kind.check(project).map_err(|none| {
+        let failure = Failure::new(Code::Refused, none.why);
+        none.advice.into_iter().fold(failure, Failure::hint)
     })
 }
 
-/// Shows at the end of a run what was done apart from the project, and what can be done with it.
+/// Shows the changes in a worktree at the end of a run, and the next commands.
 pub(super) async fn tell_work(
     common: &Common,
     place: &Place,
@@ -130,8 +107,8 @@ pub(super) async fn tell_work(
         say(format_args!("… all of it: rapport diff {id}"))?;
     }
     say(format_args!("This was done in a worktree; {} is as it was.", place.project.display()))?;
-    say(format_args!("  rapport apply {id}    take it over"))?;
-    say(format_args!("  rapport discard {id}  throw it away"))
+    say(format_args!("  rapport apply {id}    apply it"))?;
+    say(format_args!("  rapport discard {id}  discard it"))
 }
 
 /// Whether the work of a session can be applied, or is being applied.
@@ -144,13 +121,13 @@ pub(super) fn can_apply(view: &View) -> bool {
     }
 }
 
-/// Whether there is work, or something left of a workplace, that can be thrown away.
+/// Whether there is work, or a leftover workplace, to discard.
 pub(super) fn can_discard(view: &View) -> bool {
     let Some(place) = &view.workplace else { return false };
     matches!(place.state, WorkplaceState::Waiting | WorkplaceState::Open) || place.left.is_some()
 }
 
-/// Whether somebody has to say what becomes of the work.
+/// Whether somebody has to decide about the work.
 pub(super) fn awaits_decision(view: &View) -> bool {
     view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Waiting)
 }

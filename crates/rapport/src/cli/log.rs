@@ -1,4 +1,4 @@
-//! `rapport log`: the facts of a session, in words or as they are.
+//! `rapport log`: the facts of a session, in words or as JSON.
 
 use jiff::tz::TimeZone;
 use rapport_core::{ActionResult, Asker, Changes, Entry, Event, Mark, NotMerged, Permission, Purpose};
@@ -49,7 +49,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     page.print_paged()
 }
 
-/// The facts of an entry, a line each, with the time as clocks here show it.
+/// The facts of an entry, one per line, with the local time.
 fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone) {
     let at = entry.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S  ").to_string();
     for fact in &entry.facts {
@@ -62,7 +62,7 @@ fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone) {
     }
 }
 
-/// What somebody looks for when they read a log: what was asked, what was answered, what went wrong.
+/// The tone of a fact: questions, answers and failures stand out.
 fn tone(fact: &Event) -> Tone {
     let is_bad = matches!(
         fact,
@@ -83,7 +83,7 @@ fn tone(fact: &Event) -> Tone {
     }
 }
 
-/// The tone of a line of what an agent asks leave for.
+/// The tone of a permission's line.
 pub(super) fn mark_tone(mark: Mark) -> Tone {
     match mark {
         Mark::Added => Tone::Good,
@@ -94,7 +94,7 @@ pub(super) fn mark_tone(mark: Mark) -> Tone {
     }
 }
 
-/// What an agent asked leave for, to be shown as a whole.
+/// The permissions that a fact asks for, which are shown in full.
 fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
     let questions = match fact {
         Event::Asked { questions, .. } => questions.as_slice(),
@@ -127,9 +127,9 @@ fn words(fact: &Event) -> String {
         Event::PlanChecked { folder, problems, .. } => {
             format!("the plan of turn {folder} cannot be carried out: {}", problems.join("; "))
         }
-        Event::PlanDiffers { folder, .. } => format!("{folder}/plan.md is not what was planned"),
+        Event::PlanDiffers { folder, .. } => format!("{folder}/plan.md differs from the plan"),
         Event::PlanAccepted { folder, by } => format!("{by} accepts {folder}/plan.md as it is"),
-        Event::PlanRestored { folder, by } => format!("{by} wants {folder}/plan.md to be what was planned"),
+        Event::PlanRestored { folder, by } => format!("{by} restores {folder}/plan.md"),
         Event::Approved { folder, batch, chosen, by, .. } => {
             let taken = chosen.actions.iter().filter(|left| left.is_none()).count();
             let all = chosen.actions.len();
@@ -152,30 +152,27 @@ fn words(fact: &Event) -> String {
             format!("action {} of batch {batch} {how}{why}", end.action + 1)
         }
         Event::BatchPaused { batch, reason, .. } => format!("batch {batch} pauses: {reason}"),
-        Event::BatchResumed { batch, by, .. } => format!("{by} lets batch {batch} go on"),
+        Event::BatchResumed { batch, by, .. } => format!("{by} resumes batch {batch}"),
         Event::BatchEnded { batch, status, .. } => format!("batch {batch} is over: {status}"),
         Event::UndoStarted { batch, by, .. } => format!("{by} wants batch {batch} undone"),
         Event::UndoRefused { batch, problem } => format!("batch {batch} is not undone: {}", problem.reason),
         Event::Undone { batch, files } => {
-            format!(
-                "batch {batch} is undone: {} files brought back",
-                files.restored.len() + files.removed.len()
-            )
+            format!("batch {batch} is undone: {} restored", count(files.restored.len() + files.removed.len()))
         }
         Event::Heard { text, by, .. } => format!("{by} says: {text}"),
-        Event::Read { .. } => "the agent has read what was said".into(),
+        Event::Read { .. } => "the agent has read the message".into(),
         Event::Stopped { by, .. } => format!("{by} stops the agent"),
         Event::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
-        Event::Unchecked { reason } => format!("whether more has to be asked is not known: {reason}"),
-        Event::Baselined { .. } => "the state of the files before the work is noted".into(),
-        Event::Snapshotted { round, .. } => format!("the state of the files at round {round} is noted"),
+        Event::Unchecked { reason } => format!("it is unknown whether more has to be asked: {reason}"),
+        Event::Baselined { .. } => "the state of the files before the work is recorded".into(),
+        Event::Snapshotted { round, .. } => format!("the state of the files at round {round} is recorded"),
         Event::Connected { conversation, .. } => {
             format!("the agent is connected, in conversation {conversation}")
         }
         Event::Said { text, .. } => format!("the agent says: {text}"),
         Event::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
         Event::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {line}"),
-        Event::Unreadable { line, .. } => format!("the agent printed a line that is no message: {line}"),
+        Event::Unreadable { line, .. } => format!("the agent printed a line outside of its protocol: {line}"),
         Event::Asked { asker, questions, .. } => {
             let who = match asker {
                 Asker::Rapport => "Rapport",
@@ -215,7 +212,7 @@ fn words(fact: &Event) -> String {
         }
         Event::PlanProposed { goal, description, .. } => format!("a plan is proposed: {goal}/{description}"),
         Event::PlanSaved { path, .. } => format!("the plan is saved to {path}"),
-        // The text of a plan fills pages, and is in its own file.
+        // The text of a plan is long, and is in its own file.
         Event::TurnEnded { turn, result } => {
             let result = result.trim();
             let first = result.lines().next().unwrap_or_default();
@@ -225,10 +222,10 @@ fn words(fact: &Event) -> String {
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { changes: Some(Changes { unknown: Some(why), .. }) } => {
-            format!("completed; what changed cannot be told: {why}")
+            format!("completed; the changes are unknown: {why}")
         }
         Event::Reported { changes: Some(changes) } => {
-            format!("completed; {} files changed", changes.files.len())
+            format!("completed; {} changed", count(changes.files.len()))
         }
         Event::Reported { changes: None } => "completed".into(),
         Event::Applying { by, .. } => format!("{by} wants the work applied to the project"),
@@ -240,10 +237,10 @@ fn words(fact: &Event) -> String {
         Event::NotApplied(NotMerged { conflicts, .. }) => {
             format!("not applied: conflicts in {}", conflicts.join(", "))
         }
-        Event::Applied { by, files } => format!("applied by {by}: {} files", files.len()),
+        Event::Applied { by, files } => format!("applied by {by}: {}", count(files.len())),
         Event::Discarded { by } => format!("discarded by {by}"),
-        Event::Cleared { left: None } => "the workplace is gone".into(),
-        Event::Cleared { left: Some(why) } => format!("the workplace could not be removed as a whole: {why}"),
+        Event::Cleared { left: None } => "the workplace was removed".into(),
+        Event::Cleared { left: Some(why) } => format!("the workplace was only partly removed: {why}"),
         Event::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
         Event::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
         Event::WorkUndone { files } => format!(
@@ -252,11 +249,16 @@ fn words(fact: &Event) -> String {
             files.removed.len(),
             files.kept.len()
         ),
-        Event::WorkLeft { .. } => "the state in which the agent left the files is noted".into(),
+        Event::WorkLeft { .. } => "the state in which the agent left the files is recorded".into(),
         Event::Cancelled { by, reason, .. } => match reason {
             Some(reason) => format!("cancelled by {by}: {reason}"),
             None => format!("cancelled by {by}"),
         },
         Event::Unknown(fact) => format!("a fact of a newer kind: {fact}"),
     }
+}
+
+/// A number of files: `1 file`, `3 files`.
+fn count(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }

@@ -1,4 +1,4 @@
-//! The message of a turn: on the command line, from standard input, or from an editor.
+//! The message of a turn: from the command line, from standard input, or from an editor.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use super::typed;
 use super::{Common, screen};
 use crate::error::{Code, Failure};
 
-/// What `-m` says: words, "-" for standard input, nothing for an editor.
+/// The value of `-m`: a text, "-" for standard input, empty for an editor.
 pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failure> {
     let message = match words {
         "-" => typed::piped("the message from standard input")?,
@@ -20,14 +20,14 @@ pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failur
     Ok(message)
 }
 
-/// What is written in the editor that the environment names.
+/// The text from the editor that the environment names.
 fn edited() -> Result<String, Failure> {
     let named = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = named.unwrap_or_else(|| "vi".into());
     let file = tempfile::Builder::new().prefix("rapport-message-").suffix(".md").tempfile()?;
-    // As git does: the variable is a shell's command line, the file its last argument.
+    // As in git: the variable is a shell command line, and the file its last argument.
     let status = Command::new("sh")
         .arg("-c")
         .arg(format!("{editor} \"$1\""))

@@ -46,6 +46,7 @@ mod trust_session;
 mod typed;
 mod undo;
 mod undo_work;
+mod would;
 
 use std::ffi::OsString;
 use std::io;
@@ -148,10 +149,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Reads the command line and does what it says.
+    /// Parses the command line and runs the command.
     pub fn run() -> ExitCode {
         let args: Vec<_> = std::env::args_os().collect();
-        // A keeper is there as long as its agent is, so it does without all that a command line takes in memory.
+        // A keeper lives as long as its agent, so it avoids the memory that parsing a command line needs.
         if args.get(1).is_some_and(|arg| arg == "keep") {
             return keeper::run(args.into_iter().skip(2));
         }
@@ -203,7 +204,7 @@ impl Cli {
         };
         match &outcome {
             Ok(()) => info!("done"),
-            // Its message may quote what somebody wrote.
+            // Its message may quote somebody's text.
             Err(failure) => info!(code = failure.code as u8, why = variant(&failure.code), "failed"),
         }
         drop(logging);
@@ -212,19 +213,19 @@ impl Cli {
 }
 
 impl Command {
-    /// Whether stderr is our own: that of an agent, or of what keeps it, is read by its host.
+    /// Whether stderr belongs to this process: that of an agent or its keeper is read by the host.
     fn owns_stderr(&self) -> bool {
         !matches!(self, Command::Rehearse { .. } | Command::Keep { .. })
     }
 }
 
-/// Help that was asked for, or what is wrong with the command line; for scripts as JSON, as every other failure.
+/// Requested help, or an error in the command line; for scripts as JSON, like every other failure.
 fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let as_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     if !as_json || !error.use_stderr() {
         let code = match error.print() {
             Err(closed) if closed.kind() == io::ErrorKind::BrokenPipe => Code::Quiet as u8,
-            // Help that nobody can read is no failure.
+            // Help that cannot be printed is not a failure.
             Ok(()) | Err(_) => error.exit_code() as u8,
         };
         return ExitCode::from(code);
@@ -246,7 +247,7 @@ fn conclude(outcome: Outcome, as_json: bool) -> ExitCode {
     }
 }
 
-/// Words from the command line as one text; what is not text is refused rather than mended.
+/// Arguments as text; invalid UTF-8 is refused rather than replaced.
 fn text(words: &[OsString], what: &str) -> Result<Vec<String>, Failure> {
     let words = words.iter().map(|word| word.to_str().map(str::to_owned));
     words.collect::<Option<_>>().ok_or_else(|| not_text(what))

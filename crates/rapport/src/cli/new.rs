@@ -1,4 +1,4 @@
-//! `rapport new`: a session of files begins.
+//! `rapport new`: begins a session with turns.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::turns::gathering::suggested;
 use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
 use crate::wiring::Place;
 
-/// Begin a session of files: plan, review, run what you approve, report, turn by turn
+/// Begin a session with turns: plan, review, run what you approve, report, turn by turn
 ///
-/// Makes a directory for it in .rapport/sessions, with a session.context that lists what every turn of it is shown.
-/// What every session is shown is in .rapport/global.context, what all of them remember in .rapport/memos.yaml.
+/// Creates its directory in .rapport/sessions, with a session.context that lists what each of its turns is shown. What
+/// all sessions are shown is in .rapport/global.context, their memos are in .rapport/memos.yaml.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport new add-user-auth
@@ -52,7 +52,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     say(safe::line(&path))?;
     if !suggested.is_empty() {
-        // Standard output is the path alone: `cd "$(rapport new NAME)"`.
+        // Standard output contains only the path: `cd "$(rapport new NAME)"`.
         let named: Vec<_> = suggested.iter().map(|path| word(path)).collect();
         let command = format!("rapport context add {} --session {}", named.join(" "), folder.id);
         warn(format_args!("no file is shown to the agent yet; to show it some, such as these:\n  {command}"));
@@ -60,7 +60,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     Ok(())
 }
 
-/// Makes a session of this name, and what all sessions share where it is missing.
+/// Creates a session of this name, and the files that all sessions share, if necessary.
 pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let settings = place.settings(Layer::default())?;
     let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
@@ -87,7 +87,7 @@ fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {
     replace(path, content.as_bytes())
 }
 
-/// A name in kebab-case, or why there is none in this.
+/// A name in kebab-case, or why this cannot be one.
 fn name(typed: &str) -> Result<String, Failure> {
     let refused = |why: &str| {
         Err(Failure::new(

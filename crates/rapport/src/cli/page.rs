@@ -1,5 +1,5 @@
-//! What commands show to be read: lines in tones, in colour where `--color` wants it, and through a pager where they do not fit
-//! the terminal. Nothing is wrapped here: a terminal wraps by itself, and a command that it wrapped can still be copied.
+//! Output to be read: lines in tones, with colour according to `--color`, and through a pager if they do not fit the
+//! terminal. Nothing is wrapped here: a terminal wraps by itself, and a wrapped command can still be copied.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -12,15 +12,15 @@ use crate::channels::terminal::text::{Line, Tone};
 use crate::channels::terminal::{self, Size};
 use crate::error::Outcome;
 
-/// The usual pager, and how it behaves where nobody says otherwise: it ends by itself where all fits, shows colours, and leaves
-/// what was read on the screen.
+/// The default pager and its default options: it exits if everything fits, shows colours, and leaves the text on the
+/// screen.
 const PAGER: &str = "less";
 const LESS: &str = "FRX";
 
-/// How a shell says that it found no such program.
+/// The exit code of a shell that found no such program.
 const NO_SUCH_PROGRAM: i32 = 127;
 
-/// Lines to be read, in the order they were added.
+/// Lines to be read, in order.
 pub(super) struct Page {
     theme: Theme,
     size: Option<Size>,
@@ -28,7 +28,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// An empty one.
     pub(super) fn new(common: &Common) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let theme = match common.color {
@@ -38,7 +37,7 @@ impl Page {
         Self { theme, size: is_terminal.then(terminal::size), lines: Vec::new() }
     }
 
-    /// How many columns there are; `None` where it is no terminal, and lines may be as long as they like.
+    /// The number of columns; `None` without a terminal, where lines may have any length.
     pub(super) fn columns(&self) -> Option<usize> {
         self.size.map(|size| size.columns)
     }
@@ -48,23 +47,22 @@ impl Page {
         self.lines.push(line);
     }
 
-    /// Adds a line in the usual tone.
+    /// Adds a line in the default tone.
     pub(super) fn say(&mut self, text: &str) {
         self.push(Line::new(Tone::Text, text));
     }
 
-    /// Adds what to type next.
+    /// Adds a next step with its command.
     pub(super) fn next_step(&mut self, why: &str, command: &str) {
         let why = if why.is_empty() { String::new() } else { format!("{why}: ") };
         self.push(Line::new(Tone::Dim, &why).and(Tone::Text, command).indented(4));
     }
 
-    /// Prints it.
     pub(super) fn print(self) -> Outcome {
         output::show(self.theme, &self.lines)
     }
 
-    /// Prints it, through a pager where it does not fit the terminal.
+    /// Prints it, through a pager if it does not fit the terminal.
     pub(super) fn print_paged(self) -> Outcome {
         let Some(size) = self.size else { return self.print() };
         let rows: usize =
@@ -76,7 +74,7 @@ impl Page {
     }
 
     fn hand_to(self, pager: &str) -> Outcome {
-        // Ctrl-C is the pager's to handle while it runs. The new process begins with no signal blocked.
+        // Ctrl-C is for the pager while it runs. The new process starts with no signal blocked.
         let mut interrupt = SigSet::empty();
         interrupt.add(Signal::SIGINT);
         let _ = interrupt.thread_block();
@@ -95,13 +93,13 @@ impl Page {
         let _ = interrupt.thread_unblock();
         match ended {
             Ok(status) if status.code() != Some(NO_SUCH_PROGRAM) => Ok(()),
-            // What cannot be paged is still to be read.
+            // If the pager fails, the text is printed directly.
             Ok(_) | Err(_) => self.print(),
         }
     }
 }
 
-/// The pager that the environment names; `None` where it names none on purpose.
+/// The pager from the environment; `None` if it is disabled there.
 fn pager() -> Option<String> {
     let named = ["RAPPORT_PAGER", "PAGER"].iter().find_map(|name| std::env::var(name).ok());
     Some(named.unwrap_or_else(|| PAGER.into())).filter(|pager| !pager.trim().is_empty() && pager != "cat")

@@ -17,15 +17,15 @@ use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
 
-/// Make a plan: the next turn of a session of files, or of an idea, in a file
+/// Make a plan: the next turn of a session, or from an idea, in a file
 ///
-/// With -m, the agent is shown what the session's contexts name, and proposes a plan of actions: nothing is done before you
-/// approve it with `rapport resume`.
+/// With -m, the agent is shown the files that the session's contexts select, and proposes a plan of actions: nothing is
+/// done before you approve it with `rapport resume`.
 ///
-/// With --as progress, the agent looks at the project and writes a progress file: phases of tasks to tick off, with their tests. It assumes
-/// what is not said, and tells what it assumed; with --adaptive it asks for critical facts that are missing, and you
-/// answer here or from anywhere with `rapport answer`. You can stop it at any moment, or even kill it;
-/// `rapport resume` resumes it.
+/// With --as progress, the agent explores the project and writes a progress file: phases of tasks to tick off, with
+/// their tests. It makes assumptions and lists them; with --adaptive it asks for critical missing facts, and you answer
+/// here or from anywhere with `rapport answer`. You can stop it at any moment, or even kill it; `rapport resume`
+/// resumes it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport plan -m \"Add a login page\"               the next turn
@@ -37,19 +37,19 @@ use crate::wiring::Place;
   rapport plan idea.md --as progress --adaptive    it may ask first
   rapport plan idea.md --as progress --mode gsd    backwards from the goal
   rapport plan idea.md --as progress --out docs/progress.md
-  rapport plan idea.md --as progress --force       replace what is there
+  rapport plan idea.md --as progress --force       replace an existing file
   git log -1 --format=%B | rapport plan - --as progress
 
 docs/files.md tells of turns, docs/formats/progress.md of progress files.")]
 pub(super) struct Args {
-    /// The idea: a file if there is one of that name, else these words; "-" reads it from standard input
+    /// The idea: a file if one of that name exists, else these words; "-" reads it from standard input
     #[arg(value_name = "IDEA")]
     idea: Vec<OsString>,
-    /// What the next turn of a session of files is about; "-" reads it from standard input, nothing opens an editor
+    /// The message for the next turn of a session; "-" reads it from standard input, an empty one opens an editor
     #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["idea", "kind", "mode", "out", "force"])]
     message: Option<String>,
-    /// What the plan of an idea becomes
+    /// The form of a plan from an idea
     #[arg(long = "as", value_enum, value_name = "KIND")]
     kind: Option<Kind>,
     /// Let the agent ask for critical facts that are missing
@@ -61,19 +61,19 @@ pub(super) struct Args {
     /// Where the file goes, within the project
     #[arg(long, short, value_name = "FILE", default_value = "progress.md")]
     out: PathBuf,
-    /// Replace a file that is there; sections that are not part of the format are kept, at the end
+    /// Replace an existing file; sections that are not part of the format are kept, at the end
     #[arg(long)]
     force: bool,
     /// Show what the agent would be shown, and send nothing
     #[arg(long, requires = "message")]
     dry_run: bool,
-    /// Have a plan that is not valid made again, without asking
+    /// Have an invalid plan made again, without asking
     #[arg(long, requires = "message")]
     replan: bool,
-    /// Build on finished turns although their files were changed
+    /// Build on finished turns even if their files were changed
     #[arg(long, requires = "message")]
     accept_changes: bool,
-    /// Leave what is being planned, and have this planned instead
+    /// Abandon the plan that is being made, and plan this instead
     #[arg(long, requires = "message")]
     instead: bool,
     #[command(flatten)]
@@ -82,7 +82,6 @@ pub(super) struct Args {
     agent: AgentFlags,
 }
 
-/// What a plan becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// A progress file: phases of tasks to tick off
@@ -143,7 +142,7 @@ fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
     if existing == Existing::Refuse && there.symlink_metadata().is_ok() {
         return Err(Failure::new(
             Code::Refused,
-            format!("{} is already there, and stays as it is", there.display()),
+            format!("{} already exists and is not changed", there.display()),
         )
         .hint("Replace it (sections that are not part of the format are kept): --force")
         .hint("Or write another file: --out FILE"));
@@ -164,7 +163,7 @@ fn asking(args: &Args) -> Asking {
     if args.adaptive { Asking::Adaptive } else { Asking::Assume }
 }
 
-/// A file that is there is read; anything else is the idea itself.
+/// Reads an existing file; anything else is the idea itself.
 fn idea(args: &Args) -> Result<String, Failure> {
     if let [only] = args.idea.as_slice() {
         if only == "-" {
@@ -181,8 +180,8 @@ fn idea(args: &Args) -> Result<String, Failure> {
     Ok(text(&args.idea, "this idea")?.join(" "))
 }
 
-/// A path as it is from the project's root; refused where it leads out of the project. The default is at the root, a
-/// path that was given is meant from where one is.
+/// A path from the project's root; refused if it leads out of the project. The default is at the root, a given path is
+/// relative to the current directory.
 fn within(project: &Path, here: &Path, out: &Path) -> Result<String, Failure> {
     let outside = || {
         Failure::new(

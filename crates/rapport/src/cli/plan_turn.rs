@@ -1,4 +1,4 @@
-//! `rapport plan -m`: the next turn of a session of files.
+//! `rapport plan -m`: plans the next turn of a session.
 
 use rapport_core::{Act, Asking};
 
@@ -14,7 +14,6 @@ use crate::stores::StoreError;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// What is to be planned, and how.
 pub(super) struct Planning<'a> {
     pub(super) message: &'a str,
     pub(super) asking: Asking,
@@ -25,16 +24,15 @@ pub(super) struct Planning<'a> {
     pub(super) agent: &'a AgentFlags,
 }
 
-/// What becomes of a turn that is being planned.
+/// What to do about a turn that is being planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnderWay {
-    /// It is gone on with.
     GoOn,
-    /// It is planned anew, with what is said now.
+    /// Plan it again, with the new message.
     Leave,
 }
 
-/// How a session is named to plan in it.
+/// The usage with a session name.
 const PLAN_IN: &str = "rapport plan --session SESSION -m MESSAGE";
 
 /// Plans the next turn.
@@ -48,7 +46,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    // Before it is held: holding it lets its agent go on.
+    // Before the session is held, because holding it resumes its agent.
     let under_way = match planning.under_way {
         UnderWay::GoOn => under_way(&place, &folder, &request.message)?,
         UnderWay::Leave => {
@@ -65,7 +63,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     })
 }
 
-/// Leaves what is being planned, as long as nobody is at it.
+/// Abandons the plan that is being made, if no process works on it.
 fn leave(place: &Place, folder: &Folder) -> Outcome {
     let store = place.store();
     if files::state(place, folder)?.drafting().is_none() {
@@ -117,7 +115,7 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
 async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
     let session = held.session().await?;
     let turn = files::turn(&session, &held.folder, planning.at.turn.as_deref())?;
-    // What failed, or was left, is begun anew, in the same turn, with what is said now.
+    // A failed or abandoned turn is planned again, in the same directory, with the new message.
     match session.drafting() {
         Some(under_way) => drafting::plan(held, Some(under_way), request).await,
         None => drafting::plan(held, turn, request).await,
@@ -129,7 +127,7 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
     Ok(Request { message, asking: planning.asking, consent: planning.consent })
 }
 
-/// Told before somebody writes a message in an editor, which would be refused then, and lost.
+/// Refuses before the person writes a message in an editor, because that would be lost.
 fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let session = files::state(place, folder)?;
     let turn = files::turn(&session, folder, named)?.filter(|turn| drafting::is_waiting(turn));
@@ -139,10 +137,10 @@ fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> O
     }
 }
 
-/// The turn that the agent is at, which is gone on with; another message is for another turn.
+/// The turn that the agent is planning, which is resumed if the message is the same; a different message is refused.
 fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<String>, Failure> {
     let session = files::state(place, folder)?;
-    // What failed or was cancelled is not being planned.
+    // A failed or cancelled turn is not being planned.
     let Some(turn) = session.drafting().filter(|_| !session.is_failed() && !session.is_over()) else {
         return Ok(None);
     };

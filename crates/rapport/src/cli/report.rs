@@ -1,4 +1,4 @@
-//! `rapport doctor --report`: what a bug report needs, without secrets and without anything that people or agents wrote.
+//! `rapport doctor --report`: what a bug report needs, without secrets and without texts of people or agents.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ use crate::config::{self, Said};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
-/// How many of the last errors are told.
+/// The number of recent errors to include.
 const LAST_ERRORS: usize = 20;
 
 #[derive(Serialize)]
@@ -29,16 +29,16 @@ struct Report {
     programs: BTreeMap<&'static str, String>,
     terminal: BTreeMap<&'static str, String>,
     settings: Vec<Said>,
-    /// How many sessions are how, and at what.
+    /// The number of sessions by status and aim.
     sessions: BTreeMap<String, usize>,
-    /// What is free where we write, in megabytes.
+    /// The free disk space, in megabytes.
     free: BTreeMap<&'static str, String>,
     limits: BTreeMap<&'static str, String>,
-    /// From the log, where there is one.
+    /// From the log, if there is one.
     errors: Vec<String>,
 }
 
-/// Writes it to a file, or prints it where that is `-`.
+/// Writes it to a file, or prints it for `-`.
 pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
     let report = gather(common, place);
     if file == Path::new("-") {
@@ -58,7 +58,7 @@ pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
 
 fn gather(common: &Common, place: &Place) -> Report {
     let home = std::env::var("HOME").unwrap_or_default();
-    // Whose machine it is, is nobody's business.
+    // The owner's name is nobody's business.
     let tilde = |text: String| if home.len() > 1 { text.replace(&home, "~") } else { text };
     Report {
         rapport: env!("CARGO_PKG_VERSION"),
@@ -134,7 +134,7 @@ fn state(view: &View) -> String {
 }
 
 fn free(path: &Path) -> String {
-    // The home may not be there yet.
+    // The home may not exist yet.
     let found = path.ancestors().find_map(|path| statvfs(path).ok());
     found.map_or("unknown".into(), |disk| {
         let megabytes = disk.blocks_available() as f64 * disk.fragment_size() as f64 / 1e6;

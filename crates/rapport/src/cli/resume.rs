@@ -1,4 +1,4 @@
-//! `rapport resume`: whatever comes next in a session, whatever kind it is.
+//! `rapport resume`: the next step of any session.
 
 use rapport_core::report::Overall;
 use rapport_core::{Act, Aim, Asking, Branch, Entry, Event, FileTurn, Session, SessionId, Status, TurnStage};
@@ -18,11 +18,11 @@ use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// Go on with a session, with whatever comes next: answer, review, run on after a kill, say what to do next
+/// Continue a session with its next step: answer, review, resume after a kill, say what to do next
 ///
-/// A run that was stopped, killed or has failed goes on, and asks here what it asks. Turn by turn: a plan that was not run is
-/// checked, shown, run as far as you approve, and reported; after a report you are asked what to plan next. Where nothing is
-/// left to do, it says so, and what can be done.
+/// A run that was stopped, killed or has failed is resumed, and its questions are asked here. In a session with turns,
+/// a waiting plan is checked, shown, run as far as you approve, and reported; after a report you are asked what to plan
+/// next. If nothing is left to do, it says so, and lists what you can do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport resume                        where only one session can go on
@@ -37,22 +37,22 @@ pub(super) struct Args {
     how: How,
 }
 
-/// How a session goes on.
+/// How a session is resumed.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct How {
     /// Approve all of the plan of a turn
     #[arg(long, short)]
     yes: bool,
-    /// What to do next, where no plan waits; "-" reads it from standard input, nothing opens an editor
+    /// What to do next, if no plan waits; "-" reads it from standard input, an empty one opens an editor
     #[arg(long, short, value_name = "MESSAGE", num_args = 0..=1, default_missing_value = "")]
     message: Option<String>,
-    /// Let the agent ask for critical facts that are missing
+    /// Let the agent ask for critical missing facts
     #[arg(long)]
     adaptive: bool,
-    /// Have a plan that is not valid made again, without asking
+    /// Have an invalid plan made again, without asking
     #[arg(long)]
     replan: bool,
-    /// Build on finished turns, and take a plan, although their files were changed
+    /// Build on finished turns, and use a plan, even if their files were changed
     #[arg(long)]
     accept_changes: bool,
     /// The turn (default: the latest)
@@ -63,12 +63,12 @@ pub(super) struct How {
 }
 
 impl How {
-    /// As the agent's flags say, and as it comes.
+    /// With these flags of the agent, and defaults otherwise.
     pub(super) fn with(agent: AgentFlags) -> Self {
         Self { agent, ..Self::default() }
     }
 
-    /// A flag that only makes sense turn by turn, if one was given.
+    /// The given flag that only makes sense for turns, if any.
     fn about_turns(&self) -> Option<&'static str> {
         let given = [
             (self.yes, "--yes"),
@@ -85,7 +85,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     resume(common, args.which.name(), &args.how)
 }
 
-/// Goes on with the session of this name, or with the one that is meant.
+/// Resumes the session of this name, or the one that fits.
 pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome {
     let place = Place::find(common)?;
     let verb =
@@ -97,7 +97,7 @@ pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome
     go_on_with(common, &place, &known, how)
 }
 
-/// Goes on with a session, with this to say to its agent.
+/// Resumes a session with a message to its agent.
 pub(super) fn with_message(common: &Common, place: &Place, known: &Known, message: &str) -> Outcome {
     let how = How { message: Some(message.to_owned()), ..How::default() };
     go_on_with(common, place, known, &how)
@@ -112,7 +112,7 @@ fn go_on_with(common: &Common, place: &Place, known: &Known, how: &How) -> Outco
     }
 }
 
-/// Goes on with work, a progress file or a conversation.
+/// Resumes work, a progress file or a conversation.
 fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
     let (id, view) = (&known.id, &known.view);
     if let Some(flag) = how.about_turns() {
@@ -120,7 +120,7 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
         return Err(Failure::new(Code::Usage, what).hint(format!("Go on with: rapport resume {id}")));
     }
     if known.is_held() && !view.questions.is_empty() && asking::is_possible(common) {
-        // It runs in another process, and waits for an answer from anywhere.
+        // It runs in another process; its questions can be answered here.
         return ask::execute(common, place, id.clone());
     }
     let said = said(common, place, known, how)?;
@@ -141,7 +141,7 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
     }
 }
 
-/// What is said to the agent. One that rests in a conversation is asked about; one that was stopped goes on without a word.
+/// The message to the agent. For an idle conversation it is asked for; a stopped agent resumes without one.
 fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Option<String>, Failure> {
     let Known { id, view, .. } = known;
     let rests = view.aim == Aim::Chat && view.status == Status::Idle;
@@ -156,12 +156,12 @@ fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Opti
         None if asking::is_possible(common) => runtime.block_on(asking::message(common, id))?,
         None => return Err(nobody_to_ask(id)),
     };
-    // A line may still be asked for that nobody waits for any more.
+    // A thread may still wait for a line.
     runtime.shutdown_background();
     Ok(Some(text))
 }
 
-/// What can be done with a session in which nothing is left to do.
+/// The possible commands for a session in which nothing is left to do.
 fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
     let known = choose::known(place, id)?;
     let mut left = vec![format!("Nothing is left to do in {id}. What can be done:")];
@@ -182,7 +182,7 @@ fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
     Ok(left)
 }
 
-/// The last question that the session can branch at.
+/// The last question at which the session can branch.
 pub(super) fn branches(entries: &[Entry]) -> Option<String> {
     let facts = entries.iter().rev().flat_map(|entry| entry.facts.iter().rev());
     let asked = facts.filter_map(|fact| match fact {
@@ -195,7 +195,7 @@ pub(super) fn branches(entries: &[Entry]) -> Option<String> {
 
 fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
     let folder = Folder::new(&files::sessions_of(place), &known.id);
-    // Before it is held: holding it lets it go on.
+    // Before it is held, because holding it resumes it.
     let before = &known.session;
     refuse_another_turn(before, &folder, how.turn.as_deref())?;
     let is_over = |turn: &&FileTurn| turn.stage == TurnStage::Ended && turn.status != Some(Overall::Skipped);
@@ -204,7 +204,7 @@ fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Kno
     held::hold(common, place, settings, folder, async |held| go_on(held, how, ended.as_deref()).await)
 }
 
-/// Goes on. `ended` is a turn of which only the report was missing: it is there by now.
+/// Continues. `ended` is a turn of which only the report was missing: it exists by now.
 async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
     let changed = Changed::from_flag(how.accept_changes);
     drafting::begin_with(held, changed).await?;
@@ -257,7 +257,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
     }
 }
 
-/// The agent is at one turn at a time; another one that was named is not passed over in silence.
+/// The agent plans one turn at a time; naming another one is an error.
 fn refuse_another_turn(session: &Session, folder: &Folder, named: Option<&str>) -> Outcome {
     let Some(named) = named else { return Ok(()) };
     files::turn(session, folder, Some(named))?;
@@ -269,7 +269,7 @@ fn refuse_another_turn(session: &Session, folder: &Folder, named: Option<&str>) 
 fn nobody_to_ask(id: &SessionId) -> Failure {
     Failure::new(
         Code::Usage,
-        "no plan waits here, and nobody can be asked what to plan next without a terminal",
+        "no plan waits for review, and without a terminal you cannot be asked what to plan next",
     )
     .hint(format!("Say it: rapport resume {id} -m \"now the tests\""))
 }

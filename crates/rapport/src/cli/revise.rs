@@ -1,4 +1,4 @@
-//! `rapport revise`: feedback on a plan or on what was done, in the same conversation.
+//! `rapport revise`: feedback on a plan or on the work, in the same conversation.
 
 use std::ffi::OsString;
 
@@ -18,15 +18,15 @@ use crate::wiring::Place;
 
 /// Give feedback on the plan or the work of a session; the agent does it again
 ///
-/// A plan that waits for confirmation is made again with your words. A plan of actions that waits for review is skipped, and
-/// the next turn is planned with your words. After a turn is done they are what the next turn is about. Work that is under way,
-/// or done, goes on with them in the same conversation, as with `rapport say`.
+/// A plan that waits for confirmation is made again with your feedback. A plan of actions that waits for review is
+/// skipped, and the next turn is planned with your feedback. After a finished turn the feedback is the message of the
+/// next one. Current or finished work continues with it in the same conversation, as with `rapport say`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport revise add-auth \"rather with sessions than with tokens\"
   rapport revise add-auth - < feedback.md")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
+    /// The session: its name, or a unique part of it
     session: String,
     /// The feedback; "-" reads it from standard input
     #[arg(required = true)]
@@ -36,6 +36,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    known.check_counts()?;
     let confirmation = known.view.questions.iter().find(|question| question.purpose == Purpose::Confirm);
     if let Some(question) = confirmation {
         return plan_again(common, &place, &known, &question.id, say::words(&args.feedback)?);
@@ -67,11 +68,11 @@ fn plan_again(
     if common.json {
         return say_json(&json!({ "session": known.id, "question": question }));
     }
-    say("The agent is told these words, and plans again.")?;
+    say("The agent gets this message, and plans again.")?;
     sessions::next_step(reached, &known.id).map_or(Ok(()), say)
 }
 
-/// Has another turn planned instead of carrying out the plan that waits.
+/// Has another turn planned instead of the waiting plan.
 fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, message: String) -> Outcome {
     trust::ask_once(common, place)?;
     let settings = place.settings(Layer::default())?;

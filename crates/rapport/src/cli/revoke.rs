@@ -1,4 +1,4 @@
-//! `rapport revoke`: what agents may do without asking, and an end to it.
+//! `rapport revoke`: lists the permission rules, and revokes them.
 
 use rapport_core::{Act, Rule, SessionId};
 use serde_json::json;
@@ -10,9 +10,9 @@ use crate::error::{Code, Failure, Outcome};
 use crate::projects::grants::Grants;
 use crate::wiring::Place;
 
-/// Show what agents may do here without asking, or take it back
+/// Show what agents may do here without asking, or revoke it
 ///
-/// Rules come from permissions that were allowed for a session or for the project. Those of a session are in its log,
+/// Rules come from permissions that were granted for a session or for the project. Those of a session are in its log,
 /// those of the project in Rapport's home; none is ever written to the agent's own settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -24,10 +24,10 @@ pub(super) struct Args {
     rule: Option<String>,
 }
 
-/// A rule, and where it holds.
+/// A rule, and its scope.
 struct Held {
     rule: Rule,
-    /// The session; the project where there is none.
+    /// The session; `None` for the whole project.
     session: Option<SessionId>,
 }
 
@@ -62,7 +62,7 @@ fn all(place: &Place) -> Result<Vec<Held>, Failure> {
         project.into_iter().map(|grant| Held { rule: grant.rule, session: None }).collect();
     let store = place.store();
     for id in store.list()? {
-        // One damaged log must not keep a rule of another from being taken back.
+        // A damaged log must not prevent revoking a rule of another session.
         let Ok(view) = sessions::view(&store, &id) else { continue };
         let goes_on = !screen::is_over(&view) || view.failure.is_some();
         let rules = view.rules.into_iter().filter(|_| goes_on);
@@ -84,7 +84,7 @@ fn list(common: &Common, held: &[Held]) -> Outcome {
     for (place, held) in held.iter().enumerate() {
         say(format_args!("{:>3}. {}  {}", place + 1, safe::line(&held.rule.to_string()), held.scope()))?;
     }
-    say("Take one back with: rapport revoke NUMBER")
+    say("Revoke one with: rapport revoke NUMBER")
 }
 
 fn revoke(place: &Place, held: &Held) -> Outcome {

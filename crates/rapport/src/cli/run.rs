@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
@@ -17,6 +18,7 @@ use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
 use crate::wiring::Place;
+use crate::workers::kinds;
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
 ///
@@ -37,15 +39,21 @@ pub(super) struct Args {
     /// Read the task from a file
     #[arg(long, short, value_name = "FILE", conflicts_with = "task")]
     file: Option<PathBuf>,
-    /// Go on with a session: another name for `rapport resume`
+    /// Continue a session: another name for `rapport resume`
     #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with_all = ["task", "file"])]
     resume: Option<Option<String>>,
-    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own) or "sandbox" (such a
-    /// worktree with walls around it)
-    #[arg(long, value_name = "WORKER", value_parser = config::worker, conflicts_with = "resume")]
+    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own) or
+    /// "sandbox" (a confined worktree)
+    #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
     worker: Option<WorkerName>,
     #[command(flatten)]
     agent: AgentFlags,
+}
+
+/// The kinds of places, each with its help.
+fn worker_parser() -> impl TypedValueParser<Value = WorkerName> {
+    let kinds = kinds::all().map(|kind| PossibleValue::new(kind.name()).help(kind.in_brief()));
+    PossibleValuesParser::new(kinds).try_map(|name| config::worker(&name))
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
@@ -61,7 +69,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     host(common, &place, &settings, Start::New(Box::new(created)))
 }
 
-/// Begins a session or goes on with one, and shows it until it ends or the person leaves.
+/// Begins or resumes a session, and shows it until it ends or the person leaves.
 pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
     tell_of_others(place, &start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -93,7 +101,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
     })
 }
 
-/// Says so where other sessions are at work in the same directory: nobody can tell apart who changed which file.
+/// Warns if other sessions work in the same directory: nobody could tell who changed which file.
 fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     let store = place.store();
     let is_apart = |id: &SessionId| sessions::view(&store, id).is_ok_and(|view| view.workplace.is_some());
@@ -122,23 +130,19 @@ fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     Ok(())
 }
 
-/// How many of the newest sessions are looked at: with thousands of them, looking at all takes too long.
+/// The number of recent sessions to check: with thousands of them, checking all takes too long.
 const LOOKED_AT: usize = 100;
 
-/// What a session starts from.
 pub(super) enum Start {
-    /// A new one.
     New(Box<Created>),
-    /// One that is there.
     Resume {
-        /// Which one.
         id: SessionId,
-        /// What is said to its agent, if anything.
+        /// The message to its agent, if any.
         said: Option<Act>,
     },
 }
 
-/// Takes a session up. One that failed is told to try again, one that was stopped to go on.
+/// Resumes a session. A failed one is retried, a stopped one continues.
 async fn take_up(
     sessions: &Arc<dyn Sessions>,
     id: SessionId,
@@ -149,7 +153,7 @@ async fn take_up(
         sessions.act(&id, &socket::person_here(), &said).await?;
     } else if is_to_restart(sessions, &id).await? {
         let restarted = sessions.act(&id, &socket::person_here(), &Act::Restart).await;
-        // Somebody may have answered meanwhile, and it goes on already.
+        // Somebody may have answered meanwhile, so that it has resumed already.
         if restarted.is_err() && is_to_restart(sessions, &id).await? {
             restarted?;
         }

@@ -1,4 +1,4 @@
-//! `rapport say`: words for the agent of a session, wherever it runs.
+//! `rapport say`: a message to the agent of a session, wherever it runs.
 
 use std::ffi::OsString;
 
@@ -11,19 +11,19 @@ use super::{Common, resume, sessions, text, typed};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
-/// Say something to the agent of a session: in the middle of its work, or as what to do next
+/// Send a message to the agent of a session: during its work, or as what to do next
 ///
-/// An agent that works or plans reads it at its next step; in a conversation, once its turn is over. One that was stopped or has
-/// failed goes on with it. After the work is done the agent goes on in the same conversation and the same place. Where no process
-/// runs the session, it goes on here, as with `rapport resume -m`. A question that waits is not answered by it: see
-/// `rapport answer`.
+/// A working or planning agent reads it at its next step; in a conversation, after its turn. One that was stopped or
+/// has failed resumes with it. After the work is done the agent continues in the same conversation and the same place.
+/// If no process runs the session, it is resumed here, as with `rapport resume -m`. It does not answer an open
+/// question: see `rapport answer`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport say greet \"mind the tests\"      while it works
   rapport say greet \"now in German too\"   when it is done
   rapport say greet - < message.md")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
+    /// The session: its name, or a unique part of it
     session: String,
     /// What to say; "-" reads it from standard input
     #[arg(required = true)]
@@ -33,22 +33,23 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    known.check_counts()?;
     refuse_if_asked(&known)?;
     say_to(common, &place, &known, &words(&args.text)?)
 }
 
-/// What is said, on the command line or from standard input.
+/// The message, from the command line or from standard input.
 pub(super) fn words(given: &[OsString]) -> Result<String, Failure> {
     let words = text(given, "this message")?;
     let words =
         if words == ["-"] { typed::piped("the message from standard input")? } else { words.join(" ") };
     if words.trim().is_empty() {
-        return Err(Failure::new(Code::Usage, "there is nothing in this message"));
+        return Err(Failure::new(Code::Usage, "the message is empty"));
     }
     Ok(words)
 }
 
-/// Words beside an answer would not be heard before it is given.
+/// Refuses a message while a question is open, because the agent would not read it before the answer.
 pub(super) fn refuse_if_asked(known: &Known) -> Outcome {
     let Known { id, view, .. } = known;
     let Some(question) = view.questions.first() else { return Ok(()) };
@@ -63,7 +64,7 @@ pub(super) fn refuse_if_asked(known: &Known) -> Outcome {
     })
 }
 
-/// Says it in the process that runs the session; where none does, goes on with the session here.
+/// Sends it to the process that runs the session; if there is none, resumes the session here.
 pub(super) fn say_to(common: &Common, place: &Place, known: &Known, words: &str) -> Outcome {
     if !known.is_held() || known.has_turns() {
         return resume::with_message(common, place, known, words);
@@ -71,7 +72,7 @@ pub(super) fn say_to(common: &Common, place: &Place, known: &Known, words: &str)
     said(common, place, known, words.to_owned())
 }
 
-/// Says it in the process that runs the session.
+/// Sends it to the process that runs the session.
 pub(super) fn said(common: &Common, place: &Place, known: &Known, text: String) -> Outcome {
     refuse_message(place, known)?;
     sessions::act(place, &known.id, &Act::Say { text: text.clone(), id: None })?;
@@ -79,13 +80,13 @@ pub(super) fn said(common: &Common, place: &Place, known: &Known, text: String) 
         return say_json(&json!({ "session": known.id, "said": text }));
     }
     say(match (&known.view.aim, known.view.status) {
-        (Aim::Chat, Status::Started | Status::Running) => "Said. The agent is told once its turn is over.",
-        (_, Status::Started | Status::Running) => "Said. The agent reads it at its next step.",
-        _ => "Said. The agent goes on with it.",
+        (Aim::Chat, Status::Started | Status::Running) => "Sent. The agent reads it after its turn.",
+        (_, Status::Started | Status::Running) => "Sent. The agent reads it at its next step.",
+        _ => "Sent. The agent continues with it.",
     })
 }
 
-/// Refuses where nothing more can be said, and says what can be done instead.
+/// Refuses if no message is possible, and says what to do instead.
 pub(super) fn refuse_message(place: &Place, known: &Known) -> Outcome {
     let Known { id, view, .. } = known;
     const ANOTHER: &str = "Begin another session: rapport run \"what you want done\"";
@@ -104,7 +105,7 @@ pub(super) fn refuse_message(place: &Place, known: &Known) -> Outcome {
     });
     match handed_over {
         Some(how) => {
-            let what = format!("the work of {id} {how}, and its workplace is no longer there to go on in");
+            let what = format!("the work of {id} {how}, and its workplace was removed");
             Err(Failure::new(Code::Refused, what).hint(ANOTHER))
         }
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! How a session is shown while a command runs it, and what its end means for the exit code.
+//! Shows a session while a command runs it, and maps its end to an exit code.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, Termin
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 
-/// How long a question is looked at before a rule answers it.
+/// How long a question is shown before a rule answers it.
 const LOOK: Duration = Duration::from_millis(400);
 
 /// Who answers at this screen.
@@ -37,7 +37,7 @@ pub(super) async fn show(
 ) -> Outcome {
     let (stop, shutdown) = watch::channel(false);
     let signals = tokio::spawn(async move {
-        // The terminal has to be left as it was found; it is told to stop rather than cut off.
+        // The terminal has to be restored, so the screen is told to stop rather than cancelled.
         told_to_stop.received().await;
         let _ = stop.send(true);
         stop.closed().await;
@@ -60,42 +60,40 @@ pub(super) async fn show(
     match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&sessions.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
-        // Whoever read it has had enough.
+        // The reader closed the pipe.
         Err(TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
-        // Whoever read has had enough, as with every other command.
+        // The reader closed the pipe, as with every other command.
         Err(terminal::TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Code::Quiet, ""))
         }
         Err(error) => {
-            // The session may be the reason, and knows better.
+            // The session may be the cause, and reports it better.
             sessions.view(id).await?;
-            let resume = format!("Nothing is lost. Go on with: rapport resume {id}{}", of_project(common));
+            let resume = format!("Nothing is lost. Continue with: rapport resume {id}{}", of_project(common));
             Err(Failure::new(Code::Trouble, error.to_string()).hint(resume))
         }
     }
 }
 
-/// Whether somebody sits there, whose terminal can show cards.
+/// Whether a person is at a terminal that can show cards.
 pub(super) fn is_interactive() -> bool {
     is_terminal() && !terminal::lines_only()
 }
 
-/// Whether somebody sits there, who can at least type lines.
+/// Whether a person is at a terminal that can at least read lines.
 pub(super) fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// What tells this process to stop. From when it listens on, nothing else happens because of it.
+/// The signals that stop this process. Once it listens, they have no other effect.
 pub(super) struct StopSignal([Signal; 3]);
 
 impl StopSignal {
-    /// Listens.
     pub(super) fn listen() -> io::Result<Self> {
         let (term, int, hup) = (SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup());
         Ok(Self([signal(term)?, signal(int)?, signal(hup)?]))
     }
 
-    /// Waits for it.
     pub(super) async fn received(&mut self) {
         let [term, int, hup] = &mut self.0;
         tokio::select! {
@@ -106,7 +104,7 @@ impl StopSignal {
     }
 }
 
-/// What the end of a session means for the exit code.
+/// Maps the end of a session to an exit code.
 pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
         Status::Failed => {
@@ -126,7 +124,7 @@ pub(super) fn ended(view: &View) -> Outcome {
     }
 }
 
-/// The same, where the screen has told the end already: on a terminal only what is new is said.
+/// The same, if the screen has shown the end: on a terminal only additional information is printed.
 fn ended_on_screen(view: &View) -> Outcome {
     let is_seen = io::stdout().is_terminal() && io::stderr().is_terminal();
     ended(view).map_err(|failure| match is_seen {
@@ -135,7 +133,7 @@ fn ended_on_screen(view: &View) -> Outcome {
     })
 }
 
-/// What helps against this failure, beside trying again.
+/// Advice for this failure, besides retrying.
 fn advice(view: &View) -> impl Iterator<Item = &'static str> {
     let helps = view.agent.is_not_started && Path::new(&view.project).is_dir();
     let kinds = AgentKinds::builtin();
@@ -144,7 +142,7 @@ fn advice(view: &View) -> impl Iterator<Item = &'static str> {
     installation.into_iter().chain(helps.then_some(OTHER_AGENTS)).flat_map(str::lines)
 }
 
-/// Whether nothing more comes by itself.
+/// Whether nothing more happens by itself.
 pub(super) fn is_over(view: &View) -> bool {
     match view.status {
         Status::Completed | Status::Cancelled | Status::Failed | Status::Idle => true,
@@ -152,13 +150,13 @@ pub(super) fn is_over(view: &View) -> bool {
     }
 }
 
-/// How it is told that a session waits.
+/// The error for a session that waits.
 pub(super) fn stopped(common: &Common, id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("{id} waits; nothing is lost"))
         .hint(format!("Go on with: rapport resume {id}{}", of_project(common)))
 }
 
-/// What a command needs beside the session's name: the project, where it had to be named here as well.
+/// The project flag for a hint, if it was given here too.
 fn of_project(common: &Common) -> String {
     let named =
         common.project.as_ref().map(|project| project.canonicalize().unwrap_or_else(|_| project.clone()));

@@ -19,17 +19,17 @@ use crate::engine::ChannelLease;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
-/// How many files are written at once. More only cost memory: the disk is not faster for it.
+/// The maximum number of concurrent writes. More only cost memory: the disk is not faster for it.
 const WRITERS: usize = 64;
 
-/// How long what is still to be told here gets when it ends.
+/// The time limit for printing the last notices.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
 
 /// Serve a Telegram bot: plan tasks in a chat, and answer agents from the phone
 ///
-/// Takes the token of the bot from TELEGRAM_BOT_TOKEN (or telegram.token in config.yaml) and the ids of those who may
-/// use it from TELEGRAM_USER_ID (or telegram.users). Where nobody may yet, a code is shown here: whoever sends it to the
-/// bot may. It can be stopped at any moment, even killed; started again, it goes on with the same buttons.
+/// Takes the token of the bot from TELEGRAM_BOT_TOKEN (or telegram.token in config.yaml) and the ids of its users from
+/// TELEGRAM_USER_ID (or telegram.users). If nobody has access yet, a code is shown here: whoever sends it to the bot
+/// gets access. It can be stopped at any moment, even killed; after a restart, the same buttons work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   TELEGRAM_BOT_TOKEN=123:abc rapport serve      pair with the code it shows
@@ -60,7 +60,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })
 }
 
-/// The channels that the settings ask for. A new one is one line here.
+/// The channels according to the settings. A new one is one line here.
 async fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
     Ok(vec![Box::new(telegram::channel(place, settings).await?)])
 }
@@ -102,13 +102,13 @@ async fn serve(
 }
 
 fn broken_down(error: JoinError) -> Failure {
-    Failure::new(Code::Trouble, format!("a channel broke down: {error}"))
+    Failure::new(Code::Trouble, format!("a channel failed: {error}"))
 }
 
-/// Tells what happens in channels, line by line.
+/// Prints the notices of channels, line by line.
 async fn tell(mut heard: mpsc::UnboundedReceiver<ChannelNotice>, as_json: bool, place: Place) {
     while let Some(notice) = heard.recv().await {
-        // Who reads no more has their reasons.
+        // The reader may be gone.
         let _ = match (notice, as_json) {
             (ChannelNotice::Serving { channel, name }, true) => say_json(
                 &json!({ "event": "serving", "channel": channel, "name": name, "project": place.project }),

@@ -1,4 +1,4 @@
-//! What the commands about sessions share: reading one, and acting on it wherever it runs.
+//! Common parts of the commands about sessions: reading one, and acting on it wherever it runs.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::stores::StoreError;
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
 
-/// How long apart it is looked whether a process still is at a session that is followed.
+/// The interval at which a followed session's process is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// A session as it stands in its log.
+/// A session's state, from its log.
 pub(super) fn view(store: &BlockingStore, id: &SessionId) -> Result<View, Failure> {
     Ok(replay(store, id, &store.read(id, 0)?)?.view(id))
 }
@@ -28,14 +28,14 @@ pub(super) fn replay(
     store.replay(id, entries)
 }
 
-/// Does something in a session, as the person at this terminal: through the process that runs it, or, if none does, in its
-/// log directly. Either way it is durable when this returns. Says whether a process is there to carry on with it.
+/// Submits an act as the person at this terminal: to the process that runs the session, or, if none does, directly to
+/// its log. It is durable when this returns. Returns whether a process continues with it.
 pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(place.sessions().act(id, &socket::person_here(), act))?)
 }
 
-/// Follows a session until it has this outcome. `None` where no process is at it any more, so that nothing more comes.
+/// Follows a session until it has this outcome. `None` if no process runs it any more, so that nothing more happens.
 pub(super) async fn until<T>(
     sessions: &dyn Sessions,
     id: &SessionId,
@@ -46,7 +46,7 @@ pub(super) async fn until<T>(
     let mut updates = sessions.follow(id, session.seq()).await?;
     loop {
         let is_held = sessions.holder(id).await?.is_some();
-        // Read after that, so that all is there that the last holder wrote.
+        // Read after that, so that all entries of the last holder are included.
         for entry in sessions.entries(id, session.seq()).await? {
             session.apply_entry(&entry);
         }
@@ -54,26 +54,25 @@ pub(super) async fn until<T>(
         if found.is_some() || !is_held {
             return Ok(found);
         }
-        // The end of a process changes no log, so it is looked for now and then.
+        // The end of a process changes no log, so it is checked periodically.
         if let Ok(None) = tokio::time::timeout(LOOK_AGAIN, updates.next()).await {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 }
 
-/// The process that was to see something through is gone.
+/// The error if the process that should have completed something is gone.
 pub(super) fn gone(id: &SessionId) -> Failure {
-    Failure::new(Code::Interrupted, format!("the process that was at {id} is gone"))
-        .hint("Nothing is lost. Give the same command again: it goes on from there.")
+    Failure::new(Code::Interrupted, format!("the process that ran {id} is gone"))
+        .hint("Nothing is lost. Repeat the command: it continues from there.")
 }
 
-/// What a session changed so far, as a diff to read.
 pub(super) async fn diff(sessions: &dyn Sessions, id: &SessionId) -> Result<String, Failure> {
     let diff = sessions.read(id, Content::Diff).await?.try_concat().await?;
     Ok(String::from_utf8_lossy(&diff).into_owned())
 }
 
-/// What to do so that a session goes on after an act, if a person has to do anything.
+/// What a person has to do so that a session continues after an act, if anything.
 pub(super) fn next_step(reached: Reached, id: &SessionId) -> Option<String> {
     (reached == Reached::Log).then(|| format!("No process runs it now. Go on with: rapport resume {id}"))
 }

@@ -1,4 +1,4 @@
-//! `rapport status`: what there is, and what waits for whom.
+//! `rapport status`: all sessions, and what waits for whom.
 
 use std::cmp::Reverse;
 
@@ -14,43 +14,43 @@ use super::{Common, handover, tree};
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
 use crate::config;
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
-/// How many ended sessions are listed without --all.
+/// The number of ended sessions to list without --all.
 const ENDED: usize = 5;
 
-/// How much of what an agent wants to do is listed where several sessions are.
+/// The maximum number of lines of a permission in the list.
 const FIRST_LINES: usize = 12;
 
-/// Names are aligned up to so many columns; a longer one stands out.
+/// Names are aligned up to this many columns.
 const LONGEST_NAME: usize = 48;
 
-/// How much of what a session is at is shown where it is no terminal.
+/// The maximum length of a session's activity without a terminal.
 const NOTE: usize = 100;
 
-/// How much of a task is shown where it is no terminal, and how much is worth showing in one that is narrow.
+/// The maximum length of a task without a terminal, and its minimum useful length in a narrow one.
 const TASK: usize = 60;
 const LEAST_TASK: usize = 12;
 
-/// What is said where there is no session.
+/// The message if there is no session.
 pub(super) const NONE_YET: &str = "No sessions here yet.
 Begin one with:          rapport run \"what you want done\"
 or turn by turn:         rapport new NAME
 or look around first:    rapport demo";
 
-/// Show sessions and the questions that wait
+/// Show sessions and open questions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport status                      what goes on, what waits, what ended
   rapport status add-auth             one session, with its answers
   rapport status --json | jq '.[] | select(.status == \"needs_input\").questions'")]
 pub(super) struct Args {
-    /// One session: its name, or a part of it that no other has (default: all of them)
+    /// One session: its name, or a unique part of it (default: all of them)
     session: Option<String>,
-    /// The same as a flag
+    /// The session, as a flag
     #[arg(long = "session", value_name = "SESSION", conflicts_with = "session", hide_short_help = true)]
     flag: Option<String>,
     /// List every session, however long ago it ended
@@ -80,21 +80,25 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     for folder in Folder::all(&config::sessions(&place.project))? {
         match seals::broken_in(&place, &folder) {
             Ok(broken) => seals::warn(&broken),
-            // A damaged log is told of below, once.
+            // A damaged log is reported below, once.
             Err(failure) if damaged.iter().all(|known| known.message != failure.message) => {
                 damaged.push(failure);
             }
             Err(_) => {}
         }
     }
-    for failure in damaged {
-        // One damaged log must not hide the others.
-        failure.print(common.json);
-    }
-    Ok(())
+    left_out(damaged, common.json)
 }
 
-/// A session for scripts: as it stands, whose word it is, and whether a process is at it.
+/// Tells of the sessions that could not be shown, after all others: one damaged log must not hide them. The exit code says that some
+/// are missing, because a script that counts sessions would count too few.
+fn left_out(mut damaged: Vec<Failure>, as_json: bool) -> Outcome {
+    let last = damaged.pop();
+    damaged.iter().for_each(|failure| failure.print(as_json));
+    last.map_or(Ok(()), Err)
+}
+
+/// A session for scripts: its state, the result of checking its signature, and whether a process runs it.
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
@@ -114,7 +118,7 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
         return NONE_YET.lines().for_each(|line| page.say(line));
     }
     let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(is_done_with);
-    // What waits for the person comes first, then what happened last.
+    // Sessions that wait for the person come first, then the latest.
     for list in [&mut ended, &mut going] {
         let waits = |known: &Known| known.view.status == Status::NeedsInput;
         list.sort_by_key(|known| Reverse((waits(known), known.view.updated_at, &known.id)));
@@ -148,7 +152,7 @@ impl Table {
         Self { name: name.min(LONGEST_NAME), word }
     }
 
-    /// A session in one line. Where there is no room for the task, its name says enough.
+    /// A session in one line. If there is no room for the task, its name is enough.
     fn row(&self, known: &Known, columns: Option<usize>) -> Line {
         let Known { id, view, .. } = known;
         let when = ago(view.updated_at, Clock::system().now());
@@ -163,13 +167,13 @@ impl Table {
     }
 }
 
-/// How a session stands, with what became of its work.
+/// The status of a session, with the state of its work.
 fn word(known: &Known) -> String {
     let undone = if known.view.undone.is_some() { ", undone" } else { "" };
     format!("{}{undone}", known.word())
 }
 
-/// What a session is at or waits for, below its row, and the one thing to do next.
+/// The activity of a session or what it waits for, below its row, and the next step.
 fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
     let view = &known.view;
     match &known.seal {
@@ -201,17 +205,17 @@ fn note(tone: Tone, text: &str) -> Line {
     Line::new(tone, text).indented(4)
 }
 
-/// The latest turn of a session of files, where nothing else is asked.
+/// The latest turn of a session, if nothing else is asked.
 fn turn(place: &Place, known: &Known) -> Option<String> {
     if known.view.aim != Aim::Files || !known.view.questions.is_empty() {
         return None;
     }
-    // What cannot be read is told by the command that goes on with it.
+    // The command that resumes the session reports an error.
     let latest = Folder::new(&files::sessions_of(place), &known.id).latest().ok()??;
     Some(format!("turn {}", tree::words(&tree::drawn(&known.session, &latest).ok()?)))
 }
 
-/// What a person can do next in a session, and why.
+/// The next step for a person in a session, and why.
 fn next_step(known: &Known) -> Option<(&'static str, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
@@ -230,7 +234,7 @@ fn next_step(known: &Known) -> Option<(&'static str, String)> {
     goes_on.then(|| ("go on with", format!("rapport resume {id}")))
 }
 
-/// The open questions of a session, with their options. What an agent wants to do is shown in at most so many lines.
+/// The open questions of a session, with their options. A permission is shown in at most this many lines.
 pub(super) fn questions(page: &mut Page, view: &View, most: usize) {
     view.questions.iter().for_each(|question| asked(page, view, question, most));
 }
@@ -281,7 +285,7 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
         page.push(line.and(Tone::Dim, &format!(" (by {})", answered.by)));
     }
     for rule in &view.rules {
-        let line = row("allowed", &format!("{rule} in this session; take it back with: "));
+        let line = row("allowed", &format!("{rule} in this session; revoke it with: "));
         page.push(line.and(Tone::Text, "rapport revoke"));
     }
     if let Some(workplace) = &view.workplace {
@@ -290,7 +294,7 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
             page.push(row("reaches", host));
         }
         for host in &workplace.refused_hosts {
-            let line = row("refused", &format!("{host}; let it be reached with: "));
+            let line = row("refused", &format!("{host}; allow it with: "));
             page.push(line.and(Tone::Text, &format!("rapport allow {} {host}", view.id)));
         }
     }
@@ -299,12 +303,12 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     }
     what_waits(page, place, known, usize::MAX);
     if handover::awaits_decision(view) {
-        page.next_step("take it over", &format!("rapport apply {}", view.id));
-        page.next_step("throw it away", &format!("rapport discard {}", view.id));
+        page.next_step("apply it", &format!("rapport apply {}", view.id));
+        page.next_step("discard it", &format!("rapport discard {}", view.id));
     }
 }
 
-/// Whether nothing more comes of a session, and nobody has to decide about its work.
+/// Whether a session has ended, and nobody has to decide about its work.
 fn is_done_with(known: &&Known) -> bool {
     !known.goes_on() && !handover::awaits_decision(&known.view)
 }

@@ -1,4 +1,4 @@
-//! `rapport stop`: the agent's turn ends, and the conversation is kept.
+//! `rapport stop`: ends the agent's turn; the conversation is kept.
 
 use rapport_core::{Act, Status};
 use serde_json::json;
@@ -11,8 +11,8 @@ use crate::wiring::Place;
 
 /// Stop the agent of a session in the middle of its turn; the conversation is kept
 ///
-/// What it was doing is broken off, what it changed stays. What it asked is withdrawn, and nobody is asked anything until you say
-/// what to do next (`rapport say`), let it go on (`rapport resume`) or end the session (`rapport cancel`).
+/// Its current activity is interrupted, its changes stay. Its questions are withdrawn, and nothing continues until you
+/// say what to do next (`rapport say`), resume it (`rapport resume`) or end the session (`rapport cancel`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport stop                          where only one agent is at work

@@ -1,4 +1,4 @@
-//! `rapport log --tree`: sessions, their branches and their turns, as the one tree they are, the newest first.
+//! `rapport log --tree`: sessions, their branches and their turns as one tree, the newest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ pub(super) struct Drawn {
     pub(super) turn: String,
     parent: Option<String>,
     pub(super) status: Status,
-    /// The same with what exactly it is at.
+    /// Its status with its exact activity.
     #[serde(rename = "detail")]
     pub(super) standing: String,
     pub(super) title: Option<String>,
@@ -36,15 +36,14 @@ pub(super) struct Drawn {
 /// A session or a turn in the picture.
 struct Node {
     key: String,
-    /// What it stands below.
     before: Option<String>,
     tone: Tone,
     line: Line,
-    /// As scripts get it. A session that goes on turn by turn is told by its turns.
+    /// Its JSON for scripts. A session with turns is represented by its turns.
     json: Option<Value>,
 }
 
-/// Draws the session that is named, or the one around, with everything that branched off with it; else all sessions.
+/// Draws the named session, or the one around, with its whole family; else all sessions.
 pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Outcome {
     let (mut known, damaged) = choose::all(place)?;
     if let Some(id) = choose::named_or_around(place, named)? {
@@ -52,7 +51,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
         known.retain(|known| family.contains(known.id.as_str()));
     }
     let mut nodes = Vec::new();
-    // One damaged log must not hide the others.
+    // A damaged log must not hide the others.
     for failure in damaged {
         if known.is_empty() {
             return Err(failure);
@@ -92,7 +91,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     Ok(())
 }
 
-/// The names of all sessions that have their origin in common with this one.
+/// The names of all sessions with the same origin.
 fn family<'a>(known: &'a [Known], id: &'a str) -> BTreeSet<&'a str> {
     let ids: BTreeSet<_> = known.iter().map(|known| known.id.as_str()).collect();
     let origins: BTreeMap<_, _> = known
@@ -100,7 +99,7 @@ fn family<'a>(known: &'a [Known], id: &'a str) -> BTreeSet<&'a str> {
         .filter_map(|known| Some((known.id.as_str(), known.view.branched_from.as_ref()?.session.as_str())))
         .filter(|(_, origin)| ids.contains(origin))
         .collect();
-    // A log of somebody else could name itself as its origin.
+    // An untrusted log could name itself as its origin.
     let root = |id| std::iter::successors(Some(id), |id| origins.get(id).copied()).take(known.len()).last();
     let common = root(id);
     ids.into_iter().filter(|id| root(*id) == common).collect()
@@ -169,7 +168,7 @@ pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
     })
 }
 
-/// How a turn stands, in the words that sessions have as well.
+/// The status of a turn, in the words for sessions.
 fn status(session: &Session, turn: &FileTurn) -> Status {
     match turn.stage {
         TurnStage::Unplanned { .. } => Status::Started,
@@ -194,7 +193,7 @@ fn tone(status: Status) -> Tone {
     }
 }
 
-/// What a turn is at.
+/// The activity of a turn.
 fn standing(session: &Session, turn: &FileTurn) -> String {
     match turn.stage {
         TurnStage::Unplanned { .. } => "not planned yet".to_owned(),
@@ -230,7 +229,7 @@ fn in_tones(turn: &Drawn) -> Line {
         .and(Tone::Dim, &cost)
 }
 
-/// Each node above the one it follows, with the graph before it; what has no origin in common stands apart.
+/// Each node above its parent, with the graph before it; separate trees are apart.
 fn lines(nodes: &[Node]) -> Vec<Line> {
     let order = newest_first(nodes);
     let places: BTreeMap<_, _> =
@@ -255,7 +254,7 @@ fn lines(nodes: &[Node]) -> Vec<Line> {
     lines
 }
 
-/// Every node before the one it follows: the last branch first, its nodes from the latest to the earliest.
+/// Each node before its parent: the last branch first, its nodes from the latest to the earliest.
 fn newest_first(nodes: &[Node]) -> Vec<&Node> {
     let keys: BTreeSet<_> = nodes.iter().map(|node| node.key.as_str()).collect();
     let mut children = BTreeMap::<_, Vec<_>>::new();

@@ -1,4 +1,4 @@
-//! `rapport trust`: look at what others wrote, then let it count.
+//! `rapport trust`: shows files, sessions and batches from others, and trusts them.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::error::{Code, Failure, Outcome};
 use crate::projects::trust::{Brought, Standing};
 use crate::wiring::{Place, refuse_agents};
 
-/// Look at what others wrote (what a project brings, a session, a batch), and let it count
+/// Look at what others wrote (project configuration, a session, a batch), and trust it
 ///
-/// A project can bring settings that name programs, servers or people, or that loosen what is asked, and hooks and servers for
-/// the agent's CLI. They count only after you have looked at them here. Trust is pinned to what was shown: when it changes, you
-/// are asked again.
+/// A project can bring settings that name programs, servers or people, or that relax what is asked, and hooks and
+/// servers for the agent's CLI. They take effect only after you have seen and trusted them here. Trust is pinned to
+/// what was shown: when it changes, you are asked again.
 ///
-/// A session or a batch that your own Rapport did not write starts nothing. Given its name, this shows what it would do and,
-/// if you say so, lets it count as it is. What somebody adds to it later does not count.
+/// A session or a batch that your own Rapport did not write starts nothing. Given its name, this shows what it would do
+/// and, if you agree, trusts it as it is. Later additions by others are not trusted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport trust                 show what this project brings, and ask
@@ -33,19 +33,19 @@ pub(super) struct Args {
     /// The project's directory (default: the one around the current directory); or a session or a batch of this project
     #[arg(value_name = "DIR|SESSION|BATCH")]
     what: Option<PathBuf>,
-    /// Every session and batch here that was written before entries were signed, or by you in another checkout
+    /// All sessions and batches here that were written before entries were signed, or by you in another checkout
     #[arg(long, conflicts_with_all = ["what", "revoke"])]
     all_mine: bool,
-    /// Let it count without being asked
+    /// Trust it without being asked
     #[arg(long, short, conflicts_with = "revoke")]
     yes: bool,
-    /// Take back what you trusted
+    /// Revoke your trust
     #[arg(long)]
     revoke: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    // A person trusts what others wrote, never an agent that works with it.
+    // Only a person may trust what others wrote, never an agent.
     refuse_agents()?;
     if args.all_mine {
         return trust_session::all_mine(common, &Place::find(common)?, args.yes);
@@ -68,7 +68,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let trust = place.trust()?;
     if args.revoke {
         trust.forget()?;
-        return told(common, &place, "What you trusted in this project no longer counts.");
+        return told(common, &place, "This project is no longer trusted.");
     }
     let brought = place.brought();
     let standing = trust.standing(&brought);
@@ -87,17 +87,17 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     match if args.yes { Some(true) } else { answer(common)? } {
         Some(true) => {
             trust.trust(&brought)?;
-            told(common, &place, "It counts from now on, as it is. You are asked again when it changes.")
+            told(common, &place, "It is trusted from now on, as it is. You are asked again when it changes.")
         }
         Some(false) => {
             trust.decline(&brought)?;
-            told(common, &place, "It does not count. You are asked again when it changes.")
+            told(common, &place, "It is not trusted. You are asked again when it changes.")
         }
-        None => told(common, &place, "Nothing was said, so it does not count."),
+        None => told(common, &place, "There was no answer, so it is not trusted."),
     }
 }
 
-/// Whether a directory is meant, and no session: a name alone is a session's, `app/` is a directory.
+/// Whether a directory is meant, and not a session: a plain name is a session's, `app/` is a directory.
 fn is_directory(what: &Path) -> bool {
     what.as_os_str().as_encoded_bytes().ends_with(b"/")
         || what.components().count() > 1
@@ -106,8 +106,8 @@ fn is_directory(what: &Path) -> bool {
         || what.starts_with("..")
 }
 
-/// Asks the person at this terminal once about what the project brings. Without one, and where they said no, it does not
-/// count, which is told when the settings are read and when an agent is started.
+/// Asks the person at this terminal once about the project's configuration. Without a terminal, or after a no, it is
+/// not trusted, which is reported when the settings are read and when an agent is started.
 pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     let brought = place.brought();
     let trust = place.trust()?;
@@ -125,7 +125,7 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     Ok(())
 }
 
-/// What cannot be looked at is not trusted by anybody.
+/// Refuses files that cannot be read: nobody can trust them.
 fn refuse_unseen(brought: &[Brought]) -> Outcome {
     match brought.iter().find(|one| one.digest.is_none()) {
         None => Ok(()),
@@ -137,13 +137,13 @@ fn refuse_unseen(brought: &[Brought]) -> Outcome {
     }
 }
 
-/// Asks whether all of this counts. `None` where nothing was said.
+/// Asks whether to trust all of this. `None` at the end of the input.
 fn answer(common: &Common) -> Result<Option<bool>, Failure> {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to trust this project")
             .hint("If you have looked at it, say so: rapport trust --yes"));
     }
-    asking::decision("Do you trust this project, so that all of this counts?")
+    asking::decision("Do you trust this project with all of this?")
 }
 
 fn show(project: &Path, brought: &[Brought]) -> Outcome {

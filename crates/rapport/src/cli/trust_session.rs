@@ -1,34 +1,34 @@
-//! `rapport trust SESSION`: look at what a log from elsewhere would do, then let it count, just as it is.
+//! `rapport trust SESSION`: shows what a log from elsewhere would do, then trusts it exactly as it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
+use rapport_core::{Aim, Entry, Event, FoundTurns, Input, Session, SessionId, World};
 use serde_json::{Value, json};
 
-use super::files::{asking, sessions_of};
+use super::files::{self, asking, sessions_of};
 use super::output::{say, say_json};
+use super::would::Would;
 use super::{Common, choose, screen, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
-use crate::config::Layer;
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
-use crate::seals::{Seal, Seals, Verifier};
-use crate::stores::Looked;
+use crate::seals::{Seal, Verifier};
 use crate::stores::blocking::BlockingStore;
+use crate::stores::{Holder, Looked, StoreError};
 use crate::turns::batches::{self, BatchDir};
-use crate::turns::{Folder, PLAN, Standing, text};
-use crate::wiring::{self, Place};
+use crate::turns::{Folder, found};
+use crate::wiring::Place;
 
-/// The session or batch that is meant, if there is one of that name.
+/// The named session or batch, if there is one.
 pub(super) enum Named {
     Session(SessionId),
     Batch(PathBuf),
 }
 
-/// Finds what is meant by a name: a session, else a batch.
+/// Finds a session, else a batch, by name.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (choose::by_name(place, name), batch) {
@@ -37,7 +37,7 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     }
 }
 
-/// Shows what is meant, and lets it count if the person says so.
+/// Shows it, and trusts it if the person agrees.
 pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
@@ -46,7 +46,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
         }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
-        return told(common, &findings, &format!("There is nothing to trust: {what} counts already."));
+        return told(common, &findings, &format!("There is nothing to trust: {what} is already trusted."));
     }
     if common.json && !yes {
         return say_json(&findings.iter().map(Finding::json).collect::<Vec<_>>());
@@ -54,24 +54,25 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
     if !common.json {
         findings.iter().try_for_each(Finding::show)?;
     }
-    let question = format!("Let {what} count, just as it is?");
+    let question = format!("Trust {what}, exactly as it is?");
     let names: Vec<_> = findings.iter().map(|finding| screen::word(&finding.name())).collect();
     let hint = format!("If you have looked at it, say so: rapport trust {} --yes", names.join(" "));
     if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "It does not count, and nothing is started for it.")
+    told(common, &[], "It is not trusted, and nothing is started for it.")
 }
 
-/// Takes over with one question all that was written before entries were signed, or by this person in another checkout.
+/// Trusts, after one question, everything that was written before entries were signed, or by this person in another
+/// checkout.
 pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     let mut findings = Vec::new();
-    // One that is damaged must not keep the others from being taken over.
+    // A damaged one must not prevent trusting the others.
     let mut add = |found: Result<Finding, Failure>| match found {
         Ok(finding) => findings.push(finding),
         Err(failure) => failure.print(common.json),
     };
-    place.store().list()?.into_iter().for_each(|id| add(Finding::session(place, id)));
+    choose::ids(place)?.into_iter().for_each(|id| add(Finding::session(place, id)));
     batches::all(&place.project)?.into_iter().for_each(|path| add(Finding::batch(place, path)));
     let of_sessions: Vec<_> = findings.iter().flat_map(Finding::batches).cloned().collect();
     findings.retain(|finding| {
@@ -97,21 +98,18 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "They do not count, and nothing is started for them.")
+    told(common, &[], "They are not trusted, and nothing is started for them.")
 }
 
 fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
-    let (store, seals) = (place.store(), place.seals());
-    for finding in findings {
-        finding.trust(&store, &seals)?;
-    }
-    told(common, findings, "It counts from now on, just as it is.")
+    findings.iter().try_for_each(|finding| finding.trust(place))?;
+    told(common, findings, "It is trusted from now on, exactly as it is.")
 }
 
-/// Asks whether something counts. Nothing but a yes is one.
+/// Asks whether to trust something. Only a yes is one.
 fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !asking::is_possible(common) {
-        return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether it counts").hint(hint));
+        return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether to trust it").hint(hint));
     }
     Ok(asking::decision(question)? == Some(true))
 }
@@ -124,67 +122,124 @@ fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
     say(words)
 }
 
-/// Something that may be trusted, as it was when it was looked at.
+/// Something that may be trusted, as it was shown.
 enum Finding {
-    Session { id: SessionId, looked: Arc<Looked>, would: Would, batches: Vec<(PathBuf, Verifier)> },
-    Batch { path: PathBuf, verifier: Verifier, story: Vec<String> },
+    Session(Box<FoundSession>),
+    Batch { path: PathBuf, verifier: Box<Verifier>, story: Vec<String> },
 }
 
-/// What a session would do.
-struct Would {
-    task: String,
-    /// The program that its log names as its agent.
-    program: Option<String>,
-    /// What happens as soon as it is taken up, line by line.
-    at_once: Vec<String>,
-    /// What its log says was allowed.
-    allowed: Vec<String>,
-    /// What its plans would do that nobody has run yet.
-    planned: Vec<String>,
-    /// The calls that its agent would continue with.
-    pending: Vec<String>,
-    origin: Option<String>,
+/// A session as it was found: its log, and what is in its directory.
+struct FoundSession {
+    id: SessionId,
+    /// Its log; nothing where it came without one.
+    looked: Option<Arc<Looked>>,
+    /// What a log of its own begins with, where it came without one.
+    first: Vec<Event>,
+    /// What is in the directories of its turns, where something of that is in no log that counts.
+    unknown: Option<FoundTurns>,
+    seal: Seal,
+    would: Would,
+    batches: Vec<(PathBuf, Verifier)>,
+}
+
+impl FoundSession {
+    fn look(place: &Place, id: SessionId) -> Result<Self, Failure> {
+        let (store, folder) = (place.store(), Folder::new(&sessions_of(place), &id));
+        let mut found = match store.look(&id) {
+            Ok(looked) => {
+                let (seal, looked) = (looked.seal.clone(), Some(Arc::new(looked)));
+                Self::with(id, looked, Vec::new(), seal)
+            }
+            // Nobody signed what has no log.
+            Err(StoreError::NotFound(_)) => {
+                let first = files::first_facts(place, &folder)?;
+                Self::with(id, None, first, Seal::Unsigned)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for path in batches::all(&place.project)? {
+            if batches::turn_of(&folder.id, &path).is_some() {
+                let (_, verifier) = look(&path, place)?;
+                found.batches.push((path, verifier));
+            }
+        }
+        let mut session = found.session(&store)?;
+        let mut turns = None;
+        if session.created().aim == Aim::Files {
+            let counted = files::found(place, &folder, found.seal.counts())?;
+            found.seal = found::seal(found.seal.clone(), &session, &counted);
+            // What is trusted as a whole is shown as it says.
+            let shown = if found.seal.counts() { counted } else { files::found(place, &folder, false)? };
+            take_in(&mut session, &shown)?;
+            turns = Some(shown);
+        }
+        found.would = Would::of(place, &folder, session, turns.as_ref(), found.attachments())?;
+        found.unknown = turns.filter(|_| !found.seal.counts());
+        Ok(found)
+    }
+
+    fn with(id: SessionId, looked: Option<Arc<Looked>>, first: Vec<Event>, seal: Seal) -> Self {
+        let (unknown, would, batches) = (None, Would::default(), Vec::new());
+        Self { id, looked, first, unknown, seal, would, batches }
+    }
+
+    /// The session, from its log or from what that would begin with.
+    fn session(&self, store: &BlockingStore) -> Result<Session, Failure> {
+        let first = Entry { seq: 1, at: Clock::system().now(), facts: self.first.clone() };
+        let first = [first];
+        let entries = self.looked.as_ref().map_or(first.as_slice(), |looked| looked.entries.as_slice());
+        Ok(sessions::replay(store, &self.id, entries)?)
+    }
+
+    fn attachments(&self) -> &[(String, Vec<u8>)] {
+        self.looked.as_ref().map_or(&[], |looked| looked.attachments.as_slice())
+    }
+
+    /// Lets it count, just as it was looked at: the log, and what is in the directories as facts in it.
+    fn trust(&self, place: &Place) -> Outcome {
+        let (store, seals, now) = (place.store(), place.seals(), Clock::system().now());
+        self.batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
+        match &self.looked {
+            Some(looked) if looked.seal.counts() => {}
+            Some(looked) => store.trust(looked.clone())?,
+            None => store.enlist(&self.id, now, self.first.clone())?,
+        }
+        let Some(found) = &self.unknown else { return Ok(()) };
+        let (entries, mut log) = store.hold(&self.id, &Holder::this_process(None))?;
+        let session = sessions::replay(&store, &self.id, &entries)?;
+        let facts = session.decide(&Input::World(World::Found(found.clone())), now)?;
+        if !facts.is_empty() {
+            log.append(now, facts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Has a session know what was found of its turns.
+fn take_in(session: &mut Session, found: &FoundTurns) -> Outcome {
+    let now = Clock::system().now();
+    let facts = session.decide(&Input::World(World::Found(found.clone())), now)?;
+    session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts });
+    Ok(())
 }
 
 impl Finding {
     fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
-        let store = place.store();
-        let looked = Arc::new(store.look(&id)?);
-        let session = sessions::replay(&store, &id, &looked.entries)?;
-        let folder = Folder::new(&sessions_of(place), &id);
-        let mut batches = Vec::new();
-        for path in batches::all(&place.project)? {
-            if batches::turn_of(&folder.id, &path).is_some() {
-                let (_, verifier) = look(&path, place)?;
-                batches.push((path, verifier));
-            }
-        }
-        let would = Would {
-            task: session.created().task.clone(),
-            program: session.created().agent.as_ref().map(|agent| agent.command.join(" ")),
-            at_once: at_once(session.clone(), &looked.entries),
-            allowed: allowed(&session),
-            planned: planned(&folder)?,
-            pending: pending(place, &session, &looked)?,
-            origin: session.created().origin.as_ref().map(|at| format!("{} {}", at.channel, at.key)),
-        };
-        Ok(Self::Session { id, looked, would, batches })
+        Ok(Self::Session(Box::new(FoundSession::look(place, id)?)))
     }
 
     fn batch(place: &Place, path: PathBuf) -> Result<Self, Failure> {
         let (facts, verifier) = look(&path, place)?;
         let story = BatchDir { path: path.clone(), facts }.story();
-        Ok(Self::Batch { path, verifier, story })
+        Ok(Self::Batch { path, verifier: Box::new(verifier), story })
     }
 
     fn seal(&self) -> Seal {
         match self {
-            Self::Session { looked, batches, .. } => {
-                let worst = batches.iter().map(|(_, verifier)| verifier.seal()).find(|seal| !seal.counts());
-                Some(looked.seal.clone())
-                    .filter(|seal| !seal.counts())
-                    .or(worst)
-                    .unwrap_or_else(|| looked.seal.clone())
+            Self::Session(found) => {
+                let of_batches = found.batches.iter().map(|(_, verifier)| verifier.seal());
+                let mut seals = std::iter::once(found.seal.clone()).chain(of_batches);
+                seals.find(|seal| !seal.counts()).unwrap_or_else(|| found.seal.clone())
             }
             Self::Batch { verifier, .. } => verifier.seal(),
         }
@@ -192,7 +247,7 @@ impl Finding {
 
     fn name(&self) -> String {
         match self {
-            Self::Session { id, .. } => id.to_string(),
+            Self::Session(found) => found.id.to_string(),
             Self::Batch { path, .. } => batches::name(path).to_owned(),
         }
     }
@@ -200,26 +255,22 @@ impl Finding {
     /// The batches that are trusted with it.
     fn batches(&self) -> impl Iterator<Item = &PathBuf> {
         let batches = match self {
-            Self::Session { batches, .. } => batches.as_slice(),
+            Self::Session(found) => found.batches.as_slice(),
             Self::Batch { .. } => &[],
         };
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, store: &BlockingStore, seals: &Seals) -> Outcome {
+    fn trust(&self, place: &Place) -> Outcome {
         match self {
-            Self::Session { looked, batches, .. } => {
-                batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-                Ok(store.trust(looked.clone())?)
-            }
-            Self::Batch { verifier, .. } => Ok(seals.trust(verifier, &[])?),
+            Self::Session(found) => found.trust(place),
+            Self::Batch { verifier, .. } => Ok(place.seals().trust(verifier, &[])?),
         }
     }
 
     fn brief(&self) -> Outcome {
         let does = match self {
-            Self::Session { would, .. } if would.at_once.is_empty() => "starts nothing by itself".to_owned(),
-            Self::Session { would, .. } => would.at_once.join("; "),
+            Self::Session(found) => found.would.brief(),
             Self::Batch { story, .. } => format!("a batch of {} actions", story.len()),
         };
         say(format_args!("{}  {}", safe::line(&self.name()), safe::line(&does)))
@@ -235,21 +286,23 @@ impl Finding {
         Ok(())
     }
 
-    /// What is shown of it, each part with its label.
+    /// Its displayed parts, with labels.
     fn parts(&self) -> Vec<(&'static str, Vec<String>)> {
-        let Self::Session { looked, would, batches, .. } = self else {
-            let Self::Batch { story, .. } = self else { return Vec::new() };
-            return vec![("did", story.clone())];
+        let found = match self {
+            Self::Session(found) => found,
+            Self::Batch { story, .. } => return vec![("did", story.clone())],
         };
+        let (would, batches) = (&found.would, &found.batches);
         let nothing = || vec!["nothing by itself".to_owned()];
-        let kept =
-            looked.attachments.iter().map(|(name, content)| format!("{name}, {} bytes", content.len()));
+        let kept = found.attachments().iter().filter(|(name, _)| name.starts_with(CONVERSATION));
+        let kept = kept.map(|(name, content)| format!("{name}, {} bytes", content.len()));
         vec![
             ("task", vec![would.task.clone()]),
             ("program", would.program.iter().cloned().collect()),
             ("would do", if would.at_once.is_empty() { nothing() } else { would.at_once.clone() }),
             ("allowed", would.allowed.clone()),
             ("in a plan", would.planned.clone()),
+            ("is told", would.told.clone()),
             ("conversation", kept.collect()),
             ("continues", would.pending.clone()),
             ("writes to", would.origin.iter().cloned().collect()),
@@ -266,100 +319,4 @@ impl Finding {
 
 fn look(batch: &Path, place: &Place) -> Result<(Vec<crate::actions::journal::Fact>, Verifier), Failure> {
     Journal::look(batch, &place.seals()).map_err(|error| Failure::new(Code::Store, error.to_string()))
-}
-
-/// What happens as soon as somebody takes the session up.
-fn at_once(mut session: Session, entries: &[Entry]) -> Vec<String> {
-    let now = Clock::system().now();
-    if let Ok(facts) = session.decide(&Input::World(World::Lost), now) {
-        let seq = entries.last().map_or(0, |entry| entry.seq) + 1;
-        session.apply_entry(&Entry { seq, at: now, facts });
-    }
-    session.wants().into_iter().flat_map(words).collect()
-}
-
-fn words(want: Want) -> Vec<String> {
-    match want {
-        Want::AgentRunning(order) => {
-            let told = order.prompt.lines().next().unwrap_or_default().to_owned();
-            let start = format!("starts the agent: {told}");
-            let replies = order.replies.into_iter().map(|(_, reply)| reply_words(reply));
-            std::iter::once(start).chain(replies).collect()
-        }
-        Want::Replied { reply, .. } => vec![reply_words(reply)],
-        Want::Granted { rule, .. } => vec![format!("allows the agent from now on, in this project: {rule}")],
-        Want::HostsAllowed(hosts) => vec![format!("lets the agent reach: {}", hosts.join(", "))],
-        Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],
-        Want::WorkUndone(_) => vec!["undoes its work in the project".to_owned()],
-        Want::Cleared => vec!["removes its worktree".to_owned()],
-        Want::PlanSaved(_) => vec!["writes a plan".to_owned()],
-        Want::Filed { path, .. } => vec![format!("writes {path}")],
-        Want::PlanChecked { folder, .. } => vec![format!("looks at the plan of turn {folder}")],
-        Want::BatchRunning(order) => vec![format!("runs what was approved of turn {}", order.folder)],
-        Want::ActionReplied { .. } => Vec::new(),
-        Want::ReportFiled { folder, .. } => vec![format!("writes the report of turn {folder}")],
-        Want::Undone { batch, .. } => vec![format!("undoes batch {batch}")],
-        Want::QuestionRound(_) => vec!["asks a model for questions".to_owned()],
-        Want::Baseline(_)
-        | Want::Snapshot(_)
-        | Want::WorkLeft
-        | Want::AgentParked { .. }
-        | Want::Report { .. } => Vec::new(),
-    }
-}
-
-fn reply_words(reply: rapport_core::CallReply) -> String {
-    use rapport_core::CallReply::{Allow, Answers, Deny, Elicited};
-    match reply {
-        Allow { asked, .. } => format!("allows the agent: {asked}"),
-        Elicited { .. } => "answers a server of the agent".to_owned(),
-        Deny { asked, .. } => format!("denies the agent: {asked}"),
-        Answers(told) => {
-            let answers = told.iter().map(|told| format!("{} -> {}", told.question, told.answer));
-            format!("answers the agent: {}", answers.collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-/// The permissions that the log says were given, whether or not they are used up, and the hosts that may be reached.
-fn allowed(session: &Session) -> Vec<String> {
-    let items = session.rounds().flat_map(|round| round.items);
-    let words = items.filter_map(|item| {
-        let Purpose::Permission(asked) = &item.question.purpose else { return None };
-        let (answer, by) = item.given?;
-        let words: Vec<_> = answer.values.iter().chain(&answer.text).map(String::as_str).collect();
-        let command = asked.parts.iter().find_map(|part| match part {
-            Part::Command(command) => Some(command),
-            _ => None,
-        });
-        let (tool, what) = (&asked.tool, command.unwrap_or(&asked.what));
-        Some(format!("{tool}: {what} -> {} (it says by {by})", words.join(", ")))
-    });
-    let hosts = session.allowed_hosts().iter().map(|host| format!("to reach {host}"));
-    words.chain(hosts).collect()
-}
-
-/// What the agent would continue with, from the conversation that is kept with the session.
-fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<String>, Failure> {
-    let kept = looked.attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
-    let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
-    // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
-    let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
-    let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
-    Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
-}
-
-/// What plans would do that were not carried out yet.
-fn planned(folder: &Folder) -> Result<Vec<String>, Failure> {
-    let mut planned = Vec::new();
-    for turn in folder.turns()? {
-        if turn.standing() != Standing::Pending {
-            continue;
-        }
-        let source = text(&turn.file(PLAN))?.unwrap_or_default();
-        let plan = ActionPlan::parse(&source);
-        let actions = plan.iter().flat_map(|plan| &plan.actions);
-        planned.extend(actions.map(|action| format!("{}: {}", turn.name, action.kind.in_brief())));
-    }
-    Ok(planned)
 }

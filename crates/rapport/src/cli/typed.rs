@@ -1,4 +1,4 @@
-//! Text that is typed or piped in. What ends too early is no answer: an empty text is refused further on.
+//! Text that is typed or piped in. An empty text is refused later.
 
 use std::io::{self, BufRead, IsTerminal as _, Read};
 
@@ -6,7 +6,6 @@ use nix::sys::termios::{FlushArg, tcflush};
 
 use crate::error::{Code, Failure};
 
-/// All that there is to read.
 pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     from.read_to_end(&mut bytes)
@@ -14,7 +13,7 @@ pub(super) fn all(mut from: impl Read, what: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| super::not_text(what))
 }
 
-/// All that comes from standard input. Whoever asks something later asks at the terminal, if there is one.
+/// Reads standard input to its end. Later questions are asked at the terminal, if there is one.
 pub(super) fn piped(what: &str) -> Result<String, Failure> {
     let text = all(io::stdin().lock(), what)?;
     if io::stdout().is_terminal()
@@ -25,8 +24,8 @@ pub(super) fn piped(what: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What is typed in a terminal that shows nothing but lines, up to two empty ones. What was pasted behind them is dropped:
-/// the shell would run it.
+/// Reads lines from a terminal, up to two empty ones. Text that was pasted after them is dropped: the shell would run
+/// it.
 pub(super) fn in_terminal(what: &str) -> Result<String, Failure> {
     let input = io::stdin();
     let text = until_blank(input.lock(), what);
@@ -35,7 +34,7 @@ pub(super) fn in_terminal(what: &str) -> Result<String, Failure> {
     text
 }
 
-/// What is read up to two empty lines in a row (Enter, pressed twice), or the end. Blanks at the end are cut off.
+/// Reads up to two empty lines in a row (Enter, pressed twice), or the end. Trailing blanks are removed.
 fn until_blank(from: impl BufRead, what: &str) -> Result<String, Failure> {
     let mut text = Vec::new();
     let mut blank_before = false;

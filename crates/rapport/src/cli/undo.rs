@@ -1,4 +1,4 @@
-//! `rapport undo`: what a batch did to files is taken back; what a run did, by `undo_work.rs`.
+//! `rapport undo`: undoes a batch's changes to files; `undo_work.rs` undoes a run's.
 
 use std::path::{Path, PathBuf};
 
@@ -23,17 +23,17 @@ use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, ONLY_TURN};
 use crate::wiring::{Place, Shelf};
 
-/// What can be undone.
 const BATCHES: &str = "A run can be undone once it is over, in a git repository. Batches of plans are in .rapport/batches; undo one with: \
      rapport undo --batch BATCH";
 
-/// Take back what a session did to files: the work of a run, or the last batch of a plan
+/// Undo a session's changes to files: the work of a run, or the last batch of a plan
 ///
-/// The work of a run is taken back file by file, where a file is as the work left it. Files that somebody changed since stay as
-/// they are, and are listed. You are asked first.
+/// The work of a run is undone file by file, if a file is as the work left it. Files that somebody changed since stay
+/// as they are, and are listed. You are asked first.
 ///
-/// After a batch of a plan all files are as they were before it. What commands did cannot be taken back, and is listed. Where
-/// somebody changed a file since, nothing is undone, unless you say so.
+/// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a git
+/// repository. Other effects of commands cannot be undone, and are listed. If somebody changed a file since, nothing is
+/// undone, unless you use --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport undo                          where only one session can be undone
@@ -44,7 +44,6 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
-    /// This batch
     #[arg(long, value_name = "BATCH", conflicts_with_all = ["session", "flag"])]
     batch: Option<String>,
     /// Leave files that were changed since as they are, and undo the rest of a batch
@@ -68,15 +67,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
 }
 
-/// What is to be undone.
 enum Found {
-    /// The batch with its journal there.
     Batch(PathBuf),
     /// The work of this session.
     Work(SessionId),
 }
 
-/// The session that a batch belongs to, and what it is called there.
+/// The session of a batch, and the batch's name there.
 struct Owner {
     shelf: Shelf,
     folder: Folder,
@@ -105,14 +102,14 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
     let ended = runtime.block_on(async {
         let door = place.sessions_in(&shelf);
         let act = Act::Undo { batch: batch.clone(), later };
-        // Whoever holds it does it now.
+        // The holder undoes it.
         door.act(&folder.id, &socket::person_here(), &act).await?;
         sessions::until(&door, &folder.id, &outcome).await
     })?;
     told(common, &folder, &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
-/// Undoes a batch of a session that is held here, and tells what that came to.
+/// Undoes a batch of a session that is held here, and reports the result.
 pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges) -> Outcome {
     let session = held.session().await?;
     let is_under_way = |(_, batch): (_, &FileBatch)| matches!(batch.undo, UndoState::UnderWay(_));
@@ -134,8 +131,8 @@ fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
     }
 }
 
-/// A batch's directory is named after its session and its turn there. A plan that was run alone has its session and its journal in
-/// one directory, which is named after the session.
+/// A batch's directory is named after its session and turn. A plan that was run without a session has its log and its
+/// journal in one directory.
 fn name_of(folder: &Folder, batch: &str) -> String {
     let is_alone = Journal::is_in(&folder.path);
     if is_alone { folder.id.to_string() } else { format!("{}-{batch}", folder.id) }
@@ -151,7 +148,7 @@ pub(super) fn failure(problem: &UndoProblem) -> Failure {
             .hint("Nothing was undone. With --force those files stay as they are, and the rest is undone."),
         (false, true) => failure
             .hint("A part is undone. With --force those files stay as they are, and the rest is undone."),
-        (true, true) => failure.hint("Once that is mended, the same command goes on from there."),
+        (true, true) => failure.hint("Once that is fixed, the same command continues from there."),
         (true, false) => failure.hint("Nothing was undone."),
     }
 }
@@ -163,15 +160,15 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     if let Some(name) = &args.batch {
         return called(name).map(Found::Batch).ok_or_else(|| none(&format!("there is no batch {name}")));
     }
-    // A plan that was run alone is no session of the project, and goes by the name of its batch.
+    // A plan that was run without a session is known by the name of its batch.
     if let Some(batch) = args.which.name().and_then(called).filter(|path| batches::is_alone(path, &sessions))
     {
         return Ok(Found::Batch(batch));
     }
-    // What was undone already is passed over; what was cut off while it was undone is not.
+    // Batches that were undone are skipped; a half-undone one is not.
     let mut left = Vec::new();
     for path in &all {
-        // One that cannot be read hides no other; whoever means this one is told why.
+        // A batch that cannot be read does not hide others; if it is named, the error is reported.
         let batch = BatchDir::read(path.clone());
         let batch = batch.unwrap_or_else(|_| BatchDir { path: path.clone(), facts: Vec::new() });
         if !batch.is_undone() {
@@ -195,11 +192,11 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     }
 }
 
-/// The last plan that was run outside of any session. What an older version ran has no log, only a journal.
+/// The last plan that was run without a session. An older version's has no log, only a journal.
 fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
     let id = SessionId::new(batches::name(&batch.path));
     let view = sessions::view(&place.store_in(&Shelf::Plans(String::new())).into(), &id);
-    // What a batch came to is not in its session's status, which rests once the batch is over.
+    // The result of a batch is not in its session's status, which is idle after the batch.
     let status = match view.map(|view| view.status) {
         Ok(Status::Idle) | Err(_) if batch.is_finished() => Status::Completed,
         Ok(status) => status,
@@ -218,7 +215,7 @@ fn none(what: &str) -> Failure {
     Failure::new(Code::NotFound, what).hint(BATCHES)
 }
 
-/// The session a batch is of. One whose session is gone has none, and neither has a plan that an older version ran alone.
+/// The session of a batch. `None` if the session is gone, or if an older version ran the plan without a session.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let shelf = Shelf::Plans(String::new());
     let alone = BlockingStore::from(place.store_in(&shelf));
@@ -243,14 +240,13 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     Ok(None)
 }
 
-/// Undoes a batch that belongs to no session.
 fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) -> Outcome {
     let undone = undo(&place.batch(path), later).map_err(|error| match error {
         crate::actions::undo::UndoError::Action(ActionError::Journal(
             ref not_ours @ JournalError::NotOurs { ref path, .. },
         )) => {
             let name = screen::word(batches::name(path));
-            let hint = format!("Nothing was done. See what it did, and let it count: rapport trust {name}");
+            let hint = format!("Nothing was done. See what it did, and trust it: rapport trust {name}");
             Failure::new(Code::Untrusted, not_ours.to_string()).hint(hint)
         }
         crate::actions::undo::UndoError::Action(ActionError::Journal(error @ JournalError::Busy { .. })) => {
@@ -273,21 +269,21 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
     tell(common, ("batch", name), &files)
 }
 
-/// After a failure, all that was done to files can be taken back: now, if somebody says so, or later with the command.
+/// After a failure, offers to undo the changes to files: now, or later with the command.
 pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
     let failure = Failure::new(Code::Trouble, "an action failed; what came after it was not done");
     if !batch.has_changes {
         return Err(failure);
     }
-    if asking::is_possible(held.common) && asking::yes("Undo what was done to files?").await? {
+    if asking::is_possible(held.common) && asking::yes("Undo the changes to files?").await? {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
     let of_session = held.folder.path.join(crate::turns::SESSION_CONTEXT).exists();
     let named = if of_session { held.folder.id.to_string() } else { format!("--batch {}", held.folder.id) };
-    Err(failure.hint(format!("Take back what was done to files with: rapport undo {named}")))
+    Err(failure.hint(format!("Undo the changes to files with: rapport undo {named}")))
 }
 
-/// Tells what undoing this came to: a batch or a session, and its name.
+/// Reports the result of an undo: of a batch or a session, with its name.
 pub(super) fn tell(common: &Common, (kind, name): (&str, &str), undone: &UndoneFiles) -> Outcome {
     if common.json {
         return say_json(&json!({
@@ -297,7 +293,7 @@ pub(super) fn tell(common: &Common, (kind, name): (&str, &str), undone: &UndoneF
     }
     say(format_args!("Undone: {name}"))?;
     if [&undone.restored, &undone.removed, &undone.kept].iter().all(|files| files.is_empty()) {
-        say("  No file had to be brought back.")?;
+        say("  No file had to be restored.")?;
     }
     let parts = [
         ("restored", undone.restored.as_slice()),

@@ -1,4 +1,4 @@
-//! `rapport undo` after `rapport run`: what the agent did to files since its work began is taken back.
+//! `rapport undo` after `rapport run`: undoes the agent's changes to files since its work began.
 
 use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
 
@@ -19,11 +19,11 @@ pub(super) fn is_due(known: &Known) -> bool {
         && !matches!(session.work_undo(), WorkUndo::Done(_))
 }
 
-/// Undoes the work of this session, once the person says so.
+/// Undoes the work of this session, if the person agrees.
 pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool) -> Outcome {
     let known = choose::known(place, id)?;
     if !known.session.is_over() {
-        return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may go on"))
+        return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may continue"))
             .hint(format!("Nothing was undone. Cancel it first: rapport cancel {id}")));
     }
     handover::settle(place, id)?;
@@ -39,7 +39,7 @@ pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool)
     }
 }
 
-/// How it came out, once it did.
+/// The outcome, once there is one.
 fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
     match session.work_undo() {
         WorkUndo::Done(files) => Some(Ok(files.clone())),
@@ -48,7 +48,7 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
     }
 }
 
-/// Shows what the work changed, and asks whether to take it back.
+/// Shows the changes, and asks whether to undo them.
 fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged]) -> Outcome {
     if !asking::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
@@ -64,7 +64,7 @@ fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged
             say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
         }
     }
-    match asking::decision("Take that back? Files that somebody changed since stay as they are.")? {
+    match asking::decision("Undo these changes? Files that somebody changed since stay as they are.")? {
         Some(true) => Ok(()),
         Some(false) | None => Err(asking::left()),
     }

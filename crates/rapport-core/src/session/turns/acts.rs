@@ -14,8 +14,8 @@ use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnSt
 use super::{PLAN_FILE, TurnsFlow, TurnsPhase};
 
 impl TurnsFlow {
-    /// Somebody wants a turn planned. A failed one can be begun anew, with another prompt or in another directory; its open
-    /// questions are withdrawn.
+    /// Decides to have a turn planned. A failed turn can be planned again, with another prompt or in another directory;
+    /// its open questions are withdrawn.
     pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
         let Act::Draft { folder, conversation, asking, origin, shown } = act else {
             return unknown_act(self, shared, act);
@@ -43,10 +43,10 @@ impl TurnsFlow {
         Ok(left.into_iter().chain(restarted).chain([started]).collect())
     }
 
-    /// Somebody gives up the plan that is being made.
+    /// Decides to abandon the plan that is being made.
     pub(super) fn leave_draft(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(turn) = self.drafting().filter(|_| !shared.is_over()) else {
-            return Err(self.not_now(shared, "leaving what is being planned"));
+            return Err(self.not_now(shared, "abandoning the plan"));
         };
         let mut facts =
             shared.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
@@ -54,14 +54,14 @@ impl TurnsFlow {
         Ok(facts)
     }
 
-    /// Somebody reviews a plan.
+    /// Decides to review a plan.
     pub(super) fn start_review(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
         self.planned(shared, "reviewing", folder)?;
         Ok(vec![Event::ReviewStarted { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody approves a plan. They must have seen the current version, and their choice must fit it: nobody approves what they
-    /// have not seen.
+    /// Decides to approve a plan. The person must have seen the current revision, and the selection must fit it: nobody
+    /// approves something unseen.
     pub(super) fn approve(
         &self,
         shared: &Shared,
@@ -80,7 +80,7 @@ impl TurnsFlow {
         }
         let plan = turn.plan.as_ref().filter(|plan| plan.revision == revision);
         let Some(plan) = plan else {
-            return Err(refused(WHAT, "the plan is another by now; look at it again".into()));
+            return Err(refused(WHAT, "the plan has changed since; look at it again".into()));
         };
         let Ok(parsed) = plan.read() else {
             return Err(refused(WHAT, "the plan cannot be read; look at it again".into()));
@@ -88,10 +88,10 @@ impl TurnsFlow {
         let fits = (chosen.context.len(), chosen.memos.len(), chosen.actions.len())
             == (parsed.context.as_ref().map_or(0, Vec::len), parsed.memos.len(), parsed.actions.len());
         if !fits {
-            return Err(refused(WHAT, "the choice does not fit the plan".into()));
+            return Err(refused(WHAT, "the selection does not fit the plan".into()));
         }
         if !chosen.is_any() && !parsed.actions.is_empty() {
-            return Err(refused(WHAT, "nothing of the plan is chosen; skip it instead".into()));
+            return Err(refused(WHAT, "no item of the plan is selected; skip it instead".into()));
         }
         Ok(vec![Event::Approved {
             folder: folder.to_owned(),
@@ -102,7 +102,7 @@ impl TurnsFlow {
         }])
     }
 
-    /// Somebody skips a plan.
+    /// Decides to skip a plan.
     pub(super) fn skip(
         &self,
         shared: &Shared,
@@ -117,7 +117,7 @@ impl TurnsFlow {
         Ok(vec![Event::Skipped { folder: folder.to_owned(), message: message.cloned(), by: by.clone() }])
     }
 
-    /// Somebody accepts the plan as they changed it in its file.
+    /// Decides to accept the plan as it was changed in its file.
     pub(super) fn accept_plan(
         &self,
         shared: &Shared,
@@ -128,12 +128,12 @@ impl TurnsFlow {
         const WHAT: &str = "accepting the plan";
         let turn = self.planned(shared, WHAT, folder)?;
         if turn.differs.as_deref() != Some(text) {
-            return Err(refused(WHAT, "the file is not what you saw".into()));
+            return Err(refused(WHAT, "the file has changed since you saw it".into()));
         }
         Ok(vec![Event::PlanAccepted { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody discards what was changed in the plan's file.
+    /// Decides to discard the changes in the plan's file.
     pub(super) fn restore_plan(&self, shared: &Shared, by: &By, folder: &str) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "restoring the plan";
         if self.planned(shared, WHAT, folder)?.differs.is_none() {
@@ -142,7 +142,7 @@ impl TurnsFlow {
         Ok(vec![Event::PlanRestored { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Somebody pauses the running batch.
+    /// Decides to pause the running batch.
     pub(super) fn pause(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(batch) = self.running(shared) else {
             return Err(self.not_now(shared, "stopping a batch"));
@@ -151,7 +151,7 @@ impl TurnsFlow {
         Ok(vec![Event::BatchPaused { batch: batch.to_owned(), reason, unsure: None }])
     }
 
-    /// Somebody resumes a batch.
+    /// Decides to resume a batch.
     pub(super) fn go_on(
         &self,
         shared: &Shared,
@@ -159,20 +159,20 @@ impl TurnsFlow {
         batch: &str,
         interrupted: Interrupted,
     ) -> Result<Vec<Event>, Refusal> {
-        const WHAT: &str = "going on with a batch";
+        const WHAT: &str = "resuming a batch";
         let (turn, _) = self.known_batch(WHAT, batch)?;
         if !self.rests(shared) {
             return Err(self.not_now(shared, WHAT));
         }
         let is_latest = turn.batch().is_some_and(|latest| latest.name == batch && latest.stands());
         if turn.stage != TurnStage::Paused || !is_latest {
-            return Err(refused(WHAT, format!("batch {batch} does not pause")));
+            return Err(refused(WHAT, format!("batch {batch} is not paused")));
         }
         self.nothing_is_undone(WHAT)?;
         Ok(vec![Event::BatchResumed { batch: batch.to_owned(), interrupted, by: by.clone() }])
     }
 
-    /// Somebody undoes a batch, also of a session that is over. Its open questions are withdrawn.
+    /// Decides to undo a batch, even of a session that is over. Its open questions are withdrawn.
     pub(super) fn undo(
         &self,
         shared: &Shared,
@@ -186,9 +186,9 @@ impl TurnsFlow {
             return Err(self.not_now(shared, WHAT));
         }
         match known.undo {
-            UndoState::Done(_) => return Err(refused(WHAT, format!("batch {batch} is undone already"))),
+            UndoState::Done(_) => return Err(refused(WHAT, format!("batch {batch} is already undone"))),
             UndoState::UnderWay(_) => {
-                return Err(refused(WHAT, format!("batch {batch} is being undone already")));
+                return Err(refused(WHAT, format!("batch {batch} is already being undone")));
             }
             UndoState::Not | UndoState::Stuck(_) => {}
         }
@@ -197,7 +197,7 @@ impl TurnsFlow {
         Ok(facts)
     }
 
-    /// Somebody accepts changed files of complete turns.
+    /// Decides to accept changed files of complete turns.
     pub(super) fn accept_changes(
         &self,
         by: &By,
@@ -214,7 +214,7 @@ impl TurnsFlow {
         changed.map(sealed).collect()
     }
 
-    /// The turn in this directory, if its plan waits and nothing else goes on.
+    /// The turn in this directory, if its plan waits and nothing else is in progress.
     fn planned(&self, shared: &Shared, what: &'static str, folder: &str) -> Result<&FileTurn, Refusal> {
         let turn =
             self.file_turn(folder).ok_or_else(|| refused(what, format!("there is no turn {folder}")))?;
@@ -228,7 +228,7 @@ impl TurnsFlow {
                 Err(refused(what, format!("turn {folder} has no plan yet")))
             }
             TurnStage::Running | TurnStage::Paused => {
-                Err(refused(what, format!("the plan of turn {folder} was approved already")))
+                Err(refused(what, format!("the plan of turn {folder} is already approved")))
             }
             TurnStage::Ended | TurnStage::Complete => Err(refused(what, format!("turn {folder} is over"))),
         }
@@ -238,7 +238,7 @@ impl TurnsFlow {
         self.batch(batch).ok_or_else(|| refused(what, format!("there is no batch {batch}")))
     }
 
-    /// Nothing is built on a batch of which a part is undone.
+    /// Refuses to build on a partially undone batch.
     fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
         let half = self.batches().find_map(|(_, batch)| match &batch.undo {
             UndoState::UnderWay(_) => Some(format!("batch {} is being undone", batch.name)),
@@ -250,7 +250,7 @@ impl TurnsFlow {
         half.map_or(Ok(()), |why| Err(refused(what, why)))
     }
 
-    /// Whether planning is what has failed.
+    /// Whether the session failed while planning.
     fn is_failed_draft(&self, shared: &Shared) -> bool {
         shared.is_failed() && matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing)
     }
@@ -258,7 +258,7 @@ impl TurnsFlow {
 
 fn withdraw_asked(shared: &Shared, batch: &FileBatch) -> Vec<Event> {
     let is_asked = |item: &Item| batch.asked.values().any(|asked| *asked == item.question.id);
-    shared.withdraw_open(|round| round.items.iter().any(is_asked), "nobody waits for it any more")
+    shared.withdraw_open(|round| round.items.iter().any(is_asked), "its batch no longer needs an answer")
 }
 
 fn refused(what: &'static str, why: String) -> Refusal {

@@ -1,5 +1,5 @@
-//! Decides the engine's inputs for turns: what is in the directories, whether a plan can be carried out, how a batch goes,
-//! that a report is written, that a batch is undone. An input that belongs to nothing under way changes nothing.
+//! Decides the engine's inputs for turns: what is in the directories, whether a plan can be carried out, the progress
+//! of a batch, written reports, undone batches. An input that nothing waits for changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::turn::{
     UndoneFiles,
 };
 
-/// Why a batch pauses that was running when its process died.
+/// The reason why a batch pauses if its process died.
 pub(super) const STOPPED: &str = "Rapport was stopped";
 
 use super::{TurnsFlow, TurnsPhase};
@@ -24,6 +24,23 @@ impl TurnsFlow {
         let is_filing = self.phase == TurnsPhase::Filing && shared.is_going();
         let is_due = is_filing && shared.turns.last().is_some_and(|last| last.id == turn);
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
+    }
+
+    /// The turns whose directories say something that neither the facts say nor Rapport wrote: it came from elsewhere, with a
+    /// pull for example. Nothing is done about them before a person has looked at them.
+    pub(crate) fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
+        let is_unknown = |found: &&FoundTurn| !found.is_ours && self.is_untold(found);
+        found.turns.iter().filter(is_unknown).map(|found| found.folder.clone()).collect()
+    }
+
+    /// Whether a directory says something that would count and that the facts do not say.
+    fn is_untold(&self, found: &FoundTurn) -> bool {
+        let Some(known) = self.file_turn(&found.folder) else { return found.says_anything() };
+        let is_ready = found.is_ready || known.stage == TurnStage::Unplanned { is_ready: true };
+        let is_unplanned = matches!(known.stage, TurnStage::Unplanned { .. });
+        known.origin.is_none() && found.says_anything()
+            || found.is_complete && !matches!(known.stage, TurnStage::Ended | TurnStage::Complete)
+            || is_unplanned && (found.plan.is_some() || is_ready && found.shown != known.shown)
     }
 
     /// What the directories tell that the facts do not, after the session was replayed from its log.
@@ -59,7 +76,7 @@ impl TurnsFlow {
         self.file_turn(folder).is_some_and(|turn| turn.stage == TurnStage::Ended)
     }
 
-    /// What the journal of an unfinished batch tells that the facts do not.
+    /// The facts that follow from the journal of an unfinished batch and are not in the log.
     fn found_batches(&self, known: &FileTurn, found: &FoundTurn) -> Vec<Event> {
         let Some(batch) = known.batch().filter(|batch| !batch.is_ended && batch.stands()) else {
             return Vec::new();
@@ -77,7 +94,7 @@ impl TurnsFlow {
         facts
     }
 
-    /// A plan was checked.
+    /// Decides the result of checking a plan.
     pub(super) fn plan_checked(
         &self,
         shared: &Shared,
@@ -96,7 +113,7 @@ impl TurnsFlow {
         }
     }
 
-    /// A batch could not begin.
+    /// Decides that a batch could not begin.
     pub(super) fn batch_invalid(&self, shared: &Shared, batch: &str, problems: &[String]) -> Vec<Event> {
         let Some((turn, _)) = self.running_batch(shared, batch) else { return Vec::new() };
         let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
@@ -109,7 +126,7 @@ impl TurnsFlow {
         vec![Event::PlanDiffers { folder: turn.folder.clone(), text: text.to_owned() }]
     }
 
-    /// An action asks. After a kill it asks the same again, and no person is asked twice.
+    /// Decides a question of an action. After a kill the action repeats it, and no person is asked twice.
     pub(super) fn action_asks(
         &self,
         shared: &Shared,
@@ -136,7 +153,7 @@ impl TurnsFlow {
         is_new.then(|| Event::ActionEnded { batch: batch.to_owned(), end: end.clone() }).into_iter().collect()
     }
 
-    /// A batch stopped before its end. A person who stopped it may not know yet that a command was interrupted.
+    /// Decides that a batch stopped early. A person who stopped it may not know yet that a command was interrupted.
     pub(super) fn batch_paused(&self, batch: &str, reason: &str, unsure: Option<usize>) -> Vec<Event> {
         let Some((turn, known)) = self.batch(batch).filter(|(turn, _)| is_open(turn, batch)) else {
             return Vec::new();
@@ -148,7 +165,7 @@ impl TurnsFlow {
 
     pub(super) fn batch_ended(&self, shared: &Shared, batch: &str, ended: &World) -> Vec<Event> {
         let World::BatchEnded { status, report, has_changes, .. } = ended else { return Vec::new() };
-        // It may have ended just when it was paused.
+        // The batch may have ended just when it was paused.
         let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
         let is_free = self.running(shared) == Some(batch) || self.rests(shared);
         let ended = || Event::BatchEnded {
@@ -187,14 +204,16 @@ impl TurnsFlow {
     }
 }
 
-/// Whether this is the latest batch of a turn, and is not over.
+/// Whether this is the latest batch of a turn, and has not ended.
 fn is_open(turn: &FileTurn, batch: &str) -> bool {
     matches!(turn.stage, TurnStage::Running | TurnStage::Paused)
         && turn.batch().is_some_and(|latest| latest.name == batch && latest.stands())
 }
 
-/// Whether a directory tells something that the facts do not: the origin of the turn, or a plan that somebody put there.
+/// Whether a directory tells something that the facts do not: the origin of the turn, or a plan that somebody put
+/// there.
 fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
     known.origin.is_none()
-        || matches!(known.stage, TurnStage::Unplanned { .. }) && (found.plan.is_some() || found.is_complete)
+        || matches!(known.stage, TurnStage::Unplanned { .. })
+            && (found.plan.is_some() || found.is_complete || found.is_ready && found.shown != known.shown)
 }

@@ -1,4 +1,4 @@
-//! Folds facts about turns with directories into the state.
+//! Applies facts about turns with directories to the state.
 
 use jiff::Timestamp;
 
@@ -11,11 +11,11 @@ use crate::turn::{FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStag
 
 use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
 
-/// More problems than this are not reported.
+/// The maximum number of problems to report.
 const MOST_PROBLEMS: usize = 50;
 
 impl TurnsFlow {
-    /// Folds a fact in, if it is about turns in directories.
+    /// Applies a fact, if it is about turns with directories.
     pub(super) fn fold(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         match fact {
             Event::DraftStarted { turn, folder, asking, origin, shown, .. } => {
@@ -132,7 +132,7 @@ impl TurnsFlow {
             Event::Undone { batch, files } => self.with_batch(batch, |stage, batch| {
                 batch.undo = UndoState::Done(files.clone());
                 batch.paused = None;
-                // What was not reported yet can be approved anew.
+                // A batch without a report can be approved again.
                 if *stage == TurnStage::Paused {
                     *stage = TurnStage::Planned;
                 }
@@ -141,7 +141,7 @@ impl TurnsFlow {
         }
     }
 
-    /// A turn is being planned. Another one that was is no longer.
+    /// Records that a turn is being planned. Any other turn is no longer.
     fn draft_started(&mut self, turn: TurnId, draft: DraftedTurn, origin: Option<&TurnOrigin>) {
         self.phase = TurnsPhase::Drafting;
         self.said = Vec::new();
@@ -168,14 +168,12 @@ impl TurnsFlow {
     fn draft_left(&mut self, shared: &mut Shared, folder: &str) {
         self.with_file_turn(folder, |turn| {
             turn.stage = TurnStage::Unplanned { is_ready: true };
-            // The next plan is made from something else.
-            turn.shown = None;
         });
         self.end_agent_turn(shared, folder);
         self.leave_drafting(shared);
     }
 
-    /// Nothing is planned any more, so that planning cannot have failed either.
+    /// Records that nothing is being planned, so that planning is not what failed either.
     fn leave_drafting(&mut self, shared: &mut Shared) {
         let is_drafting = matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing);
         if is_drafting && !shared.is_over() {
@@ -193,7 +191,7 @@ impl TurnsFlow {
 
     fn plan_filed(&mut self, shared: &mut Shared, turn: TurnId) {
         let text = self.drafted(shared).to_owned();
-        // The text belongs to the plan from here on.
+        // The text is part of the plan now.
         self.said = Vec::new();
         shared.with_turn(turn, |turn| turn.result = Some(String::new()));
         let Some(folder) = self.folder_of(turn).map(str::to_owned) else {
@@ -207,7 +205,7 @@ impl TurnsFlow {
             turn.problems = Vec::new();
             turn.stage = TurnStage::Planned;
         });
-        // A log of an older version says neither where the turn comes from nor what became of the plan: the directory does.
+        // The log of an older version has neither the turn's origin nor the plan's result; the directory has.
         match self.file_turn(&folder).and_then(|turn| turn.origin.as_ref()) {
             Some(_) => self.check(&folder, false),
             None => self.phase = TurnsPhase::Resting,
@@ -245,7 +243,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Ends a turn of whose plan nothing is done, with a report that says so.
+    /// Ends a turn whose plan was not carried out, with a report that says so.
     fn conclude(&mut self, folder: &str, at: Timestamp, status: Overall, tell: impl FnOnce(&mut Report)) {
         let reason = match status {
             Overall::Skipped => "the plan was skipped",
@@ -289,7 +287,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Folds in what a directory tells beside the facts. A known plan stays as the facts have it.
+    /// Applies what a directory tells in addition to the facts. A known plan keeps the text that the facts have.
     fn turn_found(&mut self, shared: &Shared, found: &FoundTurn) {
         if self.file_turn(&found.folder).is_none() {
             self.turns.push(FileTurn::new(&found.folder));
@@ -297,8 +295,12 @@ impl TurnsFlow {
         let (asked, project) = (asked_by_header(shared), shared.created.project.as_str());
         self.with_file_turn(&found.folder, |turn| {
             turn.origin = Some(found.origin.clone());
+            if turn.shown.is_none() {
+                turn.shown.clone_from(&found.shown);
+            }
             if let TurnStage::Unplanned { .. } = turn.stage {
                 turn.stage = TurnStage::Unplanned { is_ready: found.is_ready };
+                turn.shown.clone_from(&found.shown);
                 if let Some(text) = &found.plan {
                     turn.plan = Some(TurnPlan::unchecked(text.clone(), 1, project));
                     turn.stage = TurnStage::Planned;
@@ -330,7 +332,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Ends the phase that a session which goes on is in, if it is such a one.
+    /// Ends the current phase of an active session, if it matches.
     fn rest_if(&mut self, shared: &Shared, is_over: impl FnOnce(&TurnsPhase) -> bool) {
         if shared.is_going() && is_over(&self.phase) {
             self.phase = TurnsPhase::Resting;
@@ -352,7 +354,7 @@ impl TurnsFlow {
     }
 }
 
-/// Whether the plan or the report of this turn is what the session is at.
+/// Whether the current phase is about the plan or the report of this turn.
 fn is_about(phase: &TurnsPhase, folder: &str) -> bool {
     match phase {
         TurnsPhase::Concluding { folder: due } | TurnsPhase::Checking { folder: due, .. } => due == folder,
@@ -360,14 +362,14 @@ fn is_about(phase: &TurnsPhase, folder: &str) -> bool {
     }
 }
 
-/// What Rapport itself asked and nobody withdrew, by its header.
+/// The questions that Rapport itself asked and that were not withdrawn, by header.
 fn asked_by_header(shared: &Shared) -> Vec<(String, QuestionId)> {
     let rounds = shared.rounds.iter().filter(|round| round.asker == Asker::Rapport && round.closed.is_none());
     let items = rounds.flat_map(|round| &round.items);
     items.filter_map(|item| Some((item.question.header.clone()?, item.question.id.clone()))).collect()
 }
 
-/// The action of a batch that asked a question. Logs of older versions say so only in the question's header.
+/// The action of a batch that asked a question. Logs of older versions tell only by the question's header.
 fn asked_by(batch: &str, header: &str, question: &QuestionId) -> Option<(usize, QuestionId)> {
     let number: usize = header.strip_prefix(batch)?.strip_prefix(" action ")?.parse().ok()?;
     Some((number.checked_sub(1)?, question.clone()))

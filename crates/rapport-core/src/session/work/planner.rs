@@ -1,4 +1,4 @@
-//! Rounds of questions that a planner makes before any agent runs: when the next round is wanted, and what follows from it.
+//! Rounds of questions that a planner makes before any agent runs: when the next round is wanted, and its consequences.
 
 use super::{WorkFlow, WorkPhase, ask_for_confirmation, plan_names};
 use crate::event::{Asker, Clarifier, Event};
@@ -10,12 +10,12 @@ use crate::slug;
 use crate::want::Want;
 
 impl WorkFlow {
-    /// The round that is to be made now, if one is.
+    /// The round to make now, if any.
     pub(super) fn round_wanted(&self, shared: &Shared) -> Option<Want> {
         self.is_planning(shared).then(|| Want::QuestionRound(brief(shared)))
     }
 
-    /// What follows from a round that was made, or could not be.
+    /// The facts that follow from a round, or from the failure to make one.
     pub(super) fn take_round(
         &self,
         shared: &Shared,
@@ -27,7 +27,7 @@ impl WorkFlow {
         }
         Ok(match outcome {
             Ok(made) => self.after_round(shared, made),
-            // Without a single question there is no plan to make.
+            // Without a single question no plan can be made.
             Err(reason) if round == 1 => vec![Event::Failed { reason: reason.clone() }],
             Err(reason) => {
                 [vec![Event::Unchecked { reason: reason.clone() }], self.sum_up(shared, None)].concat()
@@ -35,7 +35,7 @@ impl WorkFlow {
         })
     }
 
-    /// What follows from an answer: the plan, if it was the last of the last round.
+    /// The facts that follow from an answer: the plan, if it was the last answer of the last round.
     pub(super) fn after_planned_answer(&self, shared: &Shared, round: &Round, answered: &Item) -> Vec<Event> {
         let others = round.items.iter().filter(|item| item.question.id != answered.question.id);
         let is_last = others.into_iter().all(|item| item.given().is_some());
@@ -56,7 +56,7 @@ impl WorkFlow {
         outlined.into_iter().chain([asked]).collect()
     }
 
-    /// The plan is what was answered; somebody has to confirm it.
+    /// Makes the plan from the answers, and asks to confirm it.
     pub(crate) fn sum_up(&self, shared: &Shared, made: Option<&QuestionRound>) -> Vec<Event> {
         let (goal, description) = self.names(shared, made);
         let proposed = Event::PlanProposed { goal, description, text: String::new() };
@@ -84,7 +84,7 @@ impl WorkFlow {
     }
 }
 
-/// Whether as many rounds were asked as there may be.
+/// Whether the maximum number of rounds was asked.
 fn is_at_the_cap(shared: &Shared) -> bool {
     shared.rounds_asked() >= shared.created.terms.max_rounds
 }

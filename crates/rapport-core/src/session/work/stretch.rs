@@ -1,22 +1,22 @@
-//! Stretches of work: from a state of the project's files that was noted before the agent worked to the one it left. Somebody may
-//! say what else to do once the work is done. That continues the last stretch, unless somebody else changed files in between: then
-//! it is another one, so that nobody's own changes count as the work.
+//! Stretches of work: each goes from the state of the project's files before the agent worked to the state it left.
+//! Follow-up work continues the last stretch, unless somebody else changed files in between: then it begins another
+//! one, so that nobody else's changes are attributed to the work.
 
 use super::WorkFlow;
 use crate::event::{Changes, FileChange};
 
-/// One stretch of work, between states by names that the worker finds again; `None` where one cannot be told.
+/// One stretch of work, between states by the worker's names for them; `None` if a state is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// The state before the agent could change anything: something may have been allowed while it planned.
+    /// The state before the agent could change anything: a change may have been allowed while it planned.
     pub since: Option<String>,
     /// The state before the work itself.
     pub from: Option<String>,
-    /// The state after it, or the last that was noted in it.
+    /// The state after it, or the last one recorded during it.
     pub to: Option<String>,
 }
 
-/// All of them, in order.
+/// All stretches, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stretches {
     all: Vec<Stretch>,
@@ -28,14 +28,15 @@ enum Stage {
     /// Nobody works.
     #[default]
     Over,
-    /// Something was allowed before the plan was confirmed.
+    /// A change was allowed before the plan was confirmed.
     Planning,
-    /// The state before the work is noted.
+    /// The work is in progress, and the state before it is recorded.
     Working,
 }
 
 impl Stretches {
-    /// The state before a turn was noted. What is done before the plan is confirmed is not undone: the work begins after it.
+    /// Records the state before a turn. What was done before the plan was confirmed is not undone: the work begins
+    /// after it.
     pub(super) fn begin(&mut self, from: Option<String>, works: bool) {
         let continues = self.stage == Stage::Over
             && from.is_some()
@@ -48,14 +49,14 @@ impl Stretches {
         self.stage = if works { Stage::Working } else { Stage::Planning };
     }
 
-    /// A state in the middle was noted.
+    /// Records a state during the work.
     pub(super) fn note(&mut self, state: Option<&String>) {
         if let (Some(last), Some(state)) = (self.all.last_mut(), state) {
             last.to = Some(state.clone());
         }
     }
 
-    /// It is over, in this state.
+    /// Ends the stretch with this state.
     pub(super) fn end(&mut self, state: Option<&String>) {
         self.note(state);
         self.stage = Stage::Over;
@@ -65,12 +66,12 @@ impl Stretches {
         self.stage == Stage::Working
     }
 
-    /// Whether the state before what is being done is known.
+    /// Whether the state before the current work is known.
     pub(super) fn is_noted(&self) -> bool {
         self.stage != Stage::Over && self.all.last().is_some_and(|last| last.from.is_some())
     }
 
-    /// The state since which the changes of the last one are reported.
+    /// The state since which the changes of the last stretch are reported.
     pub(super) fn reported_since(&self) -> Option<&str> {
         self.all.last()?.since.as_deref()
     }
@@ -81,7 +82,7 @@ impl Stretches {
 }
 
 impl WorkFlow {
-    /// The stretches of the work, in order. The last one has no end while it is under way.
+    /// The stretches of the work, in order. The last one has no end while it is in progress.
     pub(crate) fn stretches(&self) -> Vec<Stretch> {
         let mut all = self.stretches.all.clone();
         if let Some(last) = all.last_mut().filter(|_| self.stretches.stage != Stage::Over) {
@@ -90,7 +91,7 @@ impl WorkFlow {
         all
     }
 
-    /// The changes of all stretches, where these are the last one's.
+    /// The changes of all stretches, given those of the last one.
     pub(super) fn all_changes(&self, last: Option<Changes>) -> Option<Changes> {
         let earlier = self.changes.as_ref().filter(|_| self.stretches.all.len() > 1);
         match (earlier, last) {
@@ -100,7 +101,7 @@ impl WorkFlow {
     }
 }
 
-/// The changes of one stretch and of the next.
+/// Merges the changes of one stretch with those of the next.
 fn joined(earlier: &Changes, mut last: Changes) -> Changes {
     let mut files = earlier.files.clone();
     for file in last.files {
@@ -118,7 +119,7 @@ fn joined(earlier: &Changes, mut last: Changes) -> Changes {
     last
 }
 
-/// What became of a file that was changed twice; `None` where nothing did.
+/// The combined change of a file that was changed twice; `None` if the changes cancel out.
 fn twice(first: &FileChange, then: &FileChange) -> Option<FileChange> {
     let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
     let status = match (first.status.as_str(), then.status.as_str()) {

@@ -1,8 +1,8 @@
-//! Undoes what the work of a session did to the project's files, from the states that were noted: before each stretch of it, and
-//! after.
+//! Undoes the changes that a session's work made to the project's files, from the states recorded before and after each
+//! stretch of work.
 //!
-//! Two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. What happens in between is
-//! idempotent: a path is only touched while it is as the work left it.
+//! Two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. The step between
+//! them is idempotent: a path is touched only while it is as the work left it.
 
 use super::{Stretch, Stretches, WorkFlow};
 use crate::answer::By;
@@ -13,15 +13,16 @@ use crate::session::shared::Shared;
 use crate::turn::{UndoProblem, UndoneFiles};
 use crate::want::Want;
 
-/// How far undoing the work has come.
+/// The progress of undoing the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorkUndo {
     /// Nobody asked for it.
     #[default]
     Not,
-    /// The files are being brought from the first of these states to the second, for each stretch of the work, the latest first.
+    /// The files are being changed from the first of these states to the second, for each stretch of the work, the
+    /// latest first.
     UnderWay(Vec<Merged>),
-    /// It was not possible, for this reason. Nothing was changed, unless it says that a part was.
+    /// It was not possible, for this reason. No file was changed, unless the reason says that some were.
     Refused(UndoProblem),
     /// It is done, for these files.
     Done(UndoneFiles),
@@ -32,7 +33,8 @@ impl WorkFlow {
         &self.undo
     }
 
-    /// Whether the state in which a cancelled agent left the files is still to be noted. Until then nothing can be undone.
+    /// Whether the state in which a cancelled agent left the files is still to be recorded. Until then nothing can be
+    /// undone.
     pub(crate) fn is_left_unnoted(&self) -> bool {
         self.is_left_unnoted
     }
@@ -41,8 +43,7 @@ impl WorkFlow {
         self.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() }).into_iter().collect()
     }
 
-    /// The states between which the work would be undone, the latest stretch first: as it left the files, and as they were
-    /// before.
+    /// The states between which the work would be undone, the latest stretch first: after the work, and before it.
     pub(crate) fn undoable(&self, shared: &Shared) -> Vec<Merged> {
         let states: Vec<_> = if shared.created.works_apart() {
             let applied = shared.handover.applied().into_iter();
@@ -55,7 +56,7 @@ impl WorkFlow {
         changed.map(|(from, to)| Merged { from, to, conflicts: Vec::new() }).collect()
     }
 
-    /// Somebody wants the work undone. If it is already, it stays as it came out.
+    /// Decides to undo the work. If it is undone already, nothing changes.
     pub(super) fn undo_work(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
         match self.undo {
             WorkUndo::UnderWay(_) | WorkUndo::Done(_) => return Ok(Vec::new()),
@@ -68,11 +69,11 @@ impl WorkFlow {
             return Err(not("its work is not in the project; discard it instead"));
         }
         if self.is_left_unnoted {
-            return Err(not("the state in which its agent left the files is still to be noted"));
+            return Err(not("the state in which its agent left the files is still being recorded"));
         }
         let mut states = self.undoable(shared).into_iter();
         let Some(last) = states.next() else {
-            return Err(not("no state of the files is known that its work changed"));
+            return Err(not("the state of the files before or after its work is unknown"));
         };
         Ok(vec![Event::WorkUndoStarted { states: last, earlier: states.collect(), by: by.clone() }])
     }
@@ -85,7 +86,7 @@ impl WorkFlow {
         }]
     }
 
-    /// What is done next begins anew, where everything before was undone.
+    /// After a complete undo, the next work starts a new list of stretches.
     pub(super) fn forget_undone(&mut self) {
         if let WorkUndo::Done(_) = self.undo {
             self.stretches = Stretches::default();

@@ -46,28 +46,31 @@ fn file_9_a_plan_has_its_sections() {
     }
     check(
         "I cannot do that.\n",
-        &[(1, "this is a reply in words and no plan: it has neither sections nor actions")],
+        &[(1, "this is a reply in words, not a plan: it has neither sections nor actions")],
     );
     check("# A\n\n## Action Plan\n### READ\n- Resource: b\n", &[(5, "the section Rationale is missing")]);
     check("# A\n\n## Rationale\nb\n", &[(4, "the section Action Plan is missing")]);
     check(&plan(""), &[(7, "the plan has no action")]);
     check(
         "# A\n## Rationale\n## Rationale\n## Action Plan\n### READ\n- Resource: b\n",
-        &[(3, "the section Rationale is there twice")],
+        &[(3, "the section Rationale occurs twice")],
     );
-    check(&plan(&format!("{READ}\n## Notes\n")), &[(12, "\"Notes\" is no section of a plan")]);
+    check(&plan(&format!("{READ}\n## Notes\n")), &[(12, "\"Notes\" is not a section of a plan")]);
     let context = plan(READ).replace("## Action", "## Active Context\n\nsrc/a.rs\n[+]\n\n## Action");
     check(&context, &[(9, "\"src/a.rs\" neither adds nor removes"), (10, "nothing is named here")]);
 }
 
 #[test]
 fn file_40_only_known_actions_and_parameters() {
-    check_actions("### `COPY`\n- **File Path:** a\n", &[(1, "`COPY` is no action")]);
-    check_actions("### Tidy up\n\ntext\n\n### `READ`\n- **Resource:** a\n", &[(1, "Tidy up is no action")]);
+    check_actions("### `COPY`\n- **File Path:** a\n", &[(1, "`COPY` is not an action")]);
+    check_actions(
+        "### Tidy up\n\ntext\n\n### `READ`\n- **Resource:** a\n",
+        &[(1, "Tidy up is not an action")],
+    );
     check_actions("### READ\n- **Resource:** a\n- **Lines:** 3\n", &[(3, "READ has no parameter \"Lines\"")]);
     check_actions("### READ\n", &[(1, "READ has no Resource")]);
     check_actions("### READ\n- **Resource:** a\n- **File Path:** b\n", &[(3, "READ has Resource twice")]);
-    check_actions("### READ\n- **Resource:** a\n\n```\nx\n```\n", &[(4, "READ takes no fence")]);
+    check_actions("### READ\n- **Resource:** a\n\n```\nx\n```\n", &[(4, "READ does not take a fence")]);
     check_actions("### CREATE\n```\nx\n```\n", &[(1, "CREATE has no File Path")]);
     check_actions("### CREATE\n- **File Path:** a\n", &[(1, "CREATE has no fence with the file's content")]);
     check_actions(
@@ -83,11 +86,11 @@ fn file_40_only_known_actions_and_parameters() {
     check_actions("### RESEARCH\n- **Description:** a\n", &[(1, "RESEARCH has no query")]);
     check_actions(
         "### EXECUTE\n- **Timeout:** soon\n- **env:** A\n```\nls\n```\n",
-        &[(2, "Timeout is \"soon\", which is no length of time"), (3, "\"A\" is no variable")],
+        &[(2, "Timeout is \"soon\", which is not a duration"), (3, "\"A\" is not a variable")],
     );
     check_actions(
         "### EXECUTE\n- **Timeout:** -3s\n```\nls\n```\n",
-        &[(2, "Timeout is \"-3s\", which is no length of time")],
+        &[(2, "Timeout is \"-3s\", which is not a duration")],
     );
     let unknown = ActionPlan::parse(&plan("### `COPY`\n")).unwrap_err();
     for (heading, hint) in [("READ the docs", "READ"), ("Now `EDIT` it", "EDIT")] {
@@ -96,7 +99,7 @@ fn file_40_only_known_actions_and_parameters() {
     }
     assert_eq!(
         unknown[0].to_string(),
-        "plan.md:9: `COPY` is no action. The actions are CREATE, READ, EDIT, DELETE, MOVE, EXECUTE, RESEARCH, \
+        "plan.md:9: `COPY` is not an action. The actions are CREATE, READ, EDIT, DELETE, MOVE, EXECUTE, RESEARCH, \
          CHAT_WITH_USER, INVOKE."
     );
 }
@@ -113,15 +116,18 @@ fn file_9_nothing_is_dropped_in_silence() {
         &format!("**READ**\n- **Resource:** b\n\n{READ}"),
         &[(1, "**READ** is an action, but not a heading of the third level")],
     );
-    check_actions(&format!("So:\n\n{ls}\n{READ}"), &[(3, "this fence belongs to no action")]);
-    check_actions(&format!("- **Resource:** b\n\n{READ}"), &[(1, "this parameter belongs to no action")]);
+    check_actions(&format!("So:\n\n{ls}\n{READ}"), &[(3, "this fence does not belong to an action")]);
+    check_actions(
+        &format!("- **Resource:** b\n\n{READ}"),
+        &[(1, "this parameter does not belong to an action")],
+    );
     check_actions(
         &format!("### CHAT_WITH_USER\n\nHi\n\n**2. EXECUTE**\n\n{ls}"),
         &[(5, "**2. EXECUTE** is an action, but not a heading of the third level")],
     );
     for level in ["##", "####", "######"] {
         let what = if level == "##" {
-            "\"`EXECUTE`\" is no section of a plan"
+            "\"`EXECUTE`\" is not a section of a plan"
         } else {
             "`EXECUTE` is an action, but not a heading of the third level"
         };

@@ -117,7 +117,7 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
     )));
     let found = rapport_core::check::validate(&parsed, &project);
     assert_eq!(found.problems, []);
-    let remark = "white space of FIND differs from line 6, which is taken";
+    let remark = "FIND matches line 6 except for white space";
     assert_eq!(
         found.remarks.iter().map(|remark| (remark.action, remark.text.as_str())).collect::<Vec<_>>(),
         [(0, remark)]
@@ -185,13 +185,13 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
             "\tif a {\n   b\n",
             "    if a {\n        b",
             "    c",
-            "Only the indentation is different (the file has tabs); quote it as it is.",
+            "Only the indentation differs (the file has tabs); quote it exactly.",
         ),
         (
             "let a\u{a0}= 1;\n",
             "let a = 1;",
             "let a  = 1;",
-            "Only white space is different (the file has U+00A0); quote it as it is.",
+            "Only white space differs (the file has U+00A0); quote it exactly.",
         ),
     ] {
         let found = problems(&edit("a.rs", &[(find, replace)]), &Made::of(&[("a.rs", text)]));
@@ -200,15 +200,16 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
     }
     check(FILE, &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
     check("", &edit("a.rs", &[("zzz", "x")]), "FIND is not in a.rs", EXACTLY, None);
-    let applied = format!("REPLACE is there already: if the edit was made before, leave it out. {EXACTLY}");
+    let applied =
+        format!("REPLACE is already in the file: if the edit was made before, leave it out. {EXACTLY}");
     check("new words\n", &edit("a.rs", &[("zzz", "new words")]), "FIND is not in a.rs", &applied, None);
     check("a\r\nb\r\n", &edit("a.rs", &[("zzz", "a\nb")]), "FIND is not in a.rs", &applied, None);
 }
 
 #[test]
 fn file_23_a_find_has_one_place() {
-    const MORE: &str = "Quote more lines around it, until it is there once.";
-    let twice = "FIND is in a.rs 2 times, on lines 3, 7";
+    const MORE: &str = "Quote more lines around it, until it occurs once.";
+    let twice = "FIND occurs in a.rs 2 times, on lines 3, 7";
     check(FILE, &edit("a.rs", &[("        go();", "x")]), twice, MORE, None);
     let same = "FIND and REPLACE are the same for a.rs";
     check(FILE, &edit("a.rs", &[("impl A", "impl A")]), same, "Leave this edit out.", None);
@@ -234,15 +235,14 @@ fn file_23_what_the_plan_did_before_counts() {
         problems(&format!("{made}{}{}", edit("new.rs", &[("x", "y")]), edit("new.rs", &[("x", "z")])), &none);
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].action, found[0].line), (Some(2), FIRST + 6 + 11 + 4));
-    let what =
-        "FIND is not in new.rs as the plan has made it by then; the closest place is line 1, 50 % alike";
+    let what = "FIND is not in new.rs as the plan leaves it by then; the closest place is line 1, 50 % alike";
     assert_eq!(
         (found[0].what.as_str(), found[0].detail.as_deref()),
         (what, Some("--- FIND\n+++ new.rs:1\n@@ -1 +1 @@\n-x\n+y"))
     );
     let file = Made::of(&[("a", "one\ntwo\n")]);
     let found = problems(&edit("a", &[("one", "two"), ("two", "2")]), &file);
-    assert_eq!(found[0].what, "FIND is in a as the plan has made it by then 2 times, on lines 1, 2");
+    assert_eq!(found[0].what, "FIND occurs in a as the plan leaves it by then 2 times, on lines 1, 2");
     // A file with two names is one file.
     let mut linked = Made::of(&[("AGENTS.md", "x\n")]);
     linked.links.insert("CLAUDE.md".into(), Some("AGENTS.md".into()));

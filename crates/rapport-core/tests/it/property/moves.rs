@@ -247,7 +247,7 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
 
 fn world(play: &Play, watch: &Watch, whom: u8, how: u8) -> World {
     match how % 8 {
-        // A state that comes when nobody waits for it any more, or never did.
+        // A state that comes when its batch no longer needs an answer, or never did.
         0 => World::Snapshot { round: RoundId(1 + u32::from(whom % 8)), state: None },
         1 => World::Tick,
         2 => World::Lost,

@@ -183,6 +183,8 @@ fn found(play: &Play, how: u8) -> FoundTurns {
         folder: folder.into(),
         origin: TurnOrigin { parent: None, created: play.now, agent: None, is_replan: false },
         is_ready: how.is_multiple_of(2),
+        shown: None,
+        is_ours: true,
         plan: plan.map(str::to_owned),
         is_complete: false,
         status: None,

@@ -209,7 +209,7 @@ impl Watch {
                 hold!(self.given.contains_key(question), "{question} was reopened without an answer");
                 hold!(round.closed.is_none(), "{question} was reopened after its end");
                 let works_with_it = round.taken && round.kind == TurnKind::Work;
-                hold!(!works_with_it, "{question} was reopened while the agent works with it");
+                hold!(!works_with_it, "{question} was reopened while the agent already works with it");
             }
             Event::Kept { question, by } => {
                 let (round, _) = self.find(question).ok_or(format!("{question} was kept but never asked"))?;

@@ -67,7 +67,7 @@ fn a_conversation_survives_a_crash() {
         .leaves(Leave::Failed { reason: "no login".into() }, "cut off: no login; failed: no login")
         .act(say("again"), "restarted by ann (terminal); heard again from ann (terminal)")
         .wants(&["turn 2 running to chat []"])
-        .act(say(" "), "refused: an empty task is no task")
+        .act(say(" "), "refused: the task is empty")
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
         .act(say("late"), "refused: saying something is not possible now: the session is cancelled");
 }

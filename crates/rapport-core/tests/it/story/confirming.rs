@@ -91,7 +91,7 @@ fn chat_10_answers_after_the_proposal_are_in_the_plan() {
         .finishes("Stopped.", "turn 1 ended; Rapport asked round 2: confirm");
     let plan = plan_of(&story);
     assert!(plan.contains("**Q: Which way?**\nA: Passwords\n"), "{plan}");
-    let behind = "An answer came after this was proposed; the answers above count.";
+    let behind = "An answer came after this was proposed; the answers above take precedence.";
     assert!(plan.contains(&format!("## Proposed Plan\n\n{behind}\n\n### Login\n")), "{plan}");
     assert!(story.play.view().plan.is_some_and(|plan| plan.behind), "no screen shows it as if it fitted");
 }
@@ -119,7 +119,7 @@ fn chat_30_confirming_starts_work_with_every_answer() {
         .act(Act::Confirm, "refused: confirming is not possible now: the agent is working")
         .act(
             Act::Reopen { question: question("q1") },
-            "refused: the answer to q1 can no longer be changed: the agent works with it",
+            "refused: the answer to q1 can no longer be changed: the agent already works with it",
         )
         .connects()
         .finishes("Done.", "turn 2 ended")
@@ -170,7 +170,7 @@ fn chat_31_cancelling_ends_it_and_says_so_of_every_open_question() {
         )
         // Files that were being written when it ended change nothing any more.
         .world(World::PlanSaved { revision: 2, path: "late".into() }, "")
-        .world(World::Failed { reason: "x".into() }, "refused: a failure does not belong to anything that is going on")
+        .world(World::Failed { reason: "x".into() }, "refused: a failure does not belong to the current turn")
         .crash("");
 }
 

@@ -75,8 +75,8 @@ fn an_agent_that_was_stopped_is_wanted_again() {
 /// What the wrong conversation still says before it is stopped counts for nothing, least of all as a result.
 #[test]
 fn another_conversation_after_resume_fails() {
-    let stray = "refused: what the agent did does not belong to anything that is going on";
-    let reason = "the agent resumed another conversation: 4f1c was asked for, beef came";
+    let stray = "refused: what the agent did does not belong to the current turn";
+    let reason = "the agent resumed the wrong conversation: beef instead of 4f1c";
     let mut story = Story::of("Add login");
     story
         .connects()
@@ -112,7 +112,7 @@ fn a_failure_within_a_failure_is_still_one() {
         .leaves(Leave::Failed { reason: "killed".into() }, "cut off: it was stopped after a failure")
         .world(
             World::Failed { reason: "x".into() },
-            "refused: a failure does not belong to anything that is going on",
+            "refused: a failure does not belong to the current turn",
         );
     assert_eq!(story.play.view().failure.as_deref(), Some("the disk is full"));
     story
@@ -149,10 +149,7 @@ fn a_report_that_failed_is_wanted_again() {
     working()
         .finishes("Done.", "turn 2 ended")
         .world(World::Failed { reason: "git is gone".into() }, "failed: git is gone")
-        .world(
-            World::Report { changes: None },
-            "refused: a report does not belong to anything that is going on",
-        )
+        .world(World::Report { changes: None }, "refused: a report does not belong to the current turn")
         .act(Act::Restart, "restarted by ann (terminal)")
         .wants(&["report of turn 2 since b1"]);
 }

@@ -145,6 +145,6 @@ fn a_refused_host_is_noted_and_a_person_allows_it() {
     let mut local = Story::of("Add login");
     local.check(
         &person(ann(), allow("example.com")),
-        "refused: allowing a host is not possible now: the agent works in the project itself, where nothing keeps it from the network",
+        "refused: allowing a host is not possible now: the agent works in the project itself, where the network is not restricted",
     );
 }

@@ -115,10 +115,10 @@ fn a_log_that_does_not_begin_with_its_creation_is_no_session() {
 fn a_task_is_something_and_not_too_much() {
     let begin =
         |task: &str| Session::begin(created(task, Terms::default())).map_err(|refusal| refusal.to_string());
-    assert_eq!(begin(" \n"), Err("an empty task is no task".into()));
+    assert_eq!(begin(" \n"), Err("the task is empty".into()));
     assert_eq!(
         begin(&"x".repeat(MAX_TASK + 1)),
-        Err("this task has 262145 bytes, at most 262144 are taken".into())
+        Err("this task has 262145 bytes; the maximum is 262144".into())
     );
     assert!(begin(&"x".repeat(MAX_TASK)).is_ok());
     // Old logs know nothing of terms.

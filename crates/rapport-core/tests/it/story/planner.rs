@@ -129,7 +129,7 @@ fn a_planner_that_fails_loses_no_answer() {
         .act(Act::Restart, "restarted by ann (terminal)")
         .wants(&["round 1 of 3 made"])
         .world(made(1, &["Everywhere?"]), "outlined: dark-mode/add-dark-mode; planner asked round 1: q1")
-        .world(made(1, &["Everywhere?"]), "refused: a round of questions does not belong to anything that is going on")
+        .world(made(1, &["Everywhere?"]), "refused: a round of questions does not belong to the current turn")
         .answer("q1", "Yes", "q1 answered yes by ann (terminal)")
         .crash("")
         .wants(&["round 2 of 3 made"])
@@ -137,7 +137,7 @@ fn a_planner_that_fails_loses_no_answer() {
             failed(2),
             "unchecked: the model is away; plan proposed: dark-mode/add-dark-mode; Rapport asked round 2: confirm",
         )
-        .world(made(2, &["Late?"]), "refused: a round of questions does not belong to anything that is going on");
+        .world(made(2, &["Late?"]), "refused: a round of questions does not belong to the current turn");
 }
 
 /// CHAT-32: a session can begin with the round that an agent's reply was.

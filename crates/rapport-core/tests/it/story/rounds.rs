@@ -27,7 +27,7 @@ fn chat_27_back_opens_the_question_before_and_nothing_else() {
         .act(Act::Back, "refused: there is no earlier question to go back to in this round")
         .act(
             Act::Reopen { question: question("q1") },
-            "refused: the answer to q1 can no longer be changed: the agent works with it",
+            "refused: the answer to q1 can no longer be changed: the agent already works with it",
         );
 }
 
@@ -154,16 +154,13 @@ fn chat_14_drafts_become_questions() {
 
 #[test]
 fn what_belongs_to_nothing_that_goes_on_is_refused() {
-    let stray = "refused: what the agent did does not belong to anything that is going on";
+    let stray = "refused: what the agent did does not belong to the current turn";
     let say = || AgentDid::Say { text: "hello".into() };
     let mut story = Story::of("Add login");
     story.connects().did(say(), "said hello");
     story.check(&crate::support::agent(2, say()), stray);
     story.check(&crate::support::agent(0, say()), stray);
-    story.world(
-        World::Report { changes: None },
-        "refused: a report does not belong to anything that is going on",
-    );
+    story.world(World::Report { changes: None }, "refused: a report does not belong to the current turn");
     story.did(AgentDid::Take { call: call("c9") }, "");
     story.did(AgentDid::Withdraw { call: call("c9") }, "");
     story

@@ -187,7 +187,7 @@ fn what_was_ended_takes_no_words() {
         .world(changed("r1", &[]), "reported")
         .act(Act::Apply { with_conflicts: false }, "to be applied by ann (terminal)")
         .act(say("more"), &not("its work is being applied"));
-    story.act(say(" "), "refused: an empty task is no task");
+    story.act(say(" "), "refused: the task is empty");
 }
 
 /// A progress file is made again with what is said about it.

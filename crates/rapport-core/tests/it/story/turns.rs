@@ -99,7 +99,7 @@ fn file_20_a_turn_in_a_directory() {
         .wants(&[])
         .act(
             Act::Say { text: "hello".into(), id: None },
-            "refused: saying something is not possible now: nothing is going on",
+            "refused: saying something is not possible now: nothing is running",
         )
         .act(begin("01", CONVERSATION), "turn 1 started to draft in 01")
         .act(
@@ -147,10 +147,7 @@ fn file_20_another_plan_instead() {
         shown: None,
     };
     story
-        .act(
-            Act::LeaveDraft,
-            "refused: leaving what is being planned is not possible now: nothing is going on",
-        )
+        .act(Act::LeaveDraft, "refused: abandoning the plan is not possible now: nothing is running")
         .act(begin(CONVERSATION), "turn 1 started to draft in 01")
         .connects()
         .asks("c1", &[draft("Which?", &["A"])], "c1 asked round 1: q1")
@@ -176,7 +173,7 @@ fn file_29_a_plan_is_approved_run_and_reported() {
     story
         .check(&person(bob(), approve(1, all())), "01 approved without 0 by bob (telegram)")
         .wants(&["01 running Halt"])
-        .act(begin("02", "x"), "refused: planning is not possible now: what was approved is being done")
+        .act(begin("02", "x"), "refused: planning is not possible now: the approved actions are running")
         .world(ended(0), "01 action 0 done")
         .world(ended(0), "");
     let asks = World::ActionAsks { batch: "01".into(), action: 1, message: "Ship it?".into() };
@@ -226,17 +223,17 @@ fn an_approval_has_to_fit_the_plan() {
     story
         .act(
             approve(2, all()),
-            "refused: approving is not possible now: the plan is another by now; look at it again",
+            "refused: approving is not possible now: the plan has changed since; look at it again",
         )
-        .act(approve(1, few), "refused: approving is not possible now: the choice does not fit the plan")
+        .act(approve(1, few), "refused: approving is not possible now: the selection does not fit the plan")
         .act(
             approve(1, none),
-            "refused: approving is not possible now: nothing of the plan is chosen; skip it instead",
+            "refused: approving is not possible now: no item of the plan is selected; skip it instead",
         )
         .act(approve(1, part), "01 approved without 1 by ann (terminal)")
         .check(
             &person(bob(), approve(1, all())),
-            "refused: approving is not possible now: what was approved is being done",
+            "refused: approving is not possible now: the approved actions are running",
         );
 }
 
@@ -263,18 +260,18 @@ fn a_plan_that_is_not_valid_is_reported() {
     let mut story = planned();
     let look = Act::Review { folder: "01".into() };
     story.act(look, "01 looked at by ann (terminal)").wants(&["01 checked at 1"]);
-    story.world(checked(&["a.txt is there already"]), "01 checked at 1: a.txt is there already");
+    story.world(checked(&["a.txt already exists"]), "01 checked at 1: a.txt already exists");
     let wants = story.play.session.wants();
     let [Want::ReportFiled { report, .. }] = wants.as_slice() else { panic!("{wants:?}") };
     assert_eq!(Report::applied(report).status, Some(Overall::ValidationFailed));
-    assert!(report.contains("a.txt is there already"), "{report}");
+    assert!(report.contains("a.txt already exists"), "{report}");
     story.world(filed("01"), "01 sealed").wants(&[]);
 
     let mut story = planned();
-    let invalid = World::BatchInvalid { batch: "01".into(), problems: vec!["a.txt is there already".into()] };
+    let invalid = World::BatchInvalid { batch: "01".into(), problems: vec!["a.txt already exists".into()] };
     story
         .act(approve(1, all()), "01 approved without 0 by ann (terminal)")
-        .world(invalid, "01 checked at 1: a.txt is there already")
+        .world(invalid, "01 checked at 1: a.txt already exists")
         .wants(&["01 reported with 0 memos"]);
     assert!(story.play.session.file_turn("01").unwrap().batches.is_empty(), "nothing was begun");
 }
@@ -300,7 +297,7 @@ fn a_file_that_differs_counts_only_when_it_is_accepted() {
         )
         .act(
             Act::AcceptPlan { folder: "01".into(), text: PLAN.into() },
-            "refused: accepting the plan is not possible now: the file is not what you saw",
+            "refused: accepting the plan is not possible now: the file has changed since you saw it",
         )
         .act(Act::AcceptPlan { folder: "01".into(), text: other.clone() }, "01 accepted by ann (terminal)")
         .wants(&["01 checked at 2"])
@@ -316,7 +313,7 @@ fn a_file_that_differs_counts_only_when_it_is_accepted() {
         .world(again, "01 checked at 2")
         .act(
             approve(1, all()),
-            "refused: approving is not possible now: the plan is another by now; look at it again",
+            "refused: approving is not possible now: the plan has changed since; look at it again",
         )
         .act(approve(2, all()), "01 approved without 0 by ann (terminal)")
         .world(World::BatchDiffers { batch: "01".into(), text: PLAN.into() }, "01 differs")
@@ -381,7 +378,7 @@ fn a_batch_that_was_killed_waits_for_a_person() {
         .act(begin("02", "x"), "turn 2 started to draft in 02")
         .act(
             go_on(Interrupted::Again),
-            "refused: going on with a batch is not possible now: the agent is still clarifying the task",
+            "refused: resuming a batch is not possible now: the agent is still clarifying the task",
         )
         .act(Act::LeaveDraft, "02 left by ann (terminal)")
         .check(&person(bob(), go_on(Interrupted::Again)), "01 resumed Again by bob (telegram)")
@@ -406,7 +403,7 @@ fn a_batch_is_undone() {
         .act(approve(1, all()), "01 approved without 0 by ann (terminal)")
         .act(
             undo(LaterChanges::Refuse),
-            "refused: undoing is not possible now: what was approved is being done",
+            "refused: undoing is not possible now: the approved actions are running",
         );
     let asks = World::ActionAsks { batch: "01".into(), action: 1, message: "Ship it?".into() };
     story
@@ -414,7 +411,7 @@ fn a_batch_is_undone() {
         .crash("01 paused: Rapport was stopped")
         .act(
             undo(LaterChanges::Refuse),
-            "round 1 closed: it was withdrawn: nobody waits for it any more; 01 to be undone Refuse by ann (terminal)",
+            "round 1 closed: it was withdrawn: its batch no longer needs an answer; 01 to be undone Refuse by ann (terminal)",
         )
         .crash("")
         .wants(&["01 undone Refuse"])
@@ -435,7 +432,7 @@ fn a_batch_is_undone() {
         .check(&person(bob(), undo(LaterChanges::Keep)), "01 to be undone Keep by bob (telegram)")
         .world(undone(Ok(UndoneFiles::default())), "01 undone")
         .world(undone(Ok(UndoneFiles::default())), "")
-        .act(undo(LaterChanges::Keep), "refused: undoing is not possible now: batch 01 is undone already")
+        .act(undo(LaterChanges::Keep), "refused: undoing is not possible now: batch 01 is already undone")
         .act(approve(1, all()), "01.2 approved without 0 by ann (terminal)")
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
         .wants(&[]);
@@ -471,6 +468,52 @@ fn what_is_in_the_directories_is_found() {
     story.play.replay();
     story.world(found(vec![complete]), "cut off: Rapport was stopped; 02 gone").wants(&[]);
     assert_eq!(story.play.view().status, Status::Idle);
+}
+
+/// What would run or be sent counts where the facts tell of it, or where Rapport itself wrote it; anything else is unknown.
+#[test]
+fn what_neither_the_facts_nor_rapport_vouch_for_is_unknown() {
+    let empty = || FoundTurn { is_ready: false, is_ours: false, ..found_turn("01", None, vec![]) };
+    let plan = || FoundTurn { plan: Some(PLAN.into()), ..empty() };
+    let ready = |digest: &str| FoundTurn { is_ready: true, shown: Some(digest.into()), ..empty() };
+    let reported = || FoundTurn { is_complete: true, files: sums(), ..empty() };
+    let ours = |found: FoundTurn| FoundTurn { is_ours: true, ..found };
+    let unknown = |story: &Story, found: FoundTurn| {
+        !story.play.session.unknown_turns(&FoundTurns { turns: vec![found] }).is_empty()
+    };
+    // A directory that no fact tells of.
+    let new = files();
+    for (found, is_unknown) in
+        [(empty(), false), (plan(), true), (ready("a"), true), (reported(), true), (ours(ready("a")), false)]
+    {
+        assert_eq!(unknown(&new, found.clone()), is_unknown, "{found:?}");
+    }
+    // One that waits to be planned, as it was found.
+    let mut waits = files();
+    waits.world(World::Found(FoundTurns { turns: vec![ours(ready("a"))] }), "01 found");
+    for (found, is_unknown) in [
+        (ready("a"), false),
+        (ready("b"), true),
+        (ours(ready("b")), false),
+        (FoundTurn { plan: Some(PLAN.into()), ..ready("a") }, true),
+        (FoundTurn { is_ready: false, ..ready("b") }, true),
+        (reported(), true),
+    ] {
+        assert_eq!(unknown(&waits, found.clone()), is_unknown, "{found:?}");
+    }
+    // One with a plan that the facts tell of: where its file differs, that is asked about in its review.
+    let planned = planned();
+    for (found, is_unknown) in [(plan(), false), (reported(), true)] {
+        assert_eq!(unknown(&planned, found.clone()), is_unknown, "{found:?}");
+    }
+    // Once a person has looked at it, all of it is told by the facts.
+    for found in [plan(), ready("a"), reported()] {
+        let mut looked_at = files();
+        let turns = FoundTurns { turns: vec![found.clone()] };
+        let told = if found.is_complete { "01 found; 01 sealed" } else { "01 found" };
+        looked_at.world(World::Found(turns), told);
+        assert!(!unknown(&looked_at, found.clone()), "{found:?}");
+    }
 }
 
 /// A seal holds until somebody accepts what was changed since, and who did is a fact.
@@ -533,6 +576,8 @@ fn found_turn(folder: &str, plan: Option<&str>, batches: Vec<FoundBatch>) -> Fou
         folder: folder.into(),
         origin: origin(None, 1),
         is_ready: true,
+        shown: None,
+        is_ours: true,
         plan: plan.map(str::to_owned),
         is_complete: false,
         status: None,

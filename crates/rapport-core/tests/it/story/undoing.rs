@@ -114,7 +114,7 @@ fn left(state: &str) -> World {
 #[test]
 fn what_a_cancelled_agent_left_is_noted_and_undone() {
     let mut story = working();
-    let refused = "refused: undoing is not possible now: the state in which its agent left the files is still to be noted";
+    let refused = "refused: undoing is not possible now: the state in which its agent left the files is still being recorded";
     story
         .world(left("l0"), "")
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
@@ -139,7 +139,7 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
 fn without_a_state_that_was_left_nothing_is_undone() {
     let mut story = working();
     let refused =
-        "refused: undoing is not possible now: no state of the files is known that its work changed";
+        "refused: undoing is not possible now: the state of the files before or after its work is unknown";
     story
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
         .world(World::WorkLeft { state: None }, "left at an unknown state")

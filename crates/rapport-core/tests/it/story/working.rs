@@ -68,7 +68,7 @@ fn a_question_the_agent_went_on_without_is_withdrawn_and_says_so() {
         .asks("c2", &[way()], "c2 asked round 3: q3")
         .did(
             AgentDid::Take { call: call("c2") },
-            "round 3 closed: it was withdrawn: the agent went on without an answer",
+            "round 3 closed: it was withdrawn: the agent continued without an answer",
         )
         .asks("c3", &[length()], "c3 asked round 4: q4")
         .finishes("Done.", "round 4 closed: it was withdrawn: the agent finished without it; turn 2 ended")
@@ -128,7 +128,7 @@ fn permission_is_given_once_always_or_not() {
 fn own_words_at_a_permission_are_said_as_such() {
     let answer = |reply: Reply| Act::Answer { question: None, reply };
     for slip in ["use cargo clean", "always", "confirm", "yes!"] {
-        let refused = format!("refused: q3 is a decision, and \"{slip}\" is none of its options");
+        let refused = format!("refused: q3 is a decision, and \"{slip}\" is not one of its options");
         asked_for_permission().act(answer(Reply::Words(vec![slip.into()])), &refused);
     }
     asked_for_permission()
@@ -152,7 +152,7 @@ fn a_permission_is_decided_once() {
     let mut story = asked_for_permission();
     story.answer("q3", "allow", "q3 answered allow by ann (terminal)").act(
         Act::Reopen { question: question("q3") },
-        "refused: the answer to q3 can no longer be changed: it is decided",
+        "refused: the answer to q3 can no longer be changed: the decision has taken effect",
     );
     assert_eq!(story.play.view().answers.len(), 2);
 }

@@ -1,6 +1,6 @@
-//! What a command of the batch did to files that the batch had changed before, such as putting them into format. It is the
-//! batch's doing, so that undoing takes it back as well. But it may be that somebody else did it while the command ran: so
-//! the files are kept as they are now, too.
+//! Records what a command did to files that the batch had changed before, such as formatting them. These changes belong
+//! to the batch, so that an undo reverts them too. But somebody else may have made them while the command ran: so a
+//! copy of the files' current state is kept as well.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use rapport_durable::digest;
 use crate::actions::journal::{Fact, JournalError};
 use crate::actions::outcome::Outcome;
 
-/// Notes what a command did to files that the batch had changed before.
+/// Records what a command did to files that the batch had changed before.
 pub(in crate::actions) fn note_changes(desk: &mut Desk) {
     let expected = expected_files(desk.journal.facts());
     let Desk { root, journal, .. } = &mut *desk;
@@ -25,14 +25,14 @@ pub(in crate::actions) fn note_changes(desk: &mut Desk) {
     });
     let files: BTreeMap<_, _> = now.collect();
     if !files.is_empty() {
-        // Without it, undoing takes these changes for somebody else's, and asks.
+        // Without it, an undo treats these changes as somebody else's, and asks.
         let _: Result<(), JournalError> = desk.journal.note(Fact::Changed { files });
     }
-    // The same for all that Git knows of.
+    // The same for all files that Git knows.
     let _: Result<(), JournalError> = note_command_changes(&desk.root, &mut desk.journal);
 }
 
-/// The files that were changed, and what they are by what was noted.
+/// The files that the batch changed, with the digests that the journal expects.
 fn expected_files(facts: &[Fact]) -> BTreeMap<String, Option<String>> {
     let mut files = BTreeMap::new();
     for fact in facts {

@@ -1,7 +1,7 @@
-//! The state of the project's files before a command, and what the command did to them, as Git tells it. So undoing takes back what
-//! commands did to tracked and untracked files.
+//! The state of the project's files before a command, and the command's changes to them, according to Git. Thus an undo
+//! reverts what commands did to tracked and untracked files.
 //!
-//! Somebody else may have changed a file while the command ran: every file is kept as it was afterwards, too.
+//! Somebody else may have changed a file while the command ran, so a copy of every file's state afterwards is kept too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,26 +13,26 @@ use crate::actions::journal::{CommandChange, Fact, Image, Journal, JournalError}
 use crate::workers::local::{Directory, Recorded};
 use crate::workers::{WorkerError, Workplace as _};
 
-/// How much of what one command changed is kept, in bytes; twice, as it was before and after.
+/// The maximum size of one command's changes to keep, in bytes; twice, for the states before and after.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// Whether Git knows the files of a project, so that what commands do to them can be undone.
+/// Whether the project has a Git repository, so that changes by commands can be undone.
 pub fn has_history(project: &Path) -> bool {
     Directory::at(project).has_history()
 }
 
-/// Notes the state before command `n`, unless it is known from a run that was cut off. A project without Git has none.
+/// Records the state before command `n`, unless it is known from an interrupted run. A project without Git has none.
 pub(in crate::actions) fn note_state(desk: &mut Desk, n: usize) {
     if unsettled(desk.journal.facts()).any(|(begun, _)| begun == n) {
         return;
     }
     if let Ok(Some(tree)) = Directory::at(&desk.root).snapshot() {
-        // Without it, the command's own changes stay when the batch is undone, as in a project without Git.
+        // Without it, the command's changes stay when the batch is undone, as in a project without Git.
         let _: Result<(), JournalError> = desk.journal.note(Fact::Snapshot { n, tree });
     }
 }
 
-/// Notes what commands did whose changes are not known yet.
+/// Records the changes of commands for which they are not known yet.
 pub(in crate::actions) fn note_command_changes(
     root: &Path,
     journal: &mut Journal,
@@ -51,7 +51,7 @@ pub(in crate::actions) fn note_command_changes(
     Ok(())
 }
 
-/// The commands whose changes are not noted, and the state before each.
+/// The commands whose changes are not recorded, and the state before each.
 fn unsettled(facts: &[Fact]) -> impl Iterator<Item = (usize, &str)> {
     facts.iter().enumerate().filter_map(|(at, fact)| {
         let Fact::Snapshot { n, tree } = fact else { return None };
@@ -60,7 +60,7 @@ fn unsettled(facts: &[Fact]) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What is different from a state now.
+/// The differences between a state and the current files.
 fn changes(
     root: &Path,
     journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! One action of a batch: done, and noted before and after; or, where it was begun and cut off, found out about.
+//! One action of a batch: run, and recorded before and after; or, if it was interrupted, examined.
 
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,14 @@ use crate::actions::kinds::noting;
 use crate::actions::outcome::{Outcome, Settled};
 use crate::actions::{Hands, Observer, Stop, blocking};
 
-/// What came of an action for now.
+/// The result of an action for now.
 pub(in crate::actions) enum Came {
-    /// That is what came of it.
     Settled(Outcome),
-    /// It was stopped, with this so far. When the batch goes on, it is not settled.
+    /// It was stopped, with this result so far. It is not settled when the batch resumes.
     Stopped(Outcome),
 }
 
-/// One action that is to be done now.
+/// One action to run now.
 pub(in crate::actions) struct Step<'a> {
     pub(in crate::actions) batch: &'a ActionBatch<'a>,
     pub(in crate::actions) n: usize,
@@ -31,7 +30,7 @@ pub(in crate::actions) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Does it and notes it.
+    /// Runs the action and records it.
     pub(super) async fn take(
         &self,
         desk: Desk,
@@ -67,7 +66,7 @@ impl Step<'_> {
         self.note_ended(desk, settled, course).await
     }
 
-    /// Finds out whether a change that was begun was made. Nothing where it is still to be made.
+    /// Finds out whether an interrupted change was made. `None` if it still has to be made.
     async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
         let n = self.n;
         let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
@@ -87,7 +86,7 @@ impl Step<'_> {
         .await
     }
 
-    /// Changes a file, which notes by itself what it is about to do.
+    /// Changes a file; the change records its own intent.
     pub(in crate::actions) async fn change(
         &self,
         mut desk: Desk,
@@ -101,7 +100,7 @@ impl Step<'_> {
         .await
     }
 
-    /// Notes that it begins, and only then does it.
+    /// Records the beginning, and only then runs the action.
     pub(in crate::actions) async fn begin(
         &self,
         mut desk: Desk,
@@ -120,7 +119,7 @@ impl Step<'_> {
         }
     }
 
-    /// Where even that cannot be noted, nothing more is done.
+    /// Records the end. If that fails, no further action runs.
     async fn note_ended(&self, mut desk: Desk, settled: Settled, course: Course) -> (Desk, Settled, Course) {
         let fact = Fact::Ended { n: self.n, settled: settled.clone() };
         let (desk, noted) = blocking(move || {
@@ -131,14 +130,14 @@ impl Step<'_> {
         let course = match (noted, course) {
             (Ok(()), course) | (Err(_), course @ Course::Halted(_)) => course,
             (Err(error), Course::On | Course::Paused(_)) => {
-                Course::Paused(format!("what was done could not be noted: {error}"))
+                Course::Paused(format!("the result could not be recorded: {error}"))
             }
         };
         (desk, settled, course)
     }
 }
 
-/// What cannot be left alone halfway: it ends itself when it is told to stop, and then has not done what it was to do.
+/// Waits for work that must not be abandoned halfway: it ends by itself when it is told to stop, and is then not done.
 pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     match work.await {
         outcome @ Outcome::Failed { .. } if stop.is_told() => Came::Stopped(outcome),
@@ -146,28 +145,28 @@ pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Outpu
     }
 }
 
-/// What only waits for others, and can be done again later.
+/// Waits for work that only waits for others, and can be repeated later.
 pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     tokio::select! {
-        // Who is asked may be told to stop as well, and has no answer then.
+        // The person who is asked may be told to stop too, and has no answer then.
         biased;
         () = stop.told() => Came::Stopped(Outcome::failed("interrupted")),
         outcome = work => Came::Settled(outcome),
     }
 }
 
-/// How it goes on after this.
+/// How the batch continues after this action.
 pub(super) fn after(action: &Action, outcome: &Outcome) -> Course {
     match outcome {
         Outcome::Failed { .. } if !action.kind.may_fail() && !outcome.may_have_run() => {
             Course::Halted(format!("after {} failed", action.kind.in_brief()))
         }
-        // What may have run ends like this only where a person said to go on.
+        // An action that may have run gets here only if a person decided to continue.
         Outcome::Failed { .. } | Outcome::Done { .. } | Outcome::Skipped { .. } => Course::On,
     }
 }
 
-/// As precise as the journal keeps it, so that a batch told again is told the same.
+/// Rounds to the precision of the journal, so that repeated results are equal.
 fn millis(took: Duration) -> Duration {
     Duration::from_millis(u64::try_from(took.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,4 +1,4 @@
-//! CHAT_WITH_USER: a person is told or asked something, and their words are what comes of it.
+//! CHAT_WITH_USER: tells or asks a person something; their reply is the result.
 
 use crate::actions::Hands;
 use crate::actions::outcome::{Details, Outcome};

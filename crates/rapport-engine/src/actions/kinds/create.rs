@@ -1,4 +1,4 @@
-//! CREATE: a file comes to be, or is replaced where the plan says so.
+//! CREATE: creates a file, or replaces it if the plan says so.
 
 use crate::actions::files::{Desk, change};
 use crate::actions::outcome::Outcome;
@@ -13,13 +13,13 @@ pub(super) fn run(
 ) -> Outcome {
     change(desk, n, what, path, |before| match (before, overwrite) {
         (Some(_), Overwrite::No) => {
-            Err(format!("{path} is there already, and the plan does not say Overwrite"))
+            Err(format!("{path} already exists, and the plan does not say Overwrite"))
         }
         (Some(_), Overwrite::Yes) | (None, _) => Ok(content.as_bytes().to_vec()),
     })
 }
 
-/// Whether a file that is there is replaced.
+/// Whether an existing file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Overwrite {
     Yes,

@@ -1,4 +1,4 @@
-//! DELETE: a file is taken away. Its content is in the journal, so that undoing brings it back.
+//! DELETE: deletes a file. Its content is in the journal, so that an undo restores it.
 
 use crate::actions::files::{self, Desk};
 use crate::actions::outcome::Outcome;

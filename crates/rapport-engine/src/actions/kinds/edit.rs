@@ -1,4 +1,4 @@
-//! EDIT: a file is changed as it is now, not as it was when the plan was made: each FIND has to be there exactly once.
+//! EDIT: changes a file's current content, not the content at planning time: each FIND has to occur exactly once.
 
 use rapport_core::{Replacement, apply_edits};
 
@@ -8,7 +8,7 @@ use crate::actions::project::text;
 
 pub(super) fn run(desk: &mut Desk, n: usize, what: String, path: &str, edits: &[Replacement]) -> Outcome {
     change(desk, n, what, path, |before| {
-        let before = before.ok_or_else(|| format!("{path} is not there"))?;
+        let before = before.ok_or_else(|| format!("{path} does not exist"))?;
         let before =
             text(before).ok_or_else(|| format!("{path} is not text, and only text can be edited"))?;
         let after = apply_edits(before, edits).map_err(|why| format!("{path}: {why}"))?;

@@ -1,5 +1,6 @@
-//! EXECUTE: a command is run by a shell, in a session of its own without a terminal and without input, so that what would
-//! ask a person fails at once instead of waiting. It ends in time, with everything it started, and with its host.
+//! EXECUTE: runs a command in a shell, in a process session of its own without a terminal and without input, so that a
+//! program that would ask a person fails at once. A timeout, or the end of its host, kills it with everything it
+//! started.
 
 mod environment;
 mod output;
@@ -17,7 +18,7 @@ use self::process::{Ending, Process};
 use crate::actions::outcome::{Details, Outcome};
 use crate::actions::{Live, Means, Observer, Stop, project};
 
-/// The exit code of what took too long.
+/// The exit code of a command that timed out.
 const TIMED_OUT: i32 = 124;
 
 /// A command of a plan.
@@ -30,12 +31,12 @@ pub(super) struct Order<'a> {
     pub(super) timeout: Option<SignedDuration>,
 }
 
-/// A program to be run.
+/// A program to run.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
     pub(super) program: &'a str,
     pub(super) args: Vec<&'a str>,
-    /// Variables beside the usual ones.
+    /// Additional environment variables.
     pub(super) env: &'a [(&'a str, &'a str)],
     pub(super) directory: &'a Path,
     pub(super) timeout: Duration,
@@ -64,7 +65,7 @@ pub(super) async fn run(
     run_program(means, n, call, observer, stop).await
 }
 
-/// Runs a program to its end. Anything but an exit code of 0 is a failure.
+/// Runs a program to its end. Any exit code other than 0 is a failure.
 pub(super) async fn run_program(
     means: &Means,
     n: usize,

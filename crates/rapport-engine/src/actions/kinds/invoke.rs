@@ -1,4 +1,4 @@
-//! INVOKE: another agent gets a session of its own, and this plan does not wait for it.
+//! INVOKE: starts a session of another agent; this plan does not wait for it.
 
 use crate::actions::Hands;
 use crate::actions::outcome::{Details, Outcome};

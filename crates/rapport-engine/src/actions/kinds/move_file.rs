@@ -1,4 +1,4 @@
-//! MOVE: a file gets another path, where nothing is. Both paths change at once.
+//! MOVE: moves a file to a path that does not exist. Both paths change atomically.
 
 use crate::actions::files::{self, Desk};
 use crate::actions::outcome::Outcome;

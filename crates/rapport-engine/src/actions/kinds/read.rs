@@ -1,4 +1,4 @@
-//! READ: a file of the project or a page is read, as far as it can be shown.
+//! READ: reads a file of the project or a page, up to a limit.
 
 mod page;
 
@@ -12,12 +12,12 @@ use crate::actions::blocking;
 use crate::actions::outcome::{Details, Outcome};
 use crate::actions::project::{PathError, resolve, size};
 
-/// How many lines are shown.
+/// The maximum number of lines to show.
 const MOST_LINES: usize = 1000;
-/// How many bytes are shown.
+/// The maximum number of bytes to show.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// How files begin that are not text.
+/// Magic numbers of binary formats.
 const BEGINNINGS: [(&[u8], &str); 8] = [
     (b"\x89PNG\r\n", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -43,7 +43,7 @@ pub(super) async fn run(root: &Path, resource: &Resource) -> Outcome {
     }
 }
 
-/// What would be read, as text to look at; or why nothing would be.
+/// The text that would be read, or why it cannot be.
 pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
     match run(root, resource).await {
         Outcome::Done { details: Details::Text { text, note: None } } => Ok(text),
@@ -59,7 +59,7 @@ pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
 fn file(root: &Path, path: &str) -> Result<Details, String> {
     let words = |error: PathError| error.to_string();
     let place = resolve(root, path).map_err(words)?;
-    let size = size(path, &place).map_err(words)?.ok_or_else(|| format!("{path} is not there"))?;
+    let size = size(path, &place).map_err(words)?.ok_or_else(|| format!("{path} does not exist"))?;
     let mut bytes = Vec::new();
     File::open(&place.real)
         .and_then(|file| file.take(MOST_BYTES as u64 + 4).read_to_end(&mut bytes))
@@ -67,7 +67,7 @@ fn file(root: &Path, path: &str) -> Result<Details, String> {
     Ok(shown(&bytes, size))
 }
 
-/// What is shown of this, the beginning of something of that size.
+/// The part to show of a file of this size, given its beginning.
 fn shown(beginning: &[u8], size: u64) -> Details {
     let Some(text) = text_of(beginning, size) else {
         let what = BEGINNINGS.iter().find(|(bytes, _)| beginning.starts_with(bytes)).map(|(_, what)| *what);
@@ -85,7 +85,7 @@ fn shown(beginning: &[u8], size: u64) -> Details {
     Details::Text { text, note }
 }
 
-/// It as text, unless it is none. Where it was cut, its last character may be cut too.
+/// The beginning as text; `None` if it is binary. A truncated last character is dropped.
 fn text_of(beginning: &[u8], size: u64) -> Option<&str> {
     let text = match str::from_utf8(beginning) {
         Ok(text) => text,

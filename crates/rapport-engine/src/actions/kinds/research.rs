@@ -1,4 +1,4 @@
-//! RESEARCH: the web is searched, by the program that the settings name or by whoever has hands for it.
+//! RESEARCH: searches the web, by the program from the settings or through [`Hands`].
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::execute::{Call, run_program};
 use crate::actions::outcome::{Details, Outcome};
 use crate::actions::{Hands, Means, Observer, Stop};
 
-/// A program that searches, and for what.
+/// A search program and the queries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order<'a> {
     pub(super) program: &'a str,
@@ -14,12 +14,11 @@ pub(super) struct Order<'a> {
     pub(super) queries: &'a [String],
 }
 
-/// Asks whoever has hands for it.
+/// Asks the [`Hands`] to search.
 pub(super) async fn ask(hands: &dyn Hands, n: usize, queries: &[String]) -> Outcome {
     Outcome::from_words(hands.research(n, queries).await, |text| Details::Research { text })
 }
 
-/// Runs the program.
 pub(super) async fn run(
     means: &Means,
     root: &Path,

@@ -1,4 +1,4 @@
-//! What Claude Code does beside driving a session: one-shot calls, cutting conversations, diagnosis.
+//! What Claude Code does besides running a session: one-shot calls, cutting conversations, diagnosis.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::agents::{
 };
 use crate::workers::local::Directory;
 
-/// How to get a version that can do everything.
+/// How to get a version that supports everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
 
 /// How to be let in.
@@ -50,8 +50,8 @@ impl OneShot for Claude {
 }
 
 impl Conversations for Claude {
-    /// The CLI writes a moment after it asks, and may have been killed in that moment. Where nothing came after the
-    /// question, what there is came before it.
+    /// The CLI writes a moment after it asks, and may have been killed in that moment. If nothing follows the question,
+    /// the existing lines precede it.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>> {
         let fork = |original: Vec<u8>| {
             let forked = transcript::fork(&original, cut.call, cut.from, cut.to);

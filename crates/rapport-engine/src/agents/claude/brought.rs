@@ -1,6 +1,7 @@
-//! What a project brings for Claude Code itself. The CLI runs hooks, starts servers and takes permissions from files of the
-//! project as soon as it starts, and started by a program it asks nobody. Here these files are found, and told in words;
-//! where the person does not trust them, the CLI is started without them and told the project's instructions as text.
+//! Files of a project that configure Claude Code itself. The CLI runs hooks, starts servers and takes permissions from
+//! them as soon as it starts, and in non-interactive use it asks nobody. This module finds these files and describes
+//! them; if the person does not trust them, the CLI is started without them and gets the project's instructions as
+//! text.
 
 use std::fs;
 use std::io;
@@ -11,11 +12,11 @@ use serde_json::Value;
 
 use crate::projects::trust::Brought;
 
-/// The folder of a project that is the CLI's.
+/// The CLI's directory in a project.
 const FOLDER: &str = ".claude";
 const SERVERS: &str = ".mcp.json";
 const SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
-/// What the CLI reads as text, or keeps there for itself.
+/// What the CLI reads as text, or stores for itself.
 const HARMLESS: [&str; 10] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -28,33 +29,33 @@ const HARMLESS: [&str; 10] = [
     "agent-memory",
     "agent-memory-local",
 ];
-/// Instructions in a project, in the order in which the CLI takes them.
+/// Files of instructions in a project, in the CLI's order.
 const INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
-/// More files than this are not looked at, and larger ones neither; then nobody can trust them.
+/// The maximum number and size of files to read; beyond that nobody can trust them.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1024 * 1024;
-/// So much of a project's instructions is told: they are an argument of a program.
+/// The maximum length of a project's instructions, because they become an argument of a program.
 const MOST_TOLD: usize = 64 * 1024;
 
-/// Where the person's own files are, which count without being looked at.
+/// The person's own files, which are trusted.
 #[derive(Clone, Debug, Default)]
 pub struct Own {
     /// The person's home.
     pub home: Option<PathBuf>,
-    /// The CLI's own folder, with the person's settings.
+    /// The CLI's own directory, with the person's settings.
     pub config: Option<PathBuf>,
 }
 
 impl Own {
-    /// As the CLI finds them from its environment.
+    /// From the CLI's environment.
     pub fn new(home: Option<PathBuf>, config: Option<PathBuf>) -> Self {
         let config = config.or_else(|| home.as_ref().map(|home| home.join(FOLDER)));
         Self { home, config }
     }
 }
 
-/// What a CLI that is started in this directory would take from files of projects: there, and in every directory above it up
-/// to the person's home, because the CLI looks there as well.
+/// The project files that a CLI started in this directory would use: there, and in every parent directory up to the
+/// person's home, because the CLI reads those too.
 pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     let mut found = Vec::new();
     for place in places(directory, own) {
@@ -71,7 +72,7 @@ pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     found
 }
 
-/// The project's instructions for agents, as text; `None` where there are none.
+/// The project's instructions for agents, as text; `None` if there are none.
 pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
     let mut places = places(directory, own);
     places.reverse();
@@ -93,7 +94,7 @@ pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
     (!told.is_empty()).then_some(told)
 }
 
-/// The directory and those above it, as far as they are not the person's own.
+/// The directory and its parents, as far as they are not the person's own.
 fn places(directory: &Path, own: &Own) -> Vec<PathBuf> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let is_home = |place: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, place));
@@ -105,14 +106,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// Text of a file that lies in this place, and not behind a link that leads elsewhere.
+/// The text of a file in this directory, unless a link leads elsewhere.
 fn own_text(place: &Path, path: &Path) -> Option<String> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(place))?;
     let text = String::from_utf8(read_file(&real, LARGEST).ok()?).ok()?;
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// A file of JSON; nothing where it is not there or says nothing.
+/// A JSON file; `None` if it does not exist or is empty.
 fn file(path: &Path, name: &str, words: impl FnOnce(&Value) -> Vec<String>) -> Option<Brought> {
     let content = match read_file(path, LARGEST) {
         Ok(content) => content,
@@ -134,7 +135,7 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Skills, commands, agents and whatever else the CLI may take from its folder.
+/// Skills, commands, agents and anything else that the CLI may use from its directory.
 fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
@@ -151,7 +152,7 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
             found.push(Brought::unseen(name, format!("more than {MOST_FILES} files are not looked at")));
             return;
         }
-        // A link to a directory is not followed: it could lead in circles.
+        // A link to a directory is not followed: it could be circular.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             others(&path, &name, found);
             continue;
@@ -166,7 +167,7 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
     }
 }
 
-/// Settings of the CLI: hooks with what they run, and everything else by its name.
+/// Settings of the CLI: hooks with their commands, and everything else by name.
 fn settings(json: &Value) -> Vec<String> {
     let Some(settings) = json.as_object() else { return vec![json.to_string()] };
     let mut says = Vec::new();

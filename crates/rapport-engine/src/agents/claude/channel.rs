@@ -1,4 +1,4 @@
-//! How an agent is talked to: over the live channel, or, where the CLI is too old for that, message by message.
+//! The channel to an agent: live, or, if the CLI is too old for that, one process per message.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::workers::Workplace;
 
 pub use crate::config::ChannelChoice;
 
-/// The first version with a live channel that carries questions.
+/// The first version with a live channel that supports questions.
 pub const LIVE_SINCE: Version = Version(2, 0, 0);
 
-/// The last version seen that does not offer the question tool over the live channel.
+/// The last known version without the question tool on the live channel.
 const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
 /// How long a CLI may take to say something about itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How an agent is talked to.
+/// The channel in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
-    /// Over its input and output, while it runs.
+    /// Over stdin and stdout, while it runs.
     Live,
     /// With one message on its command line.
     Print,
@@ -33,7 +33,7 @@ pub enum Channel {
 pub struct Version(pub u32, pub u32, pub u32);
 
 impl Version {
-    /// The version in what a CLI says about itself, such as `2.1.325 (Claude Code)`.
+    /// Parses a version from the CLI's output, such as `2.1.325 (Claude Code)`.
     pub fn find(text: &str) -> Option<Self> {
         text.split_whitespace().find_map(|word| {
             let mut numbers = word.trim_start_matches('v').splitn(3, '.');
@@ -50,7 +50,7 @@ impl std::fmt::Display for Version {
 }
 
 impl ChannelChoice {
-    /// The channel for a CLI that says this about its version. One that says nothing that can be read is taken to be new.
+    /// The channel for a CLI of this version. If the version is unknown, it is assumed to be new.
     pub fn decide(self, version: Option<Version>) -> Channel {
         match self {
             ChannelChoice::Live => Channel::Live,
@@ -62,7 +62,7 @@ impl ChannelChoice {
         }
     }
 
-    /// What a CLI of this version cannot do, in words.
+    /// What a CLI of this version does not support, in words.
     pub fn lacks(self, version: Option<Version>) -> Option<String> {
         let version = version.filter(|_| self.decide(version) == Channel::Live)?;
         (version <= LAST_WITHOUT_QUESTIONS).then(|| {
@@ -72,7 +72,7 @@ impl ChannelChoice {
         })
     }
 
-    /// Which channel it is for this CLI, and why, in words.
+    /// The channel for this CLI, and the reason, in words.
     pub fn explain(self, version: Option<Version>) -> String {
         let why = match (self, version) {
             (ChannelChoice::Live | ChannelChoice::Print, _) => "as agent.channel says".to_owned(),

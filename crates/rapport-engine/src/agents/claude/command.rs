@@ -12,7 +12,7 @@ use super::{credentials, transcript};
 use crate::projects::trust::{Standing, Trust};
 use crate::workers::Workplace;
 
-/// Variables that are meant for the CLI, beside the usual ones.
+/// Variables for the CLI, besides the usual ones.
 const VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
 const VARIABLE_PREFIXES: [&str; 3] = ["ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
 
@@ -21,56 +21,53 @@ pub(super) fn takes_variable(name: &str) -> bool {
     VARIABLES.contains(&name) || VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// What the driver has to know. The environment is all that the agent gets.
+/// The configuration of the driver. The environment is all that the agent gets.
 #[derive(Clone, Debug)]
 pub struct ClaudeConfig {
     /// The CLI, or a program that speaks its protocol.
     pub program: PathBuf,
-    /// Arguments before ours, such as `rehearse --scenario X`.
+    /// Arguments before Rapport's own, such as `rehearse --scenario X`.
     pub leading_args: Vec<OsString>,
-    /// Arguments after ours.
+    /// Arguments after Rapport's own.
     pub extra_args: Vec<OsString>,
     /// The agent's environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Our own binary, which keeps the agent from outliving us.
+    /// Rapport's own binary, which runs as the keeper.
     pub keeper: PathBuf,
-    /// How it is talked to.
     pub channel: ChannelChoice,
-    /// The permission mode in which the agent works; it plans in plan mode.
+    /// The permission mode in which the agent works; planning uses plan mode.
     pub work_mode: String,
-    /// How long the agent may say nothing at all while nobody owes it a reply.
+    /// How long the agent may be silent while it waits for nobody.
     pub silence: Duration,
     /// How long it may take to end when it is asked to.
     pub grace: Duration,
-    /// Whether what the project brings for the CLI counts.
+    /// Whether the project's own configuration of the CLI is trusted.
     pub trust: Trust,
-    /// A folder for its owner alone, where the driver may put what the agent is to read.
+    /// A private directory in which the driver may put files for the agent.
     pub private: Option<PathBuf>,
 }
 
-/// What the CLI takes from the project that it is started in.
+/// What the CLI uses of the project that it is started in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromProject {
     /// Everything it finds.
     Everything,
-    /// Nothing. It is told the project's instructions as text.
+    /// Nothing. It gets the project's instructions as text.
     Nothing {
         /// The instructions, if there are any.
         instructions: Option<String>,
     },
 }
 
-/// How a conversation is taken up.
+/// How a conversation is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It begins.
     Fresh,
-    /// It goes on.
     Resumed,
 }
 
 impl ClaudeConfig {
-    /// This program, with everything else as usual and an empty environment.
+    /// This program with defaults and an empty environment.
     pub fn new(program: impl Into<PathBuf>, keeper: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -87,7 +84,7 @@ impl ClaudeConfig {
         }
     }
 
-    /// What the CLI takes from this directory, as things are just now: a file may have come since it was last started.
+    /// What the CLI may use of this directory, checked at every start, because files may have been added.
     pub fn from_project(&self, directory: &Path) -> FromProject {
         let own = self.own();
         match self.trust.standing(&brought::brought(directory, &own)) {
@@ -96,13 +93,14 @@ impl ClaudeConfig {
         }
     }
 
-    /// The same for an agent that drafts a plan of actions: it is shown what `_context.log` has, and nothing is added.
+    /// The same for an agent that drafts a plan of actions: it is shown the content of `_context.log`, and nothing
+    /// else.
     pub(super) fn for_drafts(&self) -> Self {
         let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
         Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
     }
 
-    /// The same in this place. May block.
+    /// The same for this workplace. Blocks.
     pub(super) fn at(&self, place: &dyn Workplace) -> Self {
         match place.home() {
             None => self.clone(),
@@ -110,7 +108,7 @@ impl ClaudeConfig {
         }
     }
 
-    /// Where the person's own files are, in the agent's environment.
+    /// The person's own files, according to the agent's environment.
     pub(super) fn own(&self) -> Own {
         Own::new(
             transcript::variable(&self.env, "HOME"),
@@ -118,7 +116,7 @@ impl ClaudeConfig {
         )
     }
 
-    /// The arguments of the program for a turn over the live channel.
+    /// The arguments for a turn over the live channel.
     pub fn arguments(
         &self,
         opening: Opening,
@@ -136,9 +134,10 @@ impl ClaudeConfig {
             "stream-json",
             "--permission-prompt-tool",
             "stdio",
-            // Messages come back when they are taken up: so it is known what was read.
+            // The CLI echoes messages when the model reads them: so it is known what was read.
             "--replay-user-messages",
-            // A question is asked before its message is complete. Only the end of the message tells that it is alone in it.
+            // A question is asked before its message is complete. Only the end of the message tells whether it is the
+            // only call.
             "--include-partial-messages",
         ];
         let naming = match opening {
@@ -153,8 +152,8 @@ impl ClaudeConfig {
         leading.chain(ours).chain(self.extra_args.iter().cloned()).collect()
     }
 
-    /// The arguments of the program for one message, which comes last (CLARIFY-10) unless it goes in over the input. A conversation that begins gets its
-    /// name from the CLI.
+    /// The arguments for one message, which comes last (CLARIFY-10) unless it is sent over stdin. The CLI names a new
+    /// conversation.
     pub fn print_arguments(
         &self,
         opening: Opening,
@@ -176,7 +175,7 @@ impl ClaudeConfig {
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
 
-    /// Resuming does not bring a permission mode back, so it is said every time.
+    /// The permission mode. Resuming does not restore it, so it is passed every time.
     fn mode(&self, kind: TurnKind) -> &str {
         match kind {
             TurnKind::Plan => PLAN,
@@ -188,42 +187,47 @@ impl ClaudeConfig {
 
 /// The permission mode in which the CLI changes nothing.
 pub(super) const PLAN: &str = "plan";
-/// The permission mode in which the CLI asks about everything that changes something.
+/// The permission mode in which the CLI asks before every change.
 pub(super) const DEFAULT: &str = "default";
 
-/// What an agent that only drafts a plan of actions cannot use: whatever changes a file, runs a command, or has something
-/// done elsewhere or later.
+/// Tools that an agent cannot use while it drafts a plan of actions: those that change a file, run a command, or act
+/// elsewhere or later.
 pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,BashOutput,KillShell,Task,Agent,\
     EnterPlanMode,ExitPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,SendMessage,Workflow,\
     Monitor,TaskStop";
 
-/// What an agent that plans cannot use beside what plan mode asks about: these change something without asking anybody, or begin
-/// what has begun.
+/// Tools that an agent cannot use while it plans, besides those that plan mode asks about: they change something
+/// without asking, or enter plan mode again.
 const NOT_FOR_PLANS: &str =
     "EnterPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
-/// The flags with which the CLI takes settings, hooks and servers from the person alone. The versions from 2.1.90 to 2.1.325
-/// then pass over the project's servers as well.
+/// Tools that a working agent cannot use. Rapport reports, undoes and applies what changes in the session's workplace. An
+/// agent that moved to a worktree of its own would change files elsewhere, and some versions of the CLI (2.1.197) do not
+/// return there when they are resumed, which would split the work. `--worker worktree` is the way to work apart.
+const NOT_FOR_WORK: &str = "EnterWorktree,ExitWorktree";
+
+/// The flags that make the CLI use only the person's settings, hooks and servers. Versions 2.1.90 to 2.1.325 then
+/// ignore the project's servers too.
 pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 
-/// The flags with which an agent that drafts a plan of actions knows nothing but what it is shown, and can only ask: no files,
+/// The flags that restrict an agent that drafts a plan of actions to what it is shown and to asking: no files,
 /// commands, servers or settings of the project.
 const FOR_DRAFTS: [&str; 5] =
     ["--disallowedTools", NOT_FOR_DRAFTS, "--tools", "AskUserQuestion", "--strict-mcp-config"];
 
-/// With these the CLI adds no instructions and memories of its own to what an agent is shown.
+/// These variables keep the CLI from adding its own instructions and memories.
 const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"];
 
-/// What is said before a project's instructions that are told as text.
+/// The heading of a project's instructions that are passed as text.
 const INSTRUCTIONS: &str = "The project you work in has instructions for agents. They came with the project:";
 
 impl FromProject {
-    /// Nothing is taken from this directory but its instructions, as text.
+    /// Nothing of this directory but its instructions, as text.
     pub(super) fn nothing(directory: &Path, own: &Own) -> Self {
         Self::Nothing { instructions: brought::instructions(directory, own) }
     }
 
-    /// A system prompt with what has to be told because of this.
+    /// The system prompt with the project's instructions, if they have to be passed.
     pub(super) fn with_instructions(&self, system: Option<&str>) -> Option<String> {
         let system = system.filter(|system| !system.is_empty()).map(str::to_owned);
         let Self::Nothing { instructions: Some(instructions) } = self else { return system };
@@ -232,7 +236,7 @@ impl FromProject {
     }
 }
 
-/// What it is told as its system prompt, and what it may not use. A draft is made of just what it is shown.
+/// The arguments for the system prompt and the disallowed tools. A draft is made only from what it is shown.
 fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
         TurnKind::Draft => ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned)),
@@ -244,7 +248,7 @@ fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec
     let without: &[&str] = match kind {
         TurnKind::Draft => &FOR_DRAFTS,
         TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
-        TurnKind::Work | TurnKind::Chat => &[],
+        TurnKind::Work | TurnKind::Chat => &["--disallowedTools", NOT_FOR_WORK],
     };
     let is_own = kind == TurnKind::Draft || *from_project != FromProject::Everything;
     let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };

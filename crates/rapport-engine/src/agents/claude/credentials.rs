@@ -1,4 +1,4 @@
-//! Whose account the CLI uses: what a place needs to know where the person's own home, and what they are logged in with, is not.
+//! The CLI's credentials, for a workplace without access to the person's home and login.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::transcript;
 use crate::workers::proxy::Service;
 
-/// The variable with the address of the model's API, and what holds where it is not set.
+/// The variable with the address of the model's API, and its default.
 const ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const USUAL_ADDRESS: &str = "https://api.anthropic.com";
 
@@ -18,14 +18,14 @@ const USUAL_ADDRESS: &str = "https://api.anthropic.com";
 pub(super) const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
 const LOGIN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
-/// Variables that mean nothing away from the person's home, or may hold a credential among other things.
+/// Variables that are useless outside of the person's home, or may contain a credential.
 const AT_HOME: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "ANTHROPIC_CUSTOM_HEADERS"];
 
-/// Where the CLI keeps a login, in its folder, and the largest file that is read as one.
+/// The CLI's login file in its directory, and the maximum size to read.
 const FILE: &str = ".credentials.json";
 const LARGEST: u64 = 1024 * 1024;
 
-/// The API that the CLI talks to, as its environment has it.
+/// The API that the CLI uses, according to its environment.
 pub(super) fn service(env: &[(OsString, OsString)]) -> Service {
     let text = |name: &str| variable(env, name).and_then(OsStr::to_str).map(str::to_owned);
     let secret = |name: &'static str| Some((name, SecretString::from(text(name)?)));
@@ -36,7 +36,7 @@ pub(super) fn service(env: &[(OsString, OsString)]) -> Service {
     }
 }
 
-/// This environment for another home. A login that is kept in the person's home goes along as a variable. May block.
+/// The environment for another home. A login from the person's home is passed as a variable. Blocks.
 pub(super) fn away_from_home(env: &[(OsString, OsString)], home: &Path) -> Vec<(OsString, OsString)> {
     let stays = |name: &OsStr| AT_HOME.iter().any(|at_home| name == *at_home);
     let mut away: Vec<_> = env.iter().filter(|(name, _)| !stays(name)).cloned().collect();
@@ -47,7 +47,7 @@ pub(super) fn away_from_home(env: &[(OsString, OsString)], home: &Path) -> Vec<(
     away
 }
 
-/// The token of the person who is logged in, if one is.
+/// The token of the logged-in person, if any.
 fn login(env: &[(OsString, OsString)]) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -59,7 +59,7 @@ fn login(env: &[(OsString, OsString)]) -> Option<String> {
     struct Oauth {
         access_token: String,
     }
-    // What cannot be read lets nobody in, which the CLI tells.
+    // If it cannot be read, nobody is logged in, which the CLI reports.
     let kept = durable::read_file(&transcript::home(env)?.join(FILE), LARGEST).ok()?;
     serde_json::from_slice::<Kept>(&kept).ok().map(|kept| kept.claude_ai_oauth.access_token)
 }

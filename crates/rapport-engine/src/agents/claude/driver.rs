@@ -1,7 +1,7 @@
-//! One run of an agent, from order to leave: the loop that ties the process to the talk.
+//! One run of an agent, from order to leave: the loop that connects the process with the talk.
 //!
-//! Reports wait in a queue of our own, so that a slow engine never keeps a command from being heard; when the queue is
-//! long, the agent is not read until it is shorter. Leaving is said once, last, when no process is left.
+//! Reports wait in a queue, so that a slow engine never delays a command; if the queue is long, the agent's output is
+//! not read until it is shorter. `Leave` is reported once, last, when no process is left.
 
 mod calls;
 mod ending;
@@ -36,15 +36,16 @@ use talk::{Stay, Talk};
 
 pub use opening::answers_message;
 
-/// How long a message may be that goes on the command line, in bytes.
+/// The maximum length of a message on the command line, in bytes.
 const LONGEST_ARGUMENT: usize = 100_000;
-/// How many reports may wait before the agent is no longer read.
+/// The maximum number of queued reports before reading the agent pauses.
 const MAX_QUEUED: usize = 256;
 
-/// What is told where the session goes on, but not on another machine, nor once the CLI has swept its conversations.
+/// The warning if the conversation could not be copied: the session continues, but not on another machine, nor after
+/// the CLI has removed its own copy.
 const UNKEPT: &str = "no copy of the agent's conversation could be kept with the session";
 
-/// How long to wait before the transcript is looked at again.
+/// The pause before the transcript is read again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Runs an agent for an order, and reports what it does.
@@ -60,7 +61,7 @@ pub(super) async fn drive(
     let mut order = order;
     let workplace = place.workplace.clone();
     let given = config.clone();
-    // Where that cannot be found out, nothing is changed, and the start fails as it would.
+    // If that fails, the configuration is unchanged, and the start reports the error.
     let config = spawn_blocking(move || Arc::new(config.at(&*workplace))).await.unwrap_or(given);
     let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
         Ok((process, lines, talk, refused)) => {
@@ -92,18 +93,18 @@ pub(super) async fn drive(
     let unkept = unkept.map(|error| AgentDid::Delay { why: format!("{UNKEPT}: {error}") });
     let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(Happened::Did);
     for what in rest.into_iter().chain(last) {
-        // An engine that is gone needs to be told nothing.
+        // The engine may be gone.
         let _ = reports.send(Report { run, what }).await;
     }
 }
 
 type Lines = mpsc::Receiver<Heard>;
-/// The hosts that the workplace keeps the agent from, as often as it tries.
+/// Receives the hosts that the workplace refused, at every attempt.
 type Refused = mpsc::UnboundedReceiver<String>;
 
-/// Removes what the agent was started with, and keeps its conversation beside the session, before anybody hears that it is gone.
-/// The conversation is a copy: without it the session goes on as long as the CLI has its own, so not being able to keep it
-/// is told, and no reason to fail.
+/// Removes the files that the agent was started with, and stores a copy of its conversation with the session, before
+/// the end of the agent is reported. The copy is not essential: without it the session continues as long as the CLI has
+/// its own, so a failure is a warning, not an error.
 async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: Place) -> io::Result<()> {
     let (config, conversation, workplace) =
         (config.clone(), order.conversation.clone(), place.workplace.clone());
@@ -118,8 +119,8 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: Place) -> io
     }
 }
 
-/// Refuses a conversation that is not in the home of its place: the agent can put links there, and its host can reach what
-/// the agent cannot.
+/// Refuses a conversation that is outside the home of its workplace: the agent can create links there, and the host can
+/// read files that the agent cannot.
 fn stays_at_home(
     config: &ClaudeConfig,
     place: &dyn Workplace,
@@ -180,18 +181,18 @@ async fn begin(
     Ok((process, lines, talk, refused))
 }
 
-/// Whether a message can be the last word of a command line: what begins with a hyphen is taken for a flag.
+/// Whether a message can be the last argument: one that begins with a hyphen would be a flag.
 fn can_be_argument(message: &str) -> bool {
     message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
 }
 
-/// What there is before the agent is started.
+/// What is known before the agent is started.
 struct Found {
-    /// What the conversation knows.
+    /// The state of the conversation.
     transcript: Transcript,
-    /// What it takes from the project.
+    /// What it may use of the project.
     from_project: FromProject,
-    /// The configuration with the settings it is started with, or why there can be none.
+    /// The configuration with its settings, or why there are none.
     config: Result<ClaudeConfig, String>,
 }
 
@@ -218,14 +219,14 @@ async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Pl
     spawn_blocking(find).await?
 }
 
-/// What the agent is told in this turn, where that is in a file.
+/// Sets the prompt of this turn from its file, if it has one.
 fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
     let Some(folder) = &order.folder else { return Ok(()) };
-    let shown = shown.ok_or_else(|| format!("what the agent is to be shown in {folder} is gone"))?;
-    let shown = String::from_utf8(shown)
-        .map_err(|_| format!("what the agent is to be shown in {folder} is not UTF-8 text"))?;
+    let shown = shown.ok_or_else(|| format!("the context log of {folder} is missing"))?;
+    let shown =
+        String::from_utf8(shown).map_err(|_| format!("the context log of {folder} is not UTF-8 text"))?;
     let told = ContextLog::parse(&shown)
-        .map_err(|error| format!("what the agent is to be shown in {folder} cannot be read: {error}"))?;
+        .map_err(|error| format!("the context log of {folder} cannot be parsed: {error}"))?;
     order.system = Some(told.system);
     order.prompt = told.document;
     Ok(())
@@ -240,34 +241,34 @@ struct Driver<'a> {
     run: RunId,
     process: Process,
     talk: Talk,
-    /// None once its output is at its end.
+    /// `None` at the end of its output.
     lines: Option<Lines>,
-    /// None once no more can be refused.
+    /// `None` once no more can be refused.
     refused: Option<Refused>,
-    /// None once nobody can send any.
+    /// `None` once the sender is gone.
     commands: Option<mpsc::UnboundedReceiver<Command>>,
     reports: &'a mpsc::Sender<Report>,
-    /// When the agent last said something, or got what it waited for.
+    /// When the agent last printed something, or got what it waited for.
     heard_at: Instant,
     ending: Ending,
-    /// How long it stays when a turn is over.
+    /// How long it waits after the end of a turn.
     linger: Duration,
     conversation: Conversation,
-    /// Until when the transcript is looked at for what the agent printed, and when next.
+    /// Until when the transcript is checked for what the agent printed, and the next time.
     proving: Option<(Instant, Instant)>,
 }
 
-/// Where the agent keeps its conversation.
+/// Where the agent stores its conversation.
 struct Conversation {
     config: Arc<ClaudeConfig>,
     directory: PathBuf,
     id: ConversationId,
-    /// What was read of it so far.
+    /// The part of it that was read.
     growing: Growing,
 }
 
 impl Conversation {
-    /// What it holds by now, under the name the agent has given it since. Reads what was added since the last time.
+    /// Reads new lines of the transcript, under the name that the agent has given it since.
     async fn read(&mut self, now_called: Option<&ConversationId>) -> io::Result<&Transcript> {
         let id = now_called.unwrap_or(&self.id).clone();
         let (config, directory) = (self.config.clone(), self.directory.clone());
@@ -282,21 +283,19 @@ impl Conversation {
     }
 }
 
-/// All that can happen.
 enum Event<'a> {
-    /// The engine wants something; or it never will again.
+    /// A command of the engine; `None` if the engine is gone.
     Command(Option<Command>),
-    /// There is room for a report; or nobody who reads it.
+    /// Room for a report; `None` if the receiver is gone.
     Room(Option<Permit<'a, Report>>),
-    /// The agent printed something; or closed its output.
+    /// Output of the agent; `None` at its end.
     Heard(Option<Heard>),
-    /// Its workplace kept it from a host; or nothing more can come of that.
+    /// A refused host; `None` at the end.
     Refused(Option<String>),
-    /// No process is left.
     Gone(Option<ExitStatus>),
-    /// It took too long.
+    /// A deadline passed.
     TimeIsUp,
-    /// The transcript may hold by now what the agent printed.
+    /// The transcript may contain by now what the agent printed.
     Prove,
 }
 
@@ -353,7 +352,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Until when something has to happen. Who waits for a person waits as long as it takes.
+    /// The current deadline. Waiting for a person has none.
     fn deadline(&self) -> Option<Instant> {
         match self.ending.deadline() {
             Some(deadline) => deadline,
@@ -379,7 +378,7 @@ impl<'a> Driver<'a> {
                     self.end_at(&call);
                 }
             }
-            // Who is leaving hears no more: it is told in the next turn.
+            // A process that is ending reads no messages: the next turn delivers it.
             Some(Command::Say(_)) if self.ending.has_begun() => {}
             Some(Command::Say(said)) => self.talk.say(said),
             Some(Command::Next { prompt }) => {
@@ -395,8 +394,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends it politely. But an agent that waits for an answer is ended at once: told to stop it would take that for
-    /// an answer, and so would it take a closed input. One that has something left to read would begin another turn with it.
+    /// Ends it gracefully. But an agent that waits for an answer is killed at once, because it would take a stop
+    /// request or the end of its input for an answer. One with unread messages would begin another turn with them.
     fn stop(&mut self) {
         if !self.ending.begin(Leave::Stopped, self.config.grace) {
             return;
@@ -415,7 +414,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Without an engine nothing it does can be kept, and no question of it answered.
+    /// Without an engine nothing it does can be stored, and no question be answered.
     fn nobody_listens(&mut self) {
         self.talk.reports.clear();
         self.ending.begin(Leave::Stopped, self.config.grace);
@@ -439,8 +438,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Looks whether the transcript holds an answer that the agent printed as taken. The CLI writes a moment later than it
-    /// prints; an answer that does not come is lost, and told by message.
+    /// Checks whether the transcript contains an answer that the agent printed as taken. The CLI writes a moment later
+    /// than it prints; an answer that does not appear is lost, and is told by message.
     async fn prove(&mut self) {
         let Some(call) = self.talk.unproven().cloned() else { return self.park_by_ending().await };
         let now = Instant::now();
@@ -458,8 +457,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends the process at a call that the CLI cannot put away, once the transcript holds that call: resumed from there, the
-    /// agent knows what it wanted.
+    /// Ends the process at a call that the CLI cannot defer, once the transcript contains that call: resumed from
+    /// there, the agent knows what it wanted.
     async fn park_by_ending(&mut self) {
         let Some(call) = self.talk.ends_at().cloned() else { return };
         let now = Instant::now();
@@ -485,7 +484,7 @@ impl<'a> Driver<'a> {
         self.process.close_input();
     }
 
-    /// A file that would be written is compared with what is there, when somebody is asked about it.
+    /// Compares a file to be written with the existing one, for the question about it.
     async fn compare_files(&mut self, known: usize) {
         for report in self.talk.reports.iter_mut().skip(known) {
             let Happened::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else { continue };
@@ -503,7 +502,7 @@ impl<'a> Driver<'a> {
     fn output_closed(&mut self) {
         self.lines = None;
         if self.talk.is_resting() {
-            // Nobody misses it: the next turn starts another.
+            // The next turn starts another process.
             self.ending.begin(Leave::Stopped, self.config.grace);
         }
         self.ending.begin_unexplained(self.config.grace);
@@ -511,7 +510,7 @@ impl<'a> Driver<'a> {
 
     fn time_is_up(&mut self) {
         if self.ending.is_gone() {
-            // Somebody else holds its output open. Nothing more of it can come.
+            // Another process holds its output open. Nothing more of the agent can come.
             self.lines = None;
             return;
         }

@@ -1,4 +1,4 @@
-//! Claude Code, driven over its live stream-json channel, and whatever else speaks that protocol.
+//! Claude Code, driven over its live stream-json channel, and other programs that speak this protocol.
 //!
 //! `config` makes one from the settings, `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
@@ -40,12 +40,11 @@ pub use driver::answers_message;
 #[derive(Clone, Debug)]
 pub struct Claude {
     config: Arc<ClaudeConfig>,
-    /// How it is talked to, once that is known.
+    /// The channel, once it is decided.
     channel: Arc<OnceCell<Channel>>,
 }
 
 impl Claude {
-    /// An agent that is started like this.
     pub fn new(config: ClaudeConfig) -> Self {
         Self { config: Arc::new(config), channel: Arc::default() }
     }

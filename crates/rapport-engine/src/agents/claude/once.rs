@@ -14,7 +14,7 @@ use crate::workers::Workplace;
 use crate::workers::keeper::{mark::Mark, start_failure};
 use crate::workers::local::Directory;
 
-/// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
+/// Sends the prompt, with only these tools, and returns the last text. Dropping the future ends the agent.
 pub async fn ask(
     config: &ClaudeConfig,
     directory: &Path,
@@ -41,7 +41,7 @@ pub async fn ask(
     let (mut process, lines) =
         Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
-    // Not as an argument: after a list of tools the CLI takes it for one more of them.
+    // Not as an argument: after a list of tools the CLI would take it for another tool.
     process.tell(wire::user_message(prompt));
     process.close_input();
     let Some(line) = result_line(&mut process, lines).await else {

@@ -1,4 +1,4 @@
-//! The agent's process: what it is told and what it says, line by line.
+//! The agent's process: its input and output, line by line.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -23,13 +23,13 @@ const INSTALLED: [&str; 1] = [".local/share/claude"];
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// How much of a longer line is kept.
 const HEAD: usize = 4 * 1024;
-/// How many lines may be read ahead of those that were understood.
+/// The maximum number of lines to read ahead.
 const AHEAD: usize = 16;
-/// How much of stderr is kept.
+/// The number of lines of stderr to keep.
 const LAST_LINES: usize = 20;
 const LAST_BYTES: usize = 4 * 1024;
 
-/// A running agent. Dropping it ends the agent with everything it started.
+/// A running agent. Dropping it kills the agent with everything it started.
 #[derive(Debug)]
 pub(super) struct Process {
     kept: Kept,
@@ -40,14 +40,14 @@ pub(super) struct Process {
 /// A line of the agent.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A whole one, or what was there of it when the output was closed.
+    /// A whole line, or the rest of the output at its end.
     Line(Vec<u8>),
-    /// The beginning of one that is too long to be one.
+    /// The beginning of a line that exceeds the limit.
     TooLong(Vec<u8>),
 }
 
 impl Heard {
-    /// It as text, whatever it is.
+    /// The line as text; invalid UTF-8 is replaced.
     pub(super) fn lossy(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Heard::Line(bytes) | Heard::TooLong(bytes) => String::from_utf8_lossy(bytes),
@@ -56,8 +56,8 @@ impl Heard {
 }
 
 impl Process {
-    /// Starts the agent in its workplace. What it prints comes line by line, until it closes its output. The hosts that the
-    /// workplace keeps it from are told to `refused`.
+    /// Starts the agent in its workplace. Its output comes line by line until its end. Hosts that the workplace refuses
+    /// are sent to `refused`.
     pub(super) fn spawn(
         config: &ClaudeConfig,
         args: &[OsString],
@@ -69,7 +69,7 @@ impl Process {
         let (stdout, agent_stdout) = io::pipe()?;
         let (stderr, agent_stderr) = io::pipe()?;
         let mut env = config.env.clone();
-        // Else the model is not told that options can have previews.
+        // Otherwise the model is not told that options can have previews.
         env.push(("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), "markdown".into()));
         let service = credentials::service(&env);
         let kept = workplace.spawn(Launch {
@@ -101,12 +101,12 @@ impl Process {
     /// Queues a line for the agent.
     pub(super) fn tell(&self, line: String) {
         if let Some(stdin) = &self.stdin {
-            // Nobody reads any more: that it ended is seen elsewhere.
+            // If the receiver is gone, the end of the process is noticed elsewhere.
             let _ = stdin.send(line);
         }
     }
 
-    /// Closes the agent's input once everything queued is written.
+    /// Closes the agent's input after everything queued is written.
     pub(super) fn close_input(&mut self) {
         self.stdin = None;
         self.kept.ask(keeper::CLOSE_INPUT);
@@ -117,17 +117,18 @@ impl Process {
         self.kept.ask(keeper::PLEASE_END);
     }
 
-    /// Ends it, with everything it started. The keeper holds its input until it is gone, so that it sees nothing coming.
+    /// Kills it with everything it started. The keeper holds its input open until it is gone, so that it cannot react
+    /// to the end of its input.
     pub(super) fn kill(&mut self) {
         self.kept.cut();
     }
 
-    /// Waits until nothing of it is left. Can be given up and begun again.
+    /// Waits until nothing of it is left. Cancel safe.
     pub(super) async fn gone(&mut self) -> io::Result<ExitStatus> {
         self.kept.gone().await
     }
 
-    /// What it last wrote to stderr.
+    /// The last lines of stderr.
     pub(super) async fn last_words(&mut self) -> VecDeque<String> {
         (&mut self.stderr).await.unwrap_or_default()
     }
@@ -178,12 +179,12 @@ async fn skip_line(reader: &mut BufReader<Receiver>) {
     }
 }
 
-/// Reads stderr to its end, so that the agent never waits for it to be read, and keeps the last of it.
+/// Reads stderr to its end, so that the agent never blocks on it, and keeps the last lines.
 async fn last_lines(stderr: Receiver) -> VecDeque<String> {
     let mut reader = BufReader::new(stderr);
     let mut kept = VecDeque::new();
     let mut piece = Vec::new();
-    // A line without end is kept in pieces.
+    // A line without an end is kept in pieces.
     while let Ok(1..) = (&mut reader).take(LAST_BYTES as u64).read_until(b'\n', &mut piece).await {
         let line = String::from_utf8_lossy(&piece).trim_end().to_owned();
         piece.clear();

@@ -1,5 +1,5 @@
-//! What an agent printed in answer to one message, gathered line by line: its conversation, its words, what it used, and
-//! the questions that nobody has heard yet. CLIs without the live channel ask in no other way.
+//! The agent's output for one message, collected line by line: its conversation, text, usage, and the questions that
+//! nobody has answered. CLIs without the live channel ask only in this way.
 
 use rapport_core::{CallId, Draft, Usage};
 
@@ -17,28 +17,26 @@ pub struct Response {
     total: Option<Usage>,
 }
 
-/// A call of the question tool, with what it asks.
+/// A call of the question tool, with its questions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asking {
-    /// Which call.
     pub call: CallId,
-    /// What it asks.
     pub questions: Vec<Draft>,
 }
 
 impl Response {
-    /// Takes a line in. What is not of the protocol is passed over.
+    /// Parses and applies a line. Lines outside of the protocol are ignored.
     pub fn process_line(&mut self, text: &str) {
         if let Ok(line) = wire::parse(text) {
             self.process(&line);
         }
     }
 
-    /// Takes a line in that was read already.
+    /// Applies a parsed line.
     pub fn process(&mut self, line: &Line<'_>) {
         match line.kind() {
             Kind::Init => {
-                // Where there are several, the first is the conversation that was asked for.
+                // If there are several, the first is the requested conversation.
                 let id = Some(&*line.session_id).filter(|id| !id.is_empty());
                 self.session = self.session.take().or_else(|| id.map(str::to_owned));
             }
@@ -65,7 +63,6 @@ impl Response {
         add(&mut self.called, calls(message));
     }
 
-    /// The conversation.
     pub fn session_id(&self) -> Option<&str> {
         self.session.as_deref()
     }
@@ -75,7 +72,7 @@ impl Response {
         &self.denied
     }
 
-    /// The calls that asked something, each once. What is told about a refused one is what counts.
+    /// The calls that asked something, each once. For a refused call, the refusal's version takes precedence.
     pub fn asked(&self) -> Vec<&Asking> {
         let is_denied = |asking: &Asking| self.denied.iter().any(|denied| denied.call == asking.call);
         self.denied.iter().chain(self.called.iter().filter(|asking| !is_denied(asking))).collect()
@@ -91,17 +88,17 @@ impl Response {
         self.asked().into_iter().flat_map(|asking| &asking.questions).collect()
     }
 
-    /// All that was said. Texts stay apart, so that none swallows the first line of the next.
+    /// All texts, separated, so that none merges with the first line of the next.
     pub fn text(&self) -> String {
         self.texts.join("\n")
     }
 
-    /// What it took: the sum that the agent told, else the sum over its messages.
+    /// The usage: the total that the agent reported, else the sum over its messages.
     pub fn usage(&self) -> Usage {
         self.total.unwrap_or_else(|| self.spending.so_far())
     }
 
-    /// What its messages took so far.
+    /// The usage of its messages so far.
     pub(super) fn spent_so_far(&self) -> Usage {
         self.spending.so_far()
     }
@@ -118,7 +115,7 @@ fn calls(message: &Message<'_>) -> impl Iterator<Item = Asking> {
     calls.map(|block| Asking::new(&block.id, block.input))
 }
 
-/// Adds calls that ask something and are not there yet.
+/// Adds calls that ask something, without duplicates.
 fn add(to: &mut Vec<Asking>, more: impl Iterator<Item = Asking>) {
     for asking in more.filter(|asking| !asking.questions.is_empty()) {
         if !to.iter().any(|known| known.call == asking.call) {

@@ -1,14 +1,14 @@
-//! The names under which words go to an agent in the middle of its turn. The CLI tells a message back by its name when the model
-//! reads it, and notes the name in its transcript, so that nothing is told twice and nothing is lost.
+//! The names of messages to an agent during its turn. The CLI echoes a message by its name when the model reads it, and
+//! stores the name in its transcript, so that no message is delivered twice or lost.
 
 use rapport_core::Said;
 use rapport_durable::sha256_of;
 use uuid::{Builder, Uuid};
 
-/// How every such name begins: a name is a UUID, and nobody else's begins so.
+/// The prefix of every such name: a name is a UUID, and no other one begins like this.
 const MARK: [u8; 4] = *b"said";
 
-/// The name of a message. The same words in the same place have the same name, also in a copy of the conversation.
+/// The name of a message. The same words at the same position have the same name, even in a copy of the conversation.
 pub(super) fn name(said: &Said) -> String {
     let place = format!("{}/{}/", said.turn, said.number);
     let digest = sha256_of(&[place.as_bytes(), said.text.as_bytes()]);

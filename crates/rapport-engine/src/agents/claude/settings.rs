@@ -1,8 +1,9 @@
-//! The settings that the CLI is started with.
+//! The settings with which the CLI is started.
 //!
-//! Newer versions let a model decide in plan mode, and nobody is asked: what it finds harmless runs before any plan is confirmed.
-//! One setting has a person asked instead. The CLI counts `--settings` only once, so where the person names settings of their own,
-//! both go into one file. It is for its owner alone: settings may hold secrets, and everybody on the machine can read arguments.
+//! Newer versions let a model decide about tools in plan mode without asking anybody: what it considers harmless runs
+//! before any plan is confirmed. One setting makes the CLI ask a person instead. The CLI uses only one `--settings`, so
+//! if the person has settings of their own, both go into one file. It is private: settings may contain secrets, and
+//! everybody on the machine can read arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,13 +17,13 @@ use super::command::ClaudeConfig;
 
 const FLAG: &str = "--settings";
 
-/// Whether plan mode lets a model decide about tools.
+/// The setting: whether a model decides about tools in plan mode.
 const DECIDES_IN_PLAN_MODE: &str = "useAutoModeDuringPlan";
 
-/// The largest file that is read as settings, in bytes.
+/// The maximum size of a settings file, in bytes.
 const LARGEST: u64 = 1024 * 1024;
 
-/// The same configuration with that setting. A relative path is from the agent's directory, as the CLI takes it. May block.
+/// The configuration with that setting. A relative path is from the agent's directory, as for the CLI. Blocks.
 pub(super) fn asking_in_plan_mode(
     config: &ClaudeConfig,
     directory: &Path,
@@ -41,15 +42,15 @@ pub(super) fn asking_in_plan_mode(
     Ok(ClaudeConfig { leading_args, extra_args, ..config.clone() })
 }
 
-/// Removes the file that the CLI was started with, if it was. May block.
+/// Removes the file with which the CLI was started, if there is one. Blocks.
 pub(super) fn clear(config: &ClaudeConfig, conversation: &ConversationId) {
     if let Some(file) = file(config, conversation) {
-        // What is left is for its owner alone, and the next start replaces it.
+        // A leftover is private, and the next start replaces it.
         let _ = durable::remove(&file);
     }
 }
 
-/// These arguments without settings, and the settings that count: the last ones, in either form.
+/// The arguments without settings, and the effective settings: the last ones, in either form.
 fn without_settings(args: &[OsString]) -> Result<(Vec<OsString>, Option<OsString>), String> {
     let (mut rest, mut named) = (Vec::new(), None);
     let mut args = args.iter();
@@ -72,7 +73,7 @@ fn read(named: &OsStr, directory: &Path) -> Result<Map<String, Value>, String> {
     if let Some(settings) = named.to_str().and_then(|text| serde_json::from_str(text).ok()) {
         return Ok(settings);
     }
-    // They may hold secrets, so neither they nor what the parser quotes of them is told.
+    // They may contain secrets, so neither they nor the parser's quotes are reported.
     if named.as_bytes().trim_ascii_start().starts_with(b"{") {
         return Err("the settings in the agent's command are not a JSON object".into());
     }
@@ -96,7 +97,7 @@ fn write(settings: &str, config: &ClaudeConfig, conversation: &ConversationId) -
     Ok(file)
 }
 
-/// One file for each conversation, so that what a kill left is replaced. The name of a conversation may come from outside.
+/// One file for each conversation, so that a leftover is replaced. The name of a conversation may come from outside.
 fn file(config: &ClaudeConfig, conversation: &ConversationId) -> Option<PathBuf> {
     let name = format!("settings-{}.json", durable::digest(conversation.as_str().as_bytes()));
     config.private.as_ref().map(|folder| folder.join(name))
@@ -138,7 +139,7 @@ mod tests {
             asking_in_plan_mode(&self.config(leading, extra), &self.folder.path().join("app"), &conversation)
         }
 
-        /// What the file holds that the CLI is told to read.
+        /// The content of the settings file.
         fn written(&self, asking: &ClaudeConfig) -> Value {
             let file = asking.leading_args.last().unwrap();
             assert!(Path::new(file).starts_with(self.folder.path().join("run")), "{file:?}");
@@ -156,7 +157,7 @@ mod tests {
         assert!(!world.folder.path().join("run").exists());
     }
 
-    /// As the CLI counts them (seen with 2.1.325): the last, whichever form it has.
+    /// As the CLI does (observed with 2.1.325): the last one wins, in either form.
     #[test]
     fn the_last_settings_count_and_nobody_reads_them_among_the_arguments() {
         let world = World::new();

@@ -1,10 +1,10 @@
-//! What a process has used so far, from what its messages tell.
+//! The usage of a process so far, from its messages.
 
 use rapport_core::Usage;
 
 use super::wire::{Line, Message, Tokens};
 
-/// The sum over all messages. A message comes in several pieces, each of which tells its whole use so far.
+/// The sum over all messages. A message comes in several pieces, each with its whole usage so far.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     before: Usage,
@@ -13,7 +13,6 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// A piece of a message came.
     pub(super) fn note(&mut self, message: &Message<'_>) {
         let Some(tokens) = message.usage.as_ref() else {
             return;
@@ -25,7 +24,6 @@ impl Spending {
         self.current = usage(tokens);
     }
 
-    /// All of it.
     pub(super) fn so_far(&self) -> Usage {
         let mut sum = self.before;
         sum += self.current;
@@ -33,7 +31,7 @@ impl Spending {
     }
 }
 
-/// What a result says was used.
+/// The usage that a result reports.
 pub(super) fn of_result(line: &Line<'_>) -> Usage {
     let tokens = line.usage.as_ref().map(usage).unwrap_or_default();
     Usage { cost_micros: line.cost_micros(), ..tokens }

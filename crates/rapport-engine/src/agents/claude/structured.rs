@@ -1,5 +1,5 @@
-//! One message to the model behind the CLI, answered with JSON of a given shape. No tools, no conversation that is
-//! kept, and, as always, no process that outlives this one.
+//! One message to the model behind the CLI, answered with JSON of a given schema. No tools, no stored conversation,
+//! and, as always, no process that outlives this one.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::agents::{Structured, StructuredCall, StructuredError};
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
-/// How a CLI calls it that the model kept to no schema.
+/// The CLI's error if the model did not follow the schema.
 const NEVER_FIT: &str = "error_max_structured_output_retries";
-/// How much of what it says about its end is told.
+/// The maximum length of its last output in an error.
 const LONG: usize = 500;
 
 /// Makes the call in this directory. Dropping the future ends the program.
@@ -41,7 +41,7 @@ pub async fn call(
         let place = directory.display();
         StructuredError::Failed(format!("cannot start {program} in {place}: {error}"))
     })?;
-    // A prompt may be longer than a command line.
+    // A prompt may exceed the length of a command line.
     process.tell(wire::user_message(&call.prompt));
     process.close_input();
     match timeout(call.timeout, result_line(&mut process, lines)).await {
@@ -49,14 +49,14 @@ pub async fn call(
         Ok(None) => Err(StructuredError::Failed(last_words(&program, &mut process).await)),
         Err(_) => {
             process.kill();
-            // What is left of it is nobody's concern: the keeper sees to it.
+            // The keeper takes care of the rest.
             let _ = timeout(config.grace, process.gone()).await;
             Err(StructuredError::TooLong { program, time: call.timeout })
         }
     }
 }
 
-/// Nothing is taken from the project but its instructions, as text.
+/// The arguments. Nothing of the project is used but its instructions, as text.
 fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> Vec<OsString> {
     let system = FromProject::nothing(directory, &config.own())
         .with_instructions(Some(&call.system))
@@ -84,7 +84,7 @@ fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> 
     leading.chain(ours).chain(config.extra_args.iter().cloned()).collect()
 }
 
-/// Listens to the end. Of what it prints only the result counts.
+/// Reads to the end. Only the result matters.
 pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver<Heard>) -> Option<String> {
     let mut result = None;
     while let Some(heard) = lines.recv().await {
@@ -94,7 +94,7 @@ pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver
             result = Some(line.into_owned());
         }
     }
-    // Its output is closed; that it cannot be waited for is no reason to doubt what it said.
+    // Its output is closed; a failure to wait for it does not invalidate the result.
     let _ = process.gone().await;
     result
 }
@@ -121,7 +121,7 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
     Ok(Structured { said: Ok(said), usage })
 }
 
-/// What is said about a program that gave no result.
+/// The error about a program without a result.
 pub(super) async fn last_words(program: &str, process: &mut Process) -> String {
     let lines = process.last_words().await;
     if let Some(line) = start_failure(lines.back()) {

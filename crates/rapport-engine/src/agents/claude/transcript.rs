@@ -1,7 +1,7 @@
-//! A conversation as the CLI keeps it on disk: what of an order it knows already.
+//! A conversation as the CLI stores it on disk: which parts of an order it contains already.
 //!
-//! The file belongs to the CLI. It is read, with lines of unknown kinds and a torn last line passed over; and a copy that
-//! was kept is put back where the CLI has none any more.
+//! The file belongs to the CLI. It is read, ignoring unknown lines and a torn last line; and a stored copy is restored
+//! if the CLI has none any more.
 
 mod fork;
 mod pending;
@@ -21,7 +21,6 @@ use rapport_durable as durable;
 pub use fork::{copy, fork};
 pub use pending::pending;
 
-/// What a conversation holds.
 #[derive(Debug, Default)]
 pub struct Transcript {
     exists: bool,
@@ -29,20 +28,19 @@ pub struct Transcript {
     calls: HashMap<String, usize>,
     results: HashMap<String, ToolResult>,
     told: Vec<(usize, String)>,
-    /// What was said in the middle of a turn, by name, and the line that holds it.
+    /// Messages sent during a turn, by name, and the line that contains each.
     said: HashMap<String, String>,
     deferred: Vec<(usize, String)>,
     branches: Branches,
-    /// The line of the last message of the conversation itself.
+    /// The line of the conversation's last own message.
     last_message: Option<usize>,
-    /// The calls that enter plan mode or leave it, in order.
+    /// The calls that enter or leave plan mode, in order.
     modes: Vec<(CallId, PlanMode)>,
 }
 
 /// What a call does about plan mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanMode {
-    /// It begins.
     Entered,
     /// It ends, if a person agrees.
     Left,
@@ -54,7 +52,7 @@ struct ToolResult {
     is_error: bool,
 }
 
-/// Which line follows which. A conversation that was resumed can leave lines behind that no later request holds: the model
+/// Which line follows which. A resumed conversation can leave lines behind that no later request contains: the model
 /// never sees them again.
 #[derive(Debug, Default)]
 struct Branches {
@@ -74,8 +72,8 @@ impl Branches {
         }
     }
 
-    /// Whether the conversation goes on from this line. Results of calls made together hang side by side, each on its call,
-    /// and the conversation goes on from one of them.
+    /// Whether this line is on the live branch. Results of concurrent calls are siblings, each below its call, and the
+    /// conversation continues from one of them.
     fn is_live(&self, uuid: &str) -> bool {
         if uuid.is_empty() {
             return true;
@@ -87,7 +85,7 @@ impl Branches {
     fn live(&self) -> HashSet<&str> {
         let mut live = HashSet::new();
         let mut next = self.last.as_deref();
-        // A file from outside may tell of a circle.
+        // A file from outside may contain a cycle.
         while let Some(uuid) = next.filter(|uuid| live.insert(*uuid)) {
             next = self.parents.get(uuid).map(String::as_str).filter(|parent| !parent.is_empty());
         }
@@ -126,22 +124,22 @@ impl Transcript {
         self.lines += 1;
     }
 
-    /// Whether there is such a conversation.
+    /// Whether such a conversation exists.
     pub fn exists(&self) -> bool {
         self.exists
     }
 
-    /// Whether it holds that this call was made.
+    /// Whether it contains this call.
     pub fn has_call(&self, call: &CallId) -> bool {
         self.calls.contains_key(call.as_str())
     }
 
-    /// Whether the call has its answer, where the conversation goes on from.
+    /// Whether the call has its answer on the live branch.
     pub fn answered(&self, call: &CallId) -> bool {
         self.result(call).is_some_and(|result| !result.is_error)
     }
 
-    /// Whether the call was cut off or refused.
+    /// Whether the call was interrupted or denied.
     pub fn failed(&self, call: &CallId) -> bool {
         self.result(call).is_some_and(|result| result.is_error)
     }
@@ -150,17 +148,17 @@ impl Transcript {
         self.results.get(call.as_str()).filter(|result| self.branches.is_live(&result.uuid))
     }
 
-    /// Whether the agent was told what has this name, where the conversation goes on from.
+    /// Whether a message of this name is on the live branch.
     pub(super) fn has_said(&self, name: &str) -> bool {
         self.said.get(name).is_some_and(|line| self.branches.is_live(line))
     }
 
-    /// How often the agent was told just this, alone or in one message with other things.
+    /// How often the agent was told exactly this, alone or as part of a message.
     pub fn times_told(&self, text: &str) -> usize {
         self.told.iter().filter(|(_, told)| told == text).count()
     }
 
-    /// Whether a message of answers that came after this call is about this question (CLARIFY-11).
+    /// Whether a message of answers after this call is about this question (CLARIFY-11).
     pub fn was_answered_since(&self, call: &CallId, question: &str) -> bool {
         let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
         let mut messages =
@@ -168,22 +166,22 @@ impl Transcript {
         messages.any(|(_, told)| told.contains(&format!(": {question}\n")))
     }
 
-    /// Whether the call was put away and will be asked again when the conversation is resumed. It will not be once
-    /// the conversation went on, with any result or message: the CLI may ask again even then, but the model reads
-    /// that the result is missing.
+    /// Whether the call was deferred and will be repeated when the conversation is resumed. That is no longer so once
+    /// the conversation continued, with any result or message: the CLI may repeat the call even then, but the model
+    /// reads that the result is missing.
     pub fn is_deferred(&self, call: &CallId) -> bool {
         let quoted = format!("\"{call}\"");
         let noted = self.deferred.iter().rev().find(|(_, note)| note.contains(&quoted));
         noted.is_some_and(|(noted, _)| self.last_message.is_none_or(|last| last < *noted))
     }
 
-    /// Whether any call was put away and will be asked again.
+    /// Whether any call was deferred and will be repeated.
     pub fn has_deferred(&self) -> bool {
         self.calls.keys().any(|call| self.is_deferred(&CallId::new(call)))
     }
 
-    /// Whether the agent entered plan mode or left it last, as it was told: by the call's result, or by this decision about a
-    /// call that has none. The CLI itself does not go back to a mode when it is resumed.
+    /// Whether the agent last entered or left plan mode, according to the call's result, or to this decision about a
+    /// call without one. The CLI itself does not restore the mode on resume.
     pub fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<PlanMode> {
         let took_effect = |(call, mode): &&(CallId, PlanMode)| {
             self.answered(call) || *mode == PlanMode::Left && decided(call)
@@ -240,12 +238,12 @@ impl Transcript {
             let result = ToolResult { uuid: uuid.to_owned(), is_error: block.is_error.0 };
             self.results.insert(block.tool_use_id.to_string(), result);
         }
-        // What was said in the middle of a turn is known by its name: the same words may be the prompt of another turn.
+        // A message during a turn is identified by its name: the same words may be the prompt of another turn.
         if said::is_name(uuid) {
             self.said.insert(uuid.to_owned(), uuid.to_owned());
             return;
         }
-        // What was told in two pieces was told as a whole. Nothing is told twice in one message.
+        // A message in two pieces is one message. Nothing is told twice in one message.
         let whole: String = message.texts().take(2).collect();
         let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
         self.told
@@ -253,18 +251,18 @@ impl Transcript {
     }
 }
 
-/// A conversation that the CLI is writing. It is only ever read on from where it ended, so that looking at it often costs no more
-/// than reading it once.
+/// A conversation that the CLI is writing. Only new lines are read, so that checking it often costs no more than
+/// reading it once.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     path: Option<PathBuf>,
-    /// How much of the file is read, up to the end of a line.
+    /// The length that was read, up to the end of a line.
     end: u64,
     transcript: Transcript,
 }
 
 impl Growing {
-    /// Reads what was added to the file at this path. One that is another by now, or shorter, is read from its beginning.
+    /// Reads new lines of the file at this path. A file that was replaced or truncated is read from its beginning.
     pub(super) fn read(&mut self, path: Option<PathBuf>) -> io::Result<()> {
         let Some(path) = path else { return Ok(()) };
         let mut file = File::open(&path)?;
@@ -275,7 +273,7 @@ impl Growing {
         file.seek(SeekFrom::Start(self.end))?;
         let mut reader = BufReader::new(file);
         let mut line = Vec::new();
-        // What has no end yet is read again as a whole.
+        // A line without an end is read again as a whole.
         while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             self.transcript.note_line(&line);
             self.end += line.len() as u64;
@@ -284,23 +282,22 @@ impl Growing {
         Ok(())
     }
 
-    /// What is read so far.
     pub(super) fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 }
 
-/// How a message that carries answers begins; two things in one message are joined before it.
+/// The beginning of a message with answers; if a message has two parts, the answers come second.
 pub(super) const ANSWERS: &str = "Here are my answers to your questions:";
 
-/// A message, and what it was put together from.
+/// A message, and its parts.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let joint = format!("\n\n{ANSWERS}");
     let split = text.rfind(&joint).map(|at| [&text[..at], &text[at + 2..]]);
     [text].into_iter().chain(split.into_iter().flatten())
 }
 
-/// Where the CLI has this conversation, if it has it.
+/// The path of this conversation, if the CLI has it.
 pub(super) fn path(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -315,7 +312,7 @@ pub(super) fn path(
     folders.flatten().map(|folder| folder.path().join(name)).find(|path| path.is_file())
 }
 
-/// A conversation as the CLI has it, if it has it.
+/// The content of a conversation, if the CLI has it.
 pub fn content(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -324,7 +321,7 @@ pub fn content(
     path(env, directory, conversation).map(fs::read).transpose()
 }
 
-/// Whether the CLI has this conversation nowhere.
+/// Whether the CLI does not have this conversation.
 pub(super) fn is_missing(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -333,8 +330,7 @@ pub(super) fn is_missing(
     path(env, directory, conversation).is_none()
 }
 
-/// Puts a conversation where the CLI looks for it, if it is not there: one that the CLI has under another directory's name, or
-/// the copy that was kept.
+/// Restores a conversation to where the CLI expects it: from another directory's name, or from the stored copy.
 pub(super) fn restore(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -344,14 +340,14 @@ pub(super) fn restore(
     let Some(expected) = expected(env, directory, conversation).filter(|path| !path.is_file()) else {
         return Ok(());
     };
-    // The conversation of a project that was moved is under the old name, where older CLIs do not look.
+    // The conversation of a moved project is under the old name, where older CLIs do not look.
     let moved = content(env, directory, conversation)?;
     let Some(content) = moved.or(kept) else { return Ok(()) };
     durable::private_folder(expected.parent().unwrap_or(&expected))?;
     durable::replace_private(&expected, &content)
 }
 
-/// Refuses a conversation, or a place for one, to which a link leads out of this home.
+/// Refuses a conversation, or a path for one, if a link leads out of this home.
 pub(super) fn stays_in(
     home: &Path,
     env: &[(OsString, OsString)],
@@ -362,7 +358,7 @@ pub(super) fn stays_in(
     places.iter().flatten().try_for_each(|place| workers::leads_inside(home, place))
 }
 
-/// Where the CLI looks for this conversation.
+/// Where the CLI expects this conversation.
 fn expected(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -371,18 +367,18 @@ fn expected(
     Some(home(env)?.join("projects").join(folder(directory)).join(file_name(conversation)?))
 }
 
-/// The folder of everything that the CLI keeps.
+/// The CLI's directory.
 pub(super) fn home(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     variable(env, "CLAUDE_CONFIG_DIR").or_else(|| variable(env, "HOME").map(|home| home.join(".claude")))
 }
 
-/// A directory that is named in the agent's environment.
+/// A directory from a variable of the agent's environment.
 pub(super) fn variable(env: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
     let mut values = env.iter().filter(|(key, _)| key.as_os_str() == OsStr::new(name));
     values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// The id is a name from outside: one that could lead elsewhere names no file.
+/// The id is a name from outside: one that could lead elsewhere is refused.
 fn file_name(conversation: &ConversationId) -> Option<String> {
     let id = conversation.as_str();
     let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
@@ -394,8 +390,8 @@ fn folder(directory: &Path) -> String {
     folder_name(&directory.to_string_lossy())
 }
 
-/// The CLI's name for the folder of a directory's conversations, as seen with 2.1.325: letters and digits, hyphens for
-/// all else; a long one is cut, and told apart by a checksum. It counts in UTF-16.
+/// The CLI's name for the folder of a directory's conversations, as observed with 2.1.325: letters and digits, hyphens
+/// for everything else; a long name is cut and gets a checksum. Lengths are in UTF-16 units.
 pub(crate) fn folder_name(directory: &str) -> String {
     const LONGEST: usize = 200;
     let plain = |unit: u16| {
@@ -429,7 +425,7 @@ mod tests {
 
     use super::*;
 
-    /// What was read is not read again: it may be as long as a day's work. A line counts once it is complete.
+    /// Lines are read once: a conversation may be as long as a day's work. A line is applied once it is complete.
     #[test]
     fn a_growing_conversation_is_read_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -447,7 +443,7 @@ mod tests {
         fs::write(&path, &first).unwrap();
         growing.read(Some(path.clone())).unwrap();
         assert!(growing.transcript().exists() && has(&growing, "one"));
-        // In place of what was read, there is something else: nobody sees that.
+        // The part already read was replaced, which goes unnoticed.
         let torn = &used("two")[..30];
         fs::write(&path, format!("{}{torn}", first.replace("one", "six"))).unwrap();
         growing.read(Some(path.clone())).unwrap();
@@ -461,7 +457,7 @@ mod tests {
         assert!(has(&growing, "new") && !has(&growing, "one"), "a shorter one is another");
     }
 
-    /// Else an agent that its host reads for could have it read anything, and be shown that when it is resumed.
+    /// Otherwise an agent could make its host read any file, and be shown it when it is resumed.
     #[test]
     fn no_link_leads_to_a_conversation_out_of_a_home() {
         let folder = tempfile::tempdir().unwrap();
@@ -484,7 +480,7 @@ mod tests {
         assert!(!check(), "a link on the way to it");
     }
 
-    /// Names that the CLI gave.
+    /// Names observed with the CLI.
     #[test]
     fn conversations_are_where_the_cli_looks_for_them() {
         let long = "long".repeat(30);

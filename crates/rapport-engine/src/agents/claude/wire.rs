@@ -1,8 +1,7 @@
-//! What Claude Code prints, line by line, and what it is told.
+//! The protocol of Claude Code, line by line, in both directions.
 //!
-//! A line is read in one pass that borrows from it; what nobody asks for is skipped, not built. Whatever is unknown or
-//! not of the expected kind reads as absent: every release of the CLI brings new fields and types. Key order means
-//! nothing.
+//! A line is parsed in one pass that borrows from it; unused fields are skipped. Unknown fields, and those of an
+//! unexpected type, read as absent: every release of the CLI adds some. The order of keys does not matter.
 
 mod elicitation;
 mod halves;
@@ -28,9 +27,9 @@ pub use tell::{
 
 /// The tool with which an agent asks.
 pub const ASK: &str = "AskUserQuestion";
-/// The tool with which an agent asks for leave to carry out its plan.
+/// The tool with which an agent asks to leave plan mode.
 pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
-/// The tool with which an agent begins to plan by itself.
+/// The tool with which an agent enters plan mode by itself.
 pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
 /// Why a line is not one of the protocol.
@@ -41,7 +40,7 @@ pub fn parse(line: &str) -> Result<Line<'_>, Error> {
     serde_json::from_str(line)
 }
 
-/// One line: what any kind of message may carry. Which parts mean something, its kind tells.
+/// One line: the fields of all kinds of messages. The kind determines which of them matter.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Line<'a> {
@@ -51,43 +50,40 @@ pub struct Line<'a> {
     /// `init`, `success`, `error_during_execution`, ...
     #[serde(borrow)]
     pub subtype: Text<'a>,
-    /// The conversation.
     #[serde(borrow)]
     pub session_id: Text<'a>,
     /// The model that runs.
     #[serde(borrow)]
     pub model: Text<'a>,
-    /// The name of a request, by which it is replied to or taken back.
+    /// The id of a request, for its response or withdrawal.
     #[serde(borrow)]
     pub request_id: Text<'a>,
-    /// What the agent wants before it goes on.
+    /// The agent's request.
     #[serde(borrow)]
     pub request: Part<Request<'a>>,
-    /// What the model said or was told.
+    /// The message of the model or of the user.
     #[serde(borrow)]
     pub message: Part<Message<'a>>,
-    /// The call of the agent's agent that says this; empty where the agent itself does.
+    /// The call that started the sub-agent; empty for the agent itself.
     #[serde(borrow)]
     pub parent_tool_use_id: Text<'a>,
-    /// The name of a message.
     #[serde(borrow)]
     pub uuid: Text<'a>,
-    /// In a transcript, what it follows,
+    /// In a transcript, the line that it follows.
     #[serde(borrow, rename = "parentUuid")]
     pub parent_uuid: Text<'a>,
-    /// and whether it is of an agent of the agent.
+    /// Whether it belongs to a sub-agent.
     #[serde(rename = "isSidechain")]
     pub is_sidechain: Flag,
-    /// Whether this only tells that a message of ours was taken up.
+    /// Whether this only echoes a message that the model has read.
     #[serde(rename = "isReplay")]
     pub is_replay: Flag,
-    /// A note in a transcript.
     #[serde(borrow)]
     pub attachment: Part<Attachment<'a>>,
-    /// The last words of a turn.
+    /// The last text of a turn.
     #[serde(borrow)]
     pub result: Text<'a>,
-    /// What went wrong in a turn.
+    /// The errors of a turn.
     #[serde(borrow)]
     pub errors: List<Text<'a>>,
     /// Whether a turn failed.
@@ -95,99 +91,86 @@ pub struct Line<'a> {
     /// Why a turn ended.
     #[serde(borrow)]
     pub stop_reason: Word<'a>,
-    /// What this turn used.
     pub usage: Part<Tokens>,
-    /// What the whole conversation cost, in dollars.
+    /// The cost of the whole conversation, in dollars.
     pub total_cost_usd: Number,
-    /// What this turn cost.
     pub model_usage_since_last_result: Cost,
-    /// Which try of a request failed,
+    /// The number of the failed attempt of a request.
     pub attempt: Number,
-    /// of how many,
+    /// The maximum number of attempts.
     pub max_retries: Number,
-    /// how long until the next,
+    /// The delay before the next attempt.
     pub retry_delay_ms: Number,
-    /// with which HTTP status, if with any,
+    /// The HTTP status, if there is one.
     pub error_status: Number,
-    /// and why.
     #[serde(borrow)]
     pub error: Text<'a>,
-    /// What the model's API says about its limits.
+    /// The API's rate limits.
     #[serde(borrow)]
     pub rate_limit_info: Part<RateLimit<'a>>,
-    /// What is at work beside the conversation.
+    /// The background tasks.
     #[serde(borrow)]
     pub tasks: List<Part<Task<'a>>>,
-    /// What is told of one task,
     #[serde(borrow)]
     pub task_id: Text<'a>,
-    /// what kind it is of,
     #[serde(borrow)]
     pub task_type: Text<'a>,
-    /// what of it has changed.
+    /// The change of the task.
     #[serde(borrow)]
     pub patch: Part<TaskPatch<'a>>,
-    /// Whether it runs beside the conversation; older CLIs do not say.
+    /// Whether it runs in the background; older CLIs do not say.
     pub is_backgrounded: Answer,
-    /// A piece of a message on its way.
+    /// Part of a streamed message.
     #[serde(borrow)]
     pub event: Part<StreamEvent<'a>>,
-    /// The call that was put away.
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
-    /// The tool that was refused without anybody being asked,
+    /// The tool that was refused without asking anybody.
     #[serde(borrow)]
     pub tool_name: Text<'a>,
-    /// why,
     #[serde(borrow)]
     pub decision_reason: Text<'a>,
-    /// and by what kind of reason.
+    /// The kind of the reason.
     #[serde(borrow)]
     pub decision_reason_type: Text<'a>,
-    /// Calls that were refused.
     #[serde(borrow)]
     pub permission_denials: List<Part<ToolCall<'a>>>,
 }
 
-/// What a line can be, as far as anyone here cares.
+/// The kinds of lines that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The conversation has begun, or goes on.
+    /// The conversation begins or continues.
     Init,
-    /// The model said something.
     Assistant,
-    /// The model was told something: by a tool, or by us.
+    /// A tool result, or a message of Rapport.
     User,
-    /// The agent wants to know something.
     Request,
-    /// It no longer does.
+    /// A request was withdrawn.
     Cancel,
-    /// A request to the model failed and is made again.
+    /// A request to the model failed and is retried.
     Retry,
     /// The CLI refused a call by itself, by a rule, a mode or a model's judgement.
     Denied,
-    /// What the model's API says about its limits.
+    /// The API's rate limits.
     RateLimit,
-    /// What is at work beside the conversation has changed.
+    /// The list of background tasks has changed.
     Background,
-    /// Something was begun beside the conversation.
+    /// A background task was started.
     TaskStarted,
-    /// Something about it has changed.
+    /// A background task has changed.
     TaskUpdated,
-    /// It has ended, and the model is to be told.
+    /// A background task has ended, and the model is to be told.
     TaskEnded,
-    /// A message begins, goes on or ends.
+    /// Part of a streamed message.
     Stream,
-    /// What we asked for was received, or the line is only kept alive, or it tells what is known or of no use.
+    /// A receipt, a keep-alive, or something that is known already or not needed.
     Receipt,
-    /// A turn is over.
     Result,
-    /// Anything else.
     Other,
 }
 
 impl Line<'_> {
-    /// What kind of line this is.
     pub fn kind(&self) -> Kind {
         match &*self.kind {
             "system" if &*self.subtype == "init" => Kind::Init,
@@ -210,19 +193,19 @@ impl Line<'_> {
         }
     }
 
-    /// Whether this notes a call that was put away, wherever the CLI says so.
+    /// Whether this records a deferred call, in any form that the CLI uses.
     pub fn is_deferred_note(&self) -> bool {
         let attachment = self.attachment.as_ref().map_or("", |attachment| &attachment.kind);
         [&self.kind, &self.subtype, attachment].iter().any(|word| word.contains("deferred"))
     }
 
-    /// In a transcript, the name of a message that the model read in the middle of a turn.
+    /// In a transcript, the name of a message that the model read during a turn.
     pub fn read_in_turn(&self) -> Option<&str> {
         let note = self.attachment.as_ref().filter(|note| &*note.kind == "queued_command")?;
         Some(&*note.source_uuid).filter(|name| !name.is_empty())
     }
 
-    /// Whether the model's API limits anything: every reply to an account may say how much of its limit is left.
+    /// Whether the API limits anything: every response may report how much of the limit is left.
     pub fn is_limited(&self) -> bool {
         self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")
     }
@@ -241,19 +224,19 @@ impl Line<'_> {
         if errors.is_empty() { self.subtype.to_string() } else { errors.join("\n") }
     }
 
-    /// The call that was put away, if that is how the turn ended; empty if it does not say which.
+    /// The deferred call, if the turn ended with one; empty if it is not named.
     pub fn deferred(&self) -> Option<&str> {
         let call = self.deferred_tool_use.as_ref().map_or("", |call| &call.id);
         matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_deferred").then_some(call)
     }
 
-    /// Whether a turn ended before the model did: its stream broke off, or there was nothing to say in it. CLIs that do not
-    /// say why a turn ended do not say this either.
+    /// Whether a turn ended before the model did: its stream broke off, or it said nothing. CLIs that do not report why
+    /// a turn ended do not report this either.
     pub fn has_no_end(&self) -> bool {
         matches!(self.stop_reason, Word::Null)
     }
 
-    /// What it cost, in millionths of a dollar: exact where the CLI tells the cost of the process itself.
+    /// The cost, in millionths of a dollar: exact if the CLI reports the cost of the process itself.
     pub fn cost_micros(&self) -> u64 {
         let dollars = self.model_usage_since_last_result.0.unwrap_or(self.total_cost_usd.0);
         (dollars * 1e6).round() as u64

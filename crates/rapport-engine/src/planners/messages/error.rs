@@ -1,4 +1,4 @@
-//! What can go wrong with a request, in words for a person, and whether it is worth another try. Never with the key.
+//! Errors of a request, in words for a person, and whether to retry. They never contain the key.
 
 use std::error::Error;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Credential, MessagesConfig};
 
-/// How much of what the API says is told.
+/// The maximum length of the API's message to show.
 const LONG: usize = 300;
 
 /// Why a request failed.
@@ -19,17 +19,16 @@ pub(super) struct ApiProblem {
     pub(super) again: Again,
 }
 
-/// Whether a request is worth another try.
+/// Whether to retry a request.
 #[derive(Debug)]
 pub(super) enum Again {
-    /// It would fail again.
     Never,
-    /// After a while, which the server may have said.
+    /// After a delay, which the server may have set.
     Later(Option<Duration>),
 }
 
 impl ApiProblem {
-    /// Nothing came back, or not all of it.
+    /// No response, or an incomplete one.
     pub(super) fn lost(url: &Url, timeout: Duration, error: &reqwest::Error) -> Self {
         let place = place(url);
         let words = if error.is_timeout() {
@@ -40,7 +39,6 @@ impl ApiProblem {
         Self { words, again: Again::Later(None) }
     }
 
-    /// It was refused.
     pub(super) fn refused(
         status: StatusCode,
         said: Option<Duration>,
@@ -77,7 +75,7 @@ impl ApiProblem {
         Self { words, again }
     }
 
-    /// What came back is something else.
+    /// The response is not from the Messages API.
     pub(super) fn not_the_api(url: &Url, error: &str) -> Self {
         let words = format!(
             "what answers at {} is not the Messages API ({}); check planner.base_url",
@@ -87,18 +85,18 @@ impl ApiProblem {
         Self { words, again: Again::Never }
     }
 
-    /// The model does not want to.
+    /// The model refused.
     pub(super) fn declined() -> Self {
         Self { words: "the model declined to ask about this task".into(), again: Again::Never }
     }
 
-    /// What is said when it is given up after so many failures.
+    /// The message after this many failures.
     pub(super) fn after(self, failures: u32) -> String {
         if failures == 1 { self.words } else { format!("{}; tried {failures} times", self.words) }
     }
 }
 
-/// The innermost reason of an error, which is the one that says something.
+/// The innermost cause of an error, which is the informative one.
 pub(super) fn cause(error: &dyn Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
@@ -107,13 +105,13 @@ pub(super) fn cause(error: &dyn Error) -> String {
     short(&inner.to_string())
 }
 
-/// Host and port: an address may hold a name and a password.
+/// Host and port only, because an address may contain a name and a password.
 fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// What the API says about it, after a colon.
+/// The API's own message, after a colon.
 fn explained(body: &[u8], credential: &Credential) -> String {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(message) = body["error"]["message"].as_str().filter(|message| !message.trim().is_empty()) else {

@@ -1,4 +1,4 @@
-//! The request, and what comes back for it.
+//! The format of requests and responses.
 
 use rapport_core::{Brief, Usage};
 use reqwest::Url;
@@ -31,7 +31,7 @@ struct Message {
 
 #[derive(Debug, Deserialize)]
 struct Block {
-    /// Other blocks than text have none.
+    /// Blocks other than text have none.
     #[serde(default)]
     text: Option<String>,
 }
@@ -45,7 +45,7 @@ struct Tokens {
     cache_read_input_tokens: Option<u64>,
 }
 
-/// What the model said, and why it stopped.
+/// The model's text, and why it stopped.
 pub(super) fn reply(bytes: &[u8], url: &Url) -> Result<Reply, ApiProblem> {
     let message: Message =
         serde_json::from_slice(bytes).map_err(|error| ApiProblem::not_the_api(url, &error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Directories of the store: made in a way that survives a power cut.
+//! Directories of the store, created durably.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use rapport_durable::{new_private_folder, private_folder, sync_folder};
 use super::disk::io_error;
 use crate::stores::StoreError;
 
-/// Makes a directory and all above it, where they are missing.
+/// Creates a directory and its missing parents.
 pub(super) fn make_all(path: &Path) -> Result<(), StoreError> {
     private_folder(path).map_err(io_error("create the directory", path))
 }
 
-/// Makes a directory under the first of these names that is free. To make it is to find out, so nobody else gets it.
+/// Creates a directory under the first free name. Creating it is the test whether it is free, so nobody else gets it.
 pub(super) fn make_first_free(
     root: &Path,
     names: impl Iterator<Item = String>,
@@ -29,7 +29,7 @@ pub(super) fn make_first_free(
     Err(io_error("find a free name in", root)(io::ErrorKind::AlreadyExists.into()))
 }
 
-/// Makes what was created or removed in a directory durable.
+/// Makes the entries of a directory durable.
 pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
     sync_folder(path).map_err(io_error("sync the directory", path))
 }

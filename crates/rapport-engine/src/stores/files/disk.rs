@@ -1,4 +1,4 @@
-//! What the files store does on disk. All of this blocks.
+//! The operations of the files store. All of them block.
 
 use std::fs;
 use std::io;
@@ -19,9 +19,9 @@ pub(super) const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
 const KEPT: &str = "kept";
 
-/// What git is told about `.rapport`, with what an older version told it. Logs, plans and reports are for others, whatever the
-/// project ignores (`*.log` is a common line), and stay as they are, byte for byte: git must not change their line ends. Who
-/// holds a session, what was said word for word in conversations, and what undoing takes, are not.
+/// Git's rules for `.rapport`, with those of an older version. Logs, plans and reports are to be committed, whatever
+/// the project ignores (`*.log` is a common line), and without changes to their line ends. Locks, conversations, and
+/// the copies for undoing are not.
 const GIT_FILES: [(&str, &str, Option<&str>); 2] = [
     (
         ".gitignore",
@@ -31,7 +31,7 @@ const GIT_FILES: [(&str, &str, Option<&str>); 2] = [
     (".gitattributes", "* -text\n", None),
 ];
 
-/// Sessions below one directory, which need not be there yet.
+/// Sessions in one directory, which need not exist yet.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
     pub(super) root: PathBuf,
@@ -40,7 +40,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// The entries of a log after this one, and what has checked all of them.
+    /// The entries of a log after this one, and the verifier of the whole log.
     fn verified(
         &self,
         path: &Path,
@@ -55,7 +55,7 @@ impl Disk {
         Ok((home::at_home(scan.entries, self.project.as_deref()), verifier))
     }
 
-    /// What is kept under this name, where it counts.
+    /// The attachment of this name, if it is trusted.
     fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         refuse_links(dir, KEPT)?;
         let path = dir.join(KEPT).join(name);
@@ -73,7 +73,7 @@ impl Disk {
         Sealing::new(self.seals.clone(), format!("session {id}"))
     }
 
-    /// Makes the directory of all sessions, and in a project tells git what of it is for others.
+    /// Creates the directory of all sessions, and in a project the rules for git.
     fn make_root(&self) -> Result<(), StoreError> {
         dirs::make_all(&self.root)?;
         let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
@@ -87,7 +87,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The directory of a session that is there. A name that is not just a name leads nowhere.
+    /// The directory of an existing session. A name that is more than a plain name is not found.
     fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
         if !slug::is_name(id.as_str()) {
             return Err(StoreError::NotFound(id.clone()));
@@ -106,7 +106,7 @@ impl Disk {
         }
     }
 
-    /// Fills a new directory. Until its first entry is complete, nobody takes it for a session.
+    /// Creates the files of a new session. Until its first entry is complete, readers ignore the directory.
     fn begin(
         &self,
         id: &SessionId,
@@ -139,7 +139,7 @@ impl Disk {
         match self.begin(&id, &dir, at, facts, holder) {
             Ok((entry, log)) => Ok((id, entry, log)),
             Err(error) => {
-                // What cannot be removed is ignored by every reader.
+                // Readers ignore a directory that cannot be removed.
                 let _ = durable::remove_folder(&dir);
                 Err(error)
             }
@@ -159,7 +159,7 @@ impl Disk {
         let lock = lock::take(id, &dir.join(LOCK), holder)?;
         let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
         if entries.is_empty() {
-            // Whoever was just creating it has failed to.
+            // Whoever was creating it has failed.
             return Err(StoreError::NotFound(id.clone()));
         }
         Ok((home::at_home(entries, self.project.as_deref()), log))
@@ -188,7 +188,7 @@ impl Disk {
             if file.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 continue;
             }
-            // What cannot be looked into is listed: to read it tells why.
+            // A session whose log cannot be opened is listed: reading it reports the error.
             if scan::has_entry(&file.path().join(LOG)).unwrap_or(true) {
                 names.extend(file.file_name().into_string().ok().filter(|name| slug::is_name(name)));
             }
@@ -205,7 +205,7 @@ impl Disk {
         place_in(&self.find(id)?, &self.sealing(id), name, content)
     }
 
-    /// The same for whoever holds this lock, as long as they do.
+    /// The same for the holder of this lock, as long as they hold it.
     pub(super) fn attach_held(
         &self,
         id: &SessionId,
@@ -214,7 +214,7 @@ impl Disk {
         content: &[u8],
     ) -> Result<(), StoreError> {
         self.find(id)?;
-        // Kept until it is written: nobody else takes the session before.
+        // Kept until the write is done, so that nobody else takes the session before.
         let lock = lock.upgrade().filter(|lock| lock.is_held());
         match lock {
             Some(_lock) => self.attach(id, name, content),
@@ -240,7 +240,7 @@ impl Disk {
         if scan::has_entry(&path).map_err(io_error("read", &path))? {
             return Ok(());
         }
-        // What is there without an entry is what is left of somebody who was killed at this very thing.
+        // A log without an entry is the leftover of a process that was killed here.
         let mut log = match path.exists() {
             true => FileLog::open(id, path, self.sealing(id), lock)?.1,
             false => FileLog::create(id, path, self.sealing(id), lock)?,
@@ -274,7 +274,7 @@ impl Disk {
     }
 }
 
-/// What a name means in this directory.
+/// Parses the name of an attachment in this directory.
 fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> {
     Attachment::named(name).ok_or_else(|| {
         let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
@@ -282,7 +282,7 @@ fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> 
     })
 }
 
-/// Puts something into a session's directory: what is kept for Rapport is sealed, what has a path is a file for others.
+/// Stores an attachment: one with a plain name is sealed, one with a path is a file for people.
 pub(super) fn place_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
     match checked(dir, name)? {
         Attachment::Plain(name) => keep_in(dir, sealing, name, content),
@@ -294,7 +294,7 @@ pub(super) fn place_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]
     }
 }
 
-/// Keeps something in a session's directory.
+/// Stores a sealed attachment.
 fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
     refuse_links(dir, KEPT)?;
     let folder = dir.join(KEPT);
@@ -304,7 +304,7 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     replace(&path, &sealed)
 }
 
-/// Whether a log was at this place once, or is.
+/// Whether a log contains this position.
 fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
     Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
@@ -327,10 +327,10 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// A file in the folder of a turn, which is not a link that leads elsewhere, nor where sealed things are.
+/// The path of a file in a turn's directory; neither through a link, nor among the sealed attachments.
 fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
     if path.split('/').next() == Some(KEPT) {
-        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is no folder of a turn");
+        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is not the directory of a turn");
         return Err(io_error("use", &dir.join(path))(ours));
     }
     if let Some((folders, _)) = path.rsplit_once('/') {
@@ -339,7 +339,7 @@ fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
     Ok(dir.join(path))
 }
 
-/// Directories of ours are never links: what is written there would end up elsewhere.
+/// Refuses links among Rapport's directories, because files written there would end up elsewhere.
 fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
     let mut place = root.to_owned();
     for part in Path::new(path).components() {
@@ -353,12 +353,12 @@ fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Either the old file or the whole new one, whatever happens in between.
+/// Replaces a file atomically.
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     durable::replace_private(path, content).map_err(io_error("write", path))
 }
 
-/// Says what was tried and where, beside what the system said.
+/// Adds the attempted action and the path to an error.
 pub(super) fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     move |source| StoreError::Io { what, place: path.display().to_string(), source }
 }

@@ -1,5 +1,6 @@
-//! Where a session is worked on: where it is. Its log says where it was begun, but a project is moved, or cloned by somebody
-//! else, and its sessions with it; and a log from elsewhere must not send an agent into another directory.
+//! The project of a session is the one that contains the session's directory. The log names the directory in which it
+//! was begun, but a project may be moved or cloned with its sessions, and a log from elsewhere must not send an agent
+//! into another directory.
 
 use std::path::Path;
 
@@ -7,10 +8,10 @@ use rapport_core::{Entry, Event};
 
 use crate::stores::is_plain_name;
 
-/// Where a branch has its worktree, in a project.
+/// The directories of branches' worktrees, in a project.
 const WORKTREES: [&str; 2] = ["/.rapport/worktrees/", "/.teddy/worktrees/"];
 
-/// The entries of a log in this project, with the project as it is now.
+/// The entries of a log, with the project's current directory.
 pub(super) fn at_home(mut entries: Vec<Entry>, project: Option<&Path>) -> Vec<Entry> {
     let first = entries.first_mut().and_then(|entry| entry.facts.first_mut());
     if let (Some(Event::Created(created)), Some(project)) = (first, project.and_then(Path::to_str)) {
@@ -20,7 +21,7 @@ pub(super) fn at_home(mut entries: Vec<Entry>, project: Option<&Path>) -> Vec<En
     entries
 }
 
-/// A branch's worktree, which comes along with the project.
+/// The new path of a branch's worktree, which moves with the project.
 fn worktree(project: &str, begun: &str) -> Option<String> {
     WORKTREES.iter().find_map(|below| {
         let (_, name) = begun.rsplit_once(below)?;

@@ -1,5 +1,6 @@
 //! One line of a log: an entry as a JSON object that begins with the format and ends with a checksum of everything
-//! before it; in between, the seal ([`crate::seals`]). These two places stay the same in every format, so that "damaged" and "newer" can be told apart.
+//! before it, with the seal ([`crate::seals`]) in between. Beginning and end stay the same in every format, so that
+//! "damaged" and "newer" can be told apart.
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, FORMAT};
@@ -7,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use rapport_durable::checked_line::is_intact;
 
-/// How a line of ours begins, which spares reading its format on its own.
+/// The beginning of a line in the current format, which avoids parsing the format separately.
 const START: &str = r#"{"v":1,"#;
 
-/// Why a line gives no entry.
+/// Why a line cannot be decoded.
 #[derive(Debug)]
 pub(super) enum Flaw {
-    /// It is not what was written.
+    /// It differs from what was written.
     Damaged(String),
-    /// It is of this format, which is not known yet.
+    /// It has this unknown format.
     Newer(u32),
 }
 

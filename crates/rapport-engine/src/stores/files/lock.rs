@@ -1,4 +1,4 @@
-//! One writer per session, across processes: a lock that names its holder.
+//! The lock of a session: one writer across processes. It names its holder.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rapport_durable::{Lock, Taken};
 use super::disk::io_error;
 use crate::stores::{Holder, StoreError};
 
-/// Takes hold of a session, and says in the file who does.
+/// Takes the lock of a session, and writes the holder to it.
 pub(super) fn take(id: &SessionId, path: &Path, holder: &Holder) -> Result<Lock, StoreError> {
     let who = serde_json::to_vec(holder).map_err(|error| io_error("write the lock", path)(error.into()))?;
     match Lock::take(path, &who).map_err(io_error("open the lock", path))? {
@@ -17,7 +17,7 @@ pub(super) fn take(id: &SessionId, path: &Path, holder: &Holder) -> Result<Lock,
     }
 }
 
-/// Who holds a session now, if anybody does.
+/// The holder of a session's lock, if it is held.
 pub(super) fn holder(path: &Path) -> Result<Option<Holder>, StoreError> {
     let who = Lock::holder(path).map_err(io_error("look at the lock", path))?;
     Ok(who.map(|who| parse(&who)))

@@ -1,4 +1,4 @@
-//! A log that is held for writing: entries are sealed, and added line by line. This blocks.
+//! A log that is held for writing: entries are sealed and appended line by line. This blocks.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::scan::{Scan, scan};
 use crate::seals::{self, Sealing};
 use crate::stores::StoreError;
 
-/// An open log. Nobody else writes to it while this lives.
+/// An open log, locked against other writers.
 #[derive(Debug)]
 pub(super) struct FileLog {
     id: SessionId,
@@ -39,8 +39,8 @@ impl FileLog {
         Ok(Self { id: id.clone(), log, path, last: 0, sealing, lock: Arc::new(lock) })
     }
 
-    /// A log that is there already, and its entries. One that is somebody else's word is refused, and left as it is; else
-    /// what a writer before left unfinished is cut off.
+    /// Opens an existing log, and returns its entries. One that is not trusted is refused and not changed; otherwise
+    /// the unfinished end of a previous writer is truncated.
     pub(super) fn open(
         id: &SessionId,
         path: PathBuf,
@@ -62,14 +62,14 @@ impl FileLog {
         Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock: Arc::new(lock) }))
     }
 
-    /// The lock, for who has to know whether it is still held. To look does not hold it.
+    /// A weak reference to the lock, for checking whether it is still held without keeping it held.
     pub(super) fn lock(&self) -> Weak<Lock> {
         Arc::downgrade(&self.lock)
     }
 
-    /// Adds an entry. It is durable when this returns.
+    /// Appends an entry. It is durable when this returns.
     pub(super) fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        // Where all of the session is gone, nobody took it over.
+        // If the whole session is removed, nobody took it over.
         if !self.lock.is_held() && !self.log.is_removed() {
             return Err(StoreError::Superseded { id: self.id.clone() });
         }
@@ -99,8 +99,8 @@ impl FileLog {
     }
 }
 
-/// Whether an agent comes or goes with these facts: it may be about to use what the log allows, or have used it. The log must
-/// not be brought back to before that, not even after a power cut.
+/// Whether an agent starts or ends with these facts: it may be about to use what the log allows, or have used it. The
+/// log must not be reverted to before that, not even by a power cut.
 fn are_momentous(facts: &[Event]) -> bool {
     facts
         .iter()

@@ -1,4 +1,4 @@
-//! A session's directory before the session is in it. Without a log, every reader passes it over.
+//! A session's directory before its session exists. Readers ignore it while it has no log.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use super::{dirs, line};
 use crate::seals::Sealing;
 use crate::stores::StoreError;
 
-/// A directory that is removed again, unless a session is put into it. That is done where this is dropped: it takes two calls to the
-/// system, and whoever asks for the name next is to get it.
+/// A directory that is removed on drop, unless a session was put into it. The drop does it directly: it takes two
+/// system calls, and the next caller must be able to get the name.
 #[derive(Debug)]
 pub(super) struct ReservedDir {
     id: SessionId,
@@ -29,7 +29,7 @@ impl ReservedDir {
         &self.id
     }
 
-    /// The log comes last, and all of it at once: with it the session is there.
+    /// Writes everything; the log last and in one write, which makes the session exist.
     pub(super) fn fill(
         mut self,
         entries: &[Entry],
@@ -61,7 +61,7 @@ impl ReservedDir {
 impl Drop for ReservedDir {
     fn drop(&mut self) {
         if !self.filled {
-            // What cannot be removed is ignored by every reader.
+            // Readers ignore a directory that cannot be removed.
             let _ = rapport_durable::remove_folder(&self.dir);
         }
     }

@@ -1,5 +1,5 @@
-//! Reading a log from its bytes. Complete lines are checked one by one; what comes after the last newline is a write
-//! that was cut short, which nobody was ever told of, and is left out.
+//! Parses the bytes of a log. Complete lines are checked one by one; bytes after the last newline are an interrupted
+//! write that was never acknowledged, and are skipped.
 
 use std::io::{self, BufRead as _};
 use std::os::unix::fs::FileExt as _;
@@ -11,18 +11,17 @@ use rapport_durable::{open_own, read_own};
 use super::line::{self, Flaw};
 use crate::stores::StoreError;
 
-/// What a log has.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// The entries that were asked for.
+    /// The requested entries.
     pub(super) entries: Vec<Entry>,
-    /// How many complete lines there are, which is the number of the last entry.
+    /// The number of complete lines, which is the number of the last entry.
     pub(super) last: u64,
-    /// How many bytes they take: up to here the file is what was acknowledged.
+    /// Their length in bytes, up to the last acknowledged line.
     pub(super) good: usize,
 }
 
-/// Checks every line, hands it on, and keeps the entries after this one.
+/// Checks every line, passes it to `each`, and keeps the entries after this one.
 pub(super) fn scan(
     path: &Path,
     bytes: &[u8],
@@ -46,7 +45,7 @@ pub(super) fn scan(
     }
 }
 
-/// Whether a log has a complete first line, mostly from its last byte alone.
+/// Whether a log has a complete first line; usually its last byte tells.
 pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
     let file = match open_own(path) {
         Err(error) if is_absent(&error) => return Ok(false),
@@ -57,20 +56,20 @@ pub(super) fn has_entry(path: &Path) -> io::Result<bool> {
     if length == 0 {
         return Ok(false);
     }
-    // A writer may have cut the file since; then nothing is read, and the long way decides.
+    // A writer may have truncated the file since; then nothing is read, and the slow path decides.
     if file.read_at(&mut last, length - 1)? == 1 && last == *b"\n" {
         return Ok(true);
     }
     Ok(read_own(path)?.contains(&b'\n'))
 }
 
-/// Whether the system means that there is nothing of that name, and that there cannot be.
+/// Whether the error means that nothing of that name exists, or can exist.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | InvalidFilename)
 }
 
-/// The next complete line without its newline. What is no complete line stays behind.
+/// The next complete line without its newline. An incomplete one is left.
 fn next_line<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut after = *rest;
     // Reading from memory does not fail, and this finds a newline many bytes at a time.
@@ -88,8 +87,8 @@ fn read_line(line: &[u8], number: u64) -> Result<Entry, Flaw> {
     Ok(entry)
 }
 
-/// A write that was cut short is the beginning of a line, perhaps with zeros that the file system put in its place.
-/// A whole line followed by anything else has lost its newline later, and somebody was told of it.
+/// An interrupted write is the beginning of a line, possibly followed by zeros from the file system. A whole line
+/// followed by anything else has lost its newline later, and was acknowledged.
 fn check_torn(torn: &[u8]) -> Result<(), Flaw> {
     match torn.split_last() {
         Some((&newline, line)) if newline != 0 && line::is_intact(line) => {

@@ -1,4 +1,4 @@
-//! Tells which sessions change, whoever writes them.
+//! Reports which sessions change, whoever writes them.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::dirs;
 use super::disk::{Disk, LOG, io_error};
 use crate::stores::{Changes, StoreError};
 
-/// Tells of every session whose log changes from now on.
+/// Reports every session whose log changes from now on.
 pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
     dirs::make_all(&disk.root)?;
     let (tell, changed) = mpsc::unbounded_channel();
@@ -27,20 +27,20 @@ pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
     Ok(Changes::new(changed, watcher))
 }
 
-/// The sessions an event is about. Where events were missed, that is every one: somebody may wait for a question in a
-/// log that does not change again.
+/// The sessions that an event concerns. If events were missed, these are all sessions: somebody may wait for a question
+/// in a log that does not change again.
 fn changed_by(disk: &Disk, event: Result<Event, notify::Error>) -> Vec<SessionId> {
     match event {
         Ok(event) if event.kind.is_access() => Vec::new(),
         Ok(event) if !event.need_rescan() => {
             event.paths.iter().filter_map(|path| session(&disk.root, path)).collect()
         }
-        // What cannot be listed cannot be read either.
+        // Sessions that cannot be listed cannot be read either.
         Ok(_) | Err(_) => disk.list().unwrap_or_default(),
     }
 }
 
-/// The session whose log, or whose whole directory, this is.
+/// The session whose log, or whose directory, this is.
 fn session(root: &Path, path: &Path) -> Option<SessionId> {
     let mut parts = path.strip_prefix(root).ok()?.iter();
     let name = parts.next()?.to_str()?;

@@ -1,13 +1,11 @@
-//! The processes of this machine: who descends from whom, who is still the one it was, and what environment each began
-//! with.
+//! The processes of this machine: ancestry, identity, and initial environment.
 
 use std::collections::HashSet;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Kills every descendant there is at this moment. Gives each that could be killed, with its name, or none where
-/// it was dead already and only not buried.
+/// Kills all current descendants. Returns each that could be killed, with its name, or `None` if it was a zombie.
 pub(super) fn kill_all() -> Vec<(u32, Option<String>)> {
     let mut all = processes();
     let kin = descendants(&all, std::process::id());
@@ -22,13 +20,13 @@ pub(super) struct Process {
     pub(super) pid: u32,
     pub(super) parent: u32,
     group: u32,
-    /// When it began, in the system's own count; 0 where that cannot be told.
+    /// When it started, in the system's units; 0 if unknown.
     pub(super) start: u64,
-    /// What it is called, while it lives.
+    /// Its name; `None` for a zombie.
     pub(super) name: Option<String>,
 }
 
-/// Children, their children, and so on. Where orphans fall to somebody else, the members of our group as well.
+/// Children, their children, and so on. Where orphans are reparented elsewhere, the members of this process group too.
 fn descendants(all: &[Process], me: u32) -> Vec<u32> {
     let by_group = !cfg!(target_os = "linux");
     let mut kin = HashSet::from([me]);
@@ -59,7 +57,7 @@ pub(super) fn find(pid: u32) -> Option<Process> {
     process(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The value that this variable had when a process began; `None` too where its environment may not be read.
+/// The value of this variable when a process started; also `None` if its environment may not be read.
 #[cfg(target_os = "linux")]
 pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
@@ -68,7 +66,7 @@ pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// `pid (name) state ppid pgrp ...`, where the name may hold anything, even `) `.
+/// Parses `pid (name) state ppid pgrp ...`, where the name may contain anything, even `) `.
 #[cfg(target_os = "linux")]
 fn process(pid: u32, stat: &str) -> Option<Process> {
     let (head, fields) = stat.rsplit_once(')')?;
@@ -80,7 +78,7 @@ fn process(pid: u32, stat: &str) -> Option<Process> {
     Some(Process { pid, parent, group, start, name })
 }
 
-/// Where the time of the start is, counted from the state.
+/// The index of the start time, counted from the state.
 #[cfg(target_os = "linux")]
 const START: usize = 19;
 

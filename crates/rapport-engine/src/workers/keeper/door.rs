@@ -1,7 +1,7 @@
-//! The one way out of a place without a network: a port of its own loopback, at which the host answers.
+//! The one way out of a sandbox without a network: a port of its own loopback interface, on which the host answers.
 //!
-//! A socket belongs to the network in which it was made, whoever holds it. So the keeper, which is in the place, makes the
-//! one that listens and hands it to the host, which is not; nothing has to pass anything on.
+//! A socket belongs to the network namespace in which it was created, whoever holds it. So the keeper, inside the
+//! sandbox, creates the listening socket and hands it to the host; nothing has to relay.
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, TcpListener};
@@ -10,14 +10,14 @@ use std::process::Command;
 
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
-/// The argument that says so, followed by the names of the variables that hold addresses of the door.
+/// The argument, followed by the names of the variables that contain addresses of the door.
 pub(in crate::workers) const DOOR: &str = "--door";
-/// The descriptor on which the host is given the socket.
+/// The descriptor on which the host gets the socket.
 pub(in crate::workers) const DESCRIPTOR: RawFd = 5;
-/// An address of the door, while nobody knows its port yet.
+/// The address of the door while its port is unknown.
 pub(in crate::workers) const ADDRESS: &str = "127.0.0.1:0";
 
-/// Opens the door, and tells the program where it is.
+/// Opens the door, and sets the program's variables.
 pub(super) fn open(names: &str, command: &mut Command) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?.to_string();
@@ -29,6 +29,6 @@ pub(super) fn open(names: &str, command: &mut Command) -> io::Result<()> {
     let socket = [listener.as_raw_fd()];
     let rights = [ControlMessage::ScmRights(&socket)];
     sendmsg::<()>(DESCRIPTOR, &[IoSlice::new(b"d")], &rights, MsgFlags::empty(), None)?;
-    // The program gets no hold of it.
+    // The program does not inherit it.
     Ok(nix::unistd::close(DESCRIPTOR)?)
 }

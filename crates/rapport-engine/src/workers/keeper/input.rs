@@ -1,8 +1,9 @@
-//! The agent's input, held open for as long as the agent lives, whoever else is killed.
+//! Holds the agent's input open for as long as the agent lives, whoever else is killed.
 //!
-//! A process that is killed closes its files before the system signals its children. An agent whose host and keeper die
-//! together could therefore read the end of its input, and go on without an answer, in the instant before its own signal
-//! arrives. So the writing end is not held by the keeper alone: it lies unread in a socket that the agent inherits.
+//! A process that is killed closes its files before the system signals its children. So an agent whose host and keeper
+//! die together could read the end of its input, and continue without an answer, in the instant before its own signal
+//! arrives. Therefore not only the keeper holds the writing end: it is queued, unread, in a socket that the agent
+//! inherits.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
@@ -17,7 +18,7 @@ pub(super) struct HeldInput(UnixDatagram);
 impl HeldInput {
     /// Moves the writing end from this descriptor into the socket; `None` if nothing is open there.
     pub(super) fn from_descriptor(descriptor: RawFd) -> io::Result<Option<Self>> {
-        // Looked at first: a new socket would take the number of a descriptor that is not open.
+        // Checked first: a new socket could get the number of a closed descriptor.
         if std::fs::metadata(format!("/dev/fd/{descriptor}")).is_err() {
             return Ok(None);
         }
@@ -29,12 +30,12 @@ impl HeldInput {
         Ok(Some(Self(held)))
     }
 
-    /// What the agent inherits.
+    /// The descriptor that the agent inherits.
     pub(super) fn for_agent(&self) -> io::Result<OwnedFd> {
         Ok(self.0.try_clone()?.into())
     }
 
-    /// Closes the writing end: so does the system with descriptors in a message that is read as plain bytes.
+    /// Closes the writing end: the system does so when the message is read without its descriptors.
     pub(super) fn close(self) {
         let _ = self.0.recv(&mut [0]);
     }

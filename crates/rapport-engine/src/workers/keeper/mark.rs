@@ -1,5 +1,5 @@
-//! The mark of a run: a variable in the environment of everything that an agent or a command starts. By it, what was left
-//! behind is found when neither the keeper nor the host is there any more to end it.
+//! The mark of a run: an environment variable of everything that an agent or a command starts. It identifies leftover
+//! processes when neither the keeper nor the host exists any more to kill them.
 
 use std::fmt;
 use std::thread::sleep;
@@ -11,18 +11,18 @@ use rapport_core::SessionId;
 
 use super::descendants;
 
-/// The variable that holds it.
+/// The variable's name.
 pub const VARIABLE: &str = "RAPPORT_RUN";
 
-/// How often what carries a mark is looked for: what is just being started is found the next time.
+/// The maximum number of rounds: a process that is just being started is found in the next one.
 const ROUNDS: usize = 100;
-/// How long what was killed gets to be gone before it is looked for again.
+/// How long killed processes may take to disappear before the next round.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The mark of one run: whose it is, which process started it, and a token that no other run has.
+/// The mark of one run: its session, the process that started it, and a unique token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Empty where it is of no session.
+    /// Empty if it belongs to no session.
     session: String,
     host: Host,
     token: String,
@@ -39,7 +39,7 @@ impl Mark {
         Self { session: String::new(), host: Host::this(), token: uuid::Uuid::new_v4().simple().to_string() }
     }
 
-    /// Ends everything of this very run, wherever it is in the tree of processes.
+    /// Kills everything of this run, wherever it is in the process tree.
     pub fn end_all(&self) {
         end(|mark| mark == self);
     }
@@ -58,13 +58,14 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Ends what runs of this session have left behind, and those of no session, where the process that started them is
-/// gone. A host that lives keeps what it has, even under the same name: a copy of the project may be at work elsewhere.
+/// Kills leftover processes of this session's runs, and of runs without a session, if the process that started them is
+/// gone. A living host keeps its processes, even under the same session name: a copy of the project may be in use
+/// elsewhere.
 pub fn end_left_behind(session: &SessionId) {
     end(|mark| (mark.session.is_empty() || mark.session == session.as_str()) && mark.host.is_gone());
 }
 
-/// Kills whatever carries such a mark, and looks again until there is nothing more of it.
+/// Kills all processes with such a mark, and repeats until there are none.
 fn end(is_meant: impl Fn(&Mark) -> bool) {
     let this = std::process::id();
     for _ in 0..ROUNDS {
@@ -79,12 +80,12 @@ fn end(is_meant: impl Fn(&Mark) -> bool) {
     }
 }
 
-/// A process that starts runs, told apart from a later one with the same number.
+/// A host process, distinguished from a later one with the same number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Host {
     pid: u32,
     start: u64,
-    /// The space in which the number counts: in a container the same number is another process.
+    /// The PID namespace: in a container the same number is another process.
     world: String,
 }
 
@@ -100,14 +101,14 @@ impl Host {
         Some(Self { pid: pid.parse().ok()?, start: start.parse().ok()?, world: world.to_owned() })
     }
 
-    /// Whether it is known to be gone.
+    /// Whether it is certainly gone.
     fn is_gone(&self) -> bool {
         let found = descendants::find(self.pid).filter(|process| process.name.is_some());
         self.world == world() && found.is_none_or(|process| process.start != self.start)
     }
 }
 
-/// The space of process numbers that this process is in.
+/// The PID namespace of this process.
 fn world() -> String {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     link.to_string_lossy().chars().filter(char::is_ascii_digit).collect()

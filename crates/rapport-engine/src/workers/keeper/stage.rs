@@ -1,14 +1,14 @@
-//! The last step before a program is itself: the system is told to kill it when its keeper dies, and then it takes this
-//! process over. So the program ends even when its host and its keeper are killed at one blow.
+//! The last step before a program runs: this process asks the system to be killed when its keeper dies, and then execs
+//! the program. So the program ends even if its host and its keeper are killed at the same time.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::Command;
 
-/// The argument that says so, followed by the keeper's process id.
+/// The argument, followed by the keeper's process id.
 pub(super) const BECOME: &str = "--become";
 
-/// A command that becomes this program once it is bound to the life of this process.
+/// A command that binds itself to the life of this process and then becomes the program.
 #[cfg(target_os = "linux")]
 pub(super) fn command(program: &OsString) -> Command {
     // Not by name: the file may have been replaced by a newer one since.
@@ -17,13 +17,13 @@ pub(super) fn command(program: &OsString) -> Command {
     command
 }
 
-/// Where the system knows no such signal, the program is started as it is.
+/// On systems without such a signal, the program is started directly.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn command(program: &OsString) -> Command {
     Command::new(program)
 }
 
-/// Becomes the program. Returns only if it cannot.
+/// Becomes the program. Returns only on failure.
 #[cfg(target_os = "linux")]
 pub(super) fn take_over(keeper: &str, mut program: Command) -> io::Error {
     use std::os::unix::process::CommandExt as _;
@@ -32,7 +32,7 @@ pub(super) fn take_over(keeper: &str, mut program: Command) -> io::Error {
     if let Err(error) = bound {
         return error.into();
     }
-    // The signal is sent once. A keeper that died before it was asked for never sends it.
+    // A keeper that died before the signal was requested never sends it.
     if keeper != nix::unistd::getppid().to_string() {
         return io::Error::other("its keeper is gone");
     }

@@ -1,12 +1,12 @@
-//! The settings of a repository as an agent may see them: who commits, and where it came from. What else is in them names
-//! programs, or lets somebody in somewhere.
+//! The repository's settings that an agent may see: the committer, and the remotes. Other settings name programs, or
+//! contain credentials.
 
 use std::path::Path;
 
 use crate::workers::WorkerError;
 use crate::workers::git::git;
 
-/// Settings without which git would read the repository differently, and what is said about people.
+/// Settings that git needs to read the repository, and those about people.
 const SHOWN: [&str; 10] = [
     "core.repositoryformatversion",
     "core.filemode",
@@ -20,7 +20,7 @@ const SHOWN: [&str; 10] = [
     "user.email",
 ];
 
-/// The settings of a project's repository, as a file of git.
+/// The settings of a project's repository, as a git config file.
 pub(super) fn settings(project: &Path) -> Result<Vec<u8>, WorkerError> {
     let all = git(project, None, &["config", "--local", "--null", "--list"])?;
     let all = String::from_utf8_lossy(&all);
@@ -40,7 +40,7 @@ fn shown(key: &str, value: &str) -> Option<String> {
     Some(format!("[{section}{below}]\n\t{name} = {}\n", quoted(&value)))
 }
 
-/// An address without who is let in there.
+/// An address without its credentials.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));

@@ -1,4 +1,4 @@
-//! What is inside of a sandbox, and what is not, as bubblewrap is told.
+//! The arguments of bubblewrap: what is inside a sandbox, and what is not.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use crate::workers::network::Network;
 use crate::workers::process::Launch;
 use crate::workers::{WorkerError, file_error};
 
-/// What a sandbox has of its own. Its owner is the same, without any rights beyond that, even where that is root.
+/// Its own namespaces. The user is the same, without any further rights, even for root.
 pub(super) const APART: &[&str] = &[
     "--unshare-user",
     "--unshare-pid",
@@ -25,11 +25,11 @@ pub(super) const APART: &[&str] = &[
     "ALL",
 ];
 
-/// What every program needs, of the machine.
+/// Parts of the machine that every program needs.
 const SYSTEM: [&str; 10] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap"];
 
-/// What programs look up there. The rest of `/etc` holds secrets where a sandbox belongs to root.
+/// Files of `/etc` that programs need. The rest may contain secrets if a sandbox belongs to root.
 const ETC: [&str; 37] = [
     "alternatives",
     "bash.bashrc",
@@ -89,27 +89,26 @@ const TOOLS: [&str; 15] = [
     ".volta",
 ];
 
-/// Variables that name files of certificates.
+/// Variables that name certificate files.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
-/// Variables about what is not inside.
+/// Variables about paths that do not exist inside.
 const OUTSIDE: [&str; 2] = ["SSH_AUTH_SOCK", "TMPDIR"];
 
-/// Where the settings of the repository are, as they are shown, in the home.
+/// The visible settings of the repository, in the agent's home.
 const SETTINGS: &str = ".repository-config";
 
-/// The walls around one worktree.
 #[derive(Debug)]
 pub(super) struct Walls {
     root: PathBuf,
     home: PathBuf,
-    /// The repository first, then what its objects are borrowed from.
+    /// The repository first, then those whose objects it borrows.
     repository: Vec<PathBuf>,
     project: PathBuf,
     person: Option<PathBuf>,
 }
 
 impl Walls {
-    /// Those around the worktree `root` of this project, with a home for the agent.
+    /// The sandbox of the worktree `root` of this project, with a home for the agent.
     pub(super) fn around(
         root: &Path,
         project: &Path,
@@ -118,7 +117,7 @@ impl Walls {
     ) -> Result<Self, WorkerError> {
         let common = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
         let common = common.canonicalize().map_err(file_error("find", &common))?;
-        // A list of folders, one per line. There may be none.
+        // A list of directories, one per line. It may not exist.
         let borrowed = std::fs::read(common.join("objects/info/alternates")).unwrap_or_default();
         let borrowed = borrowed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let objects = common.join("objects");
@@ -132,7 +131,7 @@ impl Walls {
         })
     }
 
-    /// What bubblewrap is told before anything about the program.
+    /// The arguments of bubblewrap before the program.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> io::Result<Vec<OsString>> {
         let mut told = Told::default();
         told.words(APART);
@@ -142,7 +141,7 @@ impl Walls {
         let tools = TOOLS.iter().chain(launch.tools);
         let tools = self.person.iter().flat_map(|person| tools.clone().map(|tool| person.join(tool)));
         tools.for_each(|tool| told.show(tool));
-        // A folder of programs that holds the person's home would show all of it.
+        // A directory of programs that contains the person's home would expose all of it.
         let holds_home = |path: &PathBuf| self.person.as_ref().is_some_and(|person| person.starts_with(path));
         read_by(launch).into_iter().filter(|path| !holds_home(path)).for_each(|path| told.show(path));
         self.repository.iter().for_each(|path| told.show(path));
@@ -151,13 +150,13 @@ impl Walls {
         told.0.extend(["--ro-bind".into(), settings.into(), self.repository[0].join("config").into()]);
         told.give(&self.root);
         told.give(&self.home);
-        // Which repository the worktree belongs to is not the agent's to say.
+        // The agent must not decide which repository the worktree belongs to.
         told.show(self.root.join(".git"));
         told.words(&["--remount-ro", "/"]);
         Ok(told.0)
     }
 
-    /// The variables of a program inside, in place of those it would have.
+    /// Adapts the variables of a program inside.
     pub(super) fn change_environment(&self, env: &mut Vec<(OsString, OsString)>, network: &Network) {
         let is_proxy =
             |name: &OsStr| name.to_str().is_some_and(|name| name.to_lowercase().ends_with("_proxy"));
@@ -166,7 +165,7 @@ impl Walls {
             !OUTSIDE.iter().any(|outside| name == outside) && name != "HOME" && !is_unreachable
         });
         env.push(("HOME".into(), self.home.clone().into()));
-        // The repository can only be read.
+        // The repository is read-only.
         env.push(("GIT_OPTIONAL_LOCKS".into(), "0".into()));
         let rustup =
             self.person.as_ref().map(|person| person.join(".rustup")).filter(|rustup| rustup.is_dir());
@@ -174,7 +173,7 @@ impl Walls {
     }
 }
 
-/// Every file outside that a program needs: itself, what its arguments name, and what its variables say about certificates.
+/// All files outside that a program needs: itself, those its arguments name, and certificates from its variables.
 fn read_by(launch: &Launch<'_>) -> BTreeSet<PathBuf> {
     let variable =
         |name: &str| launch.env.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value);
@@ -190,25 +189,25 @@ fn read_by(launch: &Launch<'_>) -> BTreeSet<PathBuf> {
     let named = arguments.chain(certificates).filter(|path| path.is_file()).map(Path::to_owned);
     let files = program.into_iter().chain([launch.keeper.to_owned()]).chain(named);
     let whole = files.flat_map(|path| [path.canonicalize().unwrap_or_else(|_| path.clone()), path]);
-    // A script brings along what it is installed with.
+    // A script needs the package it is installed with.
     let whole = whole.map(|path| package(&path).unwrap_or(path));
     whole.chain(folders).collect()
 }
 
-/// The value of a flag that is joined to it, or the whole word.
+/// The value after `=` in a flag, or the whole word.
 fn value(arg: &OsStr) -> &OsStr {
     let joined =
         arg.as_bytes().starts_with(b"--").then(|| arg.as_bytes().iter().position(|byte| *byte == b'='));
     joined.flatten().map_or(arg, |at| OsStr::from_bytes(&arg.as_bytes()[at + 1..]))
 }
 
-/// The folder of packages that a file lies in.
+/// The directory of packages that contains a file.
 fn package(path: &Path) -> Option<PathBuf> {
     let folders: Vec<_> = path.ancestors().collect();
     folders.into_iter().rev().find(|folder| folder.ends_with("node_modules")).map(Path::to_owned)
 }
 
-/// What bubblewrap is told, word by word. Later words count.
+/// Arguments of bubblewrap. Later ones take precedence.
 #[derive(Default)]
 struct Told(Vec<OsString>);
 
@@ -217,14 +216,14 @@ impl Told {
         self.0.extend(words.iter().map(OsString::from));
     }
 
-    /// To be read, at the same path. What is not there is not shown, nor what its owner may not see.
+    /// Read-only, at the same path. Ignored if it does not exist or may not be read.
     fn show(&mut self, path: impl AsRef<Path>) {
         if path.as_ref().exists() {
             self.bind("--ro-bind-try", path.as_ref());
         }
     }
 
-    /// To be read and written, at the same path.
+    /// Writable, at the same path.
     fn give(&mut self, path: &Path) {
         self.bind("--bind", path);
     }

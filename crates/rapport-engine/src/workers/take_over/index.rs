@@ -1,4 +1,5 @@
-//! What an agent staged in git, after its work was taken back: `git mv` and `git add` change the repository's index as well.
+//! Unstages what an agent staged in git, after its work was undone: `git mv` and `git add` change the repository's
+//! index too.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,8 +11,8 @@ use super::steps::{self, Step};
 use crate::workers::git::{AT_ONCE, git};
 use crate::workers::{WorkerError, local};
 
-/// Unstages the paths whose entry in the index is what the work left there: then it is staged work that is no longer in the
-/// files. Anything else that is staged is somebody's own. Gives what is still staged, in words.
+/// Unstages the paths whose index entry is what the work left there: such staged work is no longer in the files.
+/// Anything else that is staged belongs to somebody else. Returns what is still staged, in words.
 pub(super) fn unstage(place: &Place<'_>, taken_back: &[&Step]) -> Vec<String> {
     let unstaged = staged(place, taken_back).and_then(|staged| {
         let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
@@ -29,7 +30,7 @@ pub(super) fn unstage(place: &Place<'_>, taken_back: &[&Step]) -> Vec<String> {
     }
 }
 
-/// The steps whose beginning is staged, and is not what is committed.
+/// The steps whose beginning is staged, and differs from the commit.
 fn staged<'a>(place: &Place<'_>, steps: &[&'a Step]) -> Result<Vec<&'a Step>, WorkerError> {
     // Without a commit, everything that is staged is new.
     if git(&place.top, None, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {

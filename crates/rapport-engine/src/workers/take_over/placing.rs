@@ -1,5 +1,5 @@
-//! Files on their way from one state to another, and back where something fails. Both states of every file are prepared before
-//! the first is touched, so that neither way needs more than giving files their names.
+//! Moves files from one state to another, and back on failure. Both states of every file are prepared before the first
+//! is touched, so that either direction only needs renames.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +15,7 @@ use super::steps::Step;
 use crate::workers::git::{AT_ONCE, git, line};
 use crate::workers::{WorkerError, file_error, leads_inside, local};
 
-/// What tells that nobody touched a file since it was looked at. Nothing where there is none.
+/// Detects whether a file was touched since it was compared. `None` if the file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(u64, u64, i64, i64)>);
 
@@ -26,7 +26,7 @@ impl Stamp {
     }
 }
 
-/// Which of the two states a file is brought to.
+/// The state that a file is brought to.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Forward,
@@ -42,36 +42,35 @@ impl Way {
     }
 }
 
-/// What was placed so far, and what it takes to go on or back.
+/// The files placed so far, and what is needed to continue or revert.
 pub(super) struct Placing<'a> {
     place: &'a Place<'a>,
     states: &'a Merged,
     staging: Staging,
     is_prepared: bool,
-    /// What was begun, by this try or an earlier one.
+    /// The paths that this or an earlier attempt began.
     begun: BTreeSet<PathBuf>,
-    /// What was done, in the order in which it was.
+    /// The completed steps, in order.
     done: Vec<(Step, Stamp)>,
 }
 
 impl<'a> Placing<'a> {
-    /// Nothing is placed. Clears away what a process left that was killed.
+    /// Starts, and removes the leftovers of a killed process.
     pub(super) fn new(place: &'a Place<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
         let (staging, begun) = (Staging::make(&place.top)?, BTreeSet::new());
         Ok(Self { place, states, staging, is_prepared: false, begun, done: Vec::new() })
     }
 
-    /// The same with what an earlier try has begun, and with what of it is placed.
+    /// The same with the paths that an earlier attempt began, and those that it placed.
     pub(super) fn continuing(self, begun: BTreeSet<PathBuf>, placed: Vec<(Step, Stamp)>) -> Self {
         Self { begun, done: in_order(placed), ..self }
     }
 
-    /// What is placed.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.done.iter().map(|(step, _)| step.path.as_path())
     }
 
-    /// Prepares the files of both states: what is due, and what may have to go back.
+    /// Prepares the files of both states: those to place, and those that may have to be reverted.
     pub(super) fn prepare(&mut self, due: &[(Step, Stamp)]) -> Result<(), WorkerError> {
         let steps: Vec<_> = self.done.iter().chain(due).map(|(step, _)| step).collect();
         self.staging.fill(&self.place.top, self.states, &steps)?;
@@ -79,7 +78,6 @@ impl<'a> Placing<'a> {
         Ok(())
     }
 
-    /// Places these.
     pub(super) fn place(&mut self, due: Vec<(Step, Stamp)>) -> Result<(), WorkerError> {
         for (step, seen) in in_order(due) {
             self.begun.insert(step.path.clone());
@@ -89,9 +87,9 @@ impl<'a> Placing<'a> {
         Ok(())
     }
 
-    /// Puts everything back that was placed and that nobody has touched since. Gives why, and what is left.
+    /// Reverts everything that was placed and not touched since. Returns the reason, and what is left.
     pub(super) fn go_back(&mut self, why: WorkerError) -> WorkerError {
-        // An earlier try may have placed something, and this one may have failed before it prepared anything.
+        // An earlier attempt may have placed something, and this one may have failed before preparing anything.
         let prepared = if self.is_prepared { Ok(()) } else { self.prepare(&[]) };
         let mut left = Vec::new();
         while let Some((step, placed)) = self.done.pop() {
@@ -120,7 +118,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Removes first, so that a directory can take the place of a file.
+/// Removals first, so that a directory can take the place of a file.
 fn in_order(steps: Vec<(Step, Stamp)>) -> Vec<(Step, Stamp)> {
     let (mut removed, written): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|(step, _)| step.new.is_absent());
@@ -136,7 +134,7 @@ fn remove(top: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the folders that a path was in: git knows no empty ones.
+/// Removes the empty parent directories of a path, which git does not track.
 fn remove_empty_folders(top: &Path, path: &Path) {
     let target = top.join(path);
     let folders = target.ancestors().skip(1).take_while(|folder| *folder != top);
@@ -153,15 +151,15 @@ fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
     leads_inside(top, folder)?;
     durable::folder(folder)?;
     leads_inside(top, folder)?;
-    // A kill may have left the directory that a file takes the place of.
+    // A kill may have left the directory that a file replaces.
     if target.is_dir() && !target.is_symlink() {
         durable::remove_if_empty(&target);
     }
     durable::put(staged, &target)
 }
 
-/// Files of both states within git's directory, ready to be given their names. Whoever makes it holds the lock. Removed when
-/// this is dropped, and by whoever comes next after a kill.
+/// Files of both states within git's directory, ready to be renamed into place. Its owner holds the lock. Removed on
+/// drop, and by the next process after a kill.
 struct Staging {
     folder: PathBuf,
 }
@@ -174,7 +172,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Writes the files of these steps, in both states. What an earlier try left would be taken for written.
+    /// Writes the files of these steps, in both states. Leftovers of an earlier attempt would be mistaken for them, so
+    /// they are removed first.
     fn fill(&self, top: &Path, states: &Merged, steps: &[&Step]) -> Result<(), WorkerError> {
         self.clear();
         let with = |is_absent: fn(&Step) -> bool| {

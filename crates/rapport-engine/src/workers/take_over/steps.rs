@@ -1,4 +1,4 @@
-//! What differs between two states of the files, path by path.
+//! The differences between two states of the files, path by path.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::workers::git::git;
 use crate::workers::{WorkerError, local};
 
-/// The mode of what is not there.
+/// The mode of an absent file.
 const ABSENT: &[u8] = b"000000";
-/// The mode of a repository within the repository.
+/// The mode of a nested repository.
 const REPOSITORY: &[u8] = b"160000";
 
-/// What a path is in a state: its mode, and the name of its content.
+/// The entry of a path in a state: its mode, and the object id of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::workers) struct Entry {
     mode: Vec<u8>,
@@ -34,7 +34,7 @@ pub(in crate::workers) struct Step {
 }
 
 impl Step {
-    /// Whether it is about a repository within the repository, which has a history of its own.
+    /// Whether it is about a nested repository, which has its own history.
     pub(in crate::workers) fn is_of_a_repository(&self) -> bool {
         [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
     }
@@ -50,7 +50,7 @@ pub(in crate::workers) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<
     Ok(parse(&git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?))
 }
 
-/// Reads `:old-mode new-mode old-name new-name status`, then the path, for each.
+/// Parses `:old-mode new-mode old-name new-name status`, then the path, for each.
 pub(super) fn parse(out: &[u8]) -> Vec<Step> {
     let mut fields = out.split(|byte| *byte == 0);
     let mut steps = Vec::new();

@@ -1,5 +1,5 @@
-//! The note of an apply that is under way, written before the first file is. Without it, nobody could tell after a kill which files
-//! the apply wrote and which a person did, nor whether a change came before the apply was complete or after.
+//! The write-ahead note of an apply, written before the first file. Without it, after a kill nobody could tell which
+//! files the apply wrote and which a person did, nor whether a change came before or after the apply was complete.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -15,18 +15,16 @@ use crate::workers::{WorkerError, file_error};
 const BEGUN: &str = "begun";
 const COMPLETE: &str = "complete";
 
-/// The note of one session, within git's directory. It stays until the session's workplace is cleared.
+/// The note of one session, within git's directory. It stays until the session's workplace is removed.
 pub(in crate::workers) struct WriteAhead {
     path: PathBuf,
 }
 
-/// What an earlier try left.
+/// The result of an earlier attempt.
 pub(super) enum Before {
-    /// It wrote nothing.
     Nothing,
-    /// It may have written these, from the top of the repository.
+    /// It may have written these paths, from the top of the repository.
     Begun(BTreeSet<PathBuf>),
-    /// It wrote everything.
     Complete,
 }
 
@@ -36,7 +34,8 @@ impl WriteAhead {
         Ok(Self { path: project.join(line(project, &["rev-parse", "--git-path", &name])?) })
     }
 
-    /// What a try between these very states left. Any other is over, and was put back.
+    /// The result of an earlier attempt between these two states. An attempt between other states is over, and was
+    /// reverted.
     pub(super) fn read(&self, merged: &Merged) -> Result<Before, WorkerError> {
         let note = match std::fs::read(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Nothing),

@@ -1,4 +1,4 @@
-//! What is said while an agent works, and when it is over.
+//! The messages while an agent works, and when it has ended.
 
 use jiff::SignedDuration;
 use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View, visible};
@@ -8,39 +8,39 @@ use crate::flow::button::{Button, Tag};
 use crate::flow::chat_state::FAILED;
 use crate::text::Text;
 
-/// How many files are named.
+/// The maximum number of files to name.
 const MOST_FILES: usize = 15;
-/// How much of a reason is shown.
+/// The maximum length of a reason.
 const LONGEST_REASON: usize = 1500;
-/// How much is shown of what an agent says while it works.
+/// The maximum length of an agent's text while it works.
 const LONGEST_WORDS: usize = 600;
 
-/// What is said when a planner could not make a single question.
+/// The message when a planner could not make a single question.
 pub fn no_questions(reason: &str) -> Card {
     let text = Text::new().plain("❌ Failed to generate questions. Please try /plan again.");
     Card::plain(text.plain("\n\n").italic(&cut(reason, LONGEST_REASON)))
 }
 
-/// What is said when the agent did not even start.
+/// The message when the agent could not be started.
 pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
     let text = Text::new().plain("❌ Claude failed to start. Your plan is saved — use /plan to try again.");
     let text = text.plain("\n\n").italic(&cut(reason, LONGEST_REASON));
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
-/// What is said when it cannot go on by itself.
+/// The message when the session has failed.
 pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> Card {
     let task = short(&presenter.session().created().task, TITLE);
-    let text = Text::new().plain("❌ ").bold("Cannot go on").plain("\n").italic(&task);
+    let text = Text::new().plain("❌ ").bold("Cannot continue").plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
-/// What is said when somebody stopped the agent.
+/// The message when somebody stopped the agent.
 pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
     let task = short(&presenter.session().created().task, TITLE);
     let text = Text::new().plain("⏹ ").bold("Stopped").plain("\n").italic(&task);
-    let text = text.plain("\n\nNothing is lost. Write what to do now, and the agent goes on with that.");
+    let text = text.plain("\n\nNothing is lost. Write what to do now, and the agent continues with that.");
     let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
     Card { rows: vec![vec![named("▶️ Go on", Button::Again, &tag)]], ..Card::plain(text) }
 }
@@ -50,7 +50,7 @@ fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
     vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::Cancel, &tag)]]
 }
 
-/// What is said when the work is done.
+/// The message when the work is done.
 pub fn ended(view: &View) -> Card {
     let took = view.updated_at.duration_since(view.created_at);
     let mut text = Text::new().plain("🏁 ").bold("Done").plain(&format!("\n{DIVIDER}\n"));
@@ -67,7 +67,7 @@ pub fn ended(view: &View) -> Card {
 
 fn files(changes: Option<&Changes>) -> Text {
     let text = Text::new().plain("\n").bold("Files:");
-    let Some(changes) = changes else { return text.plain(" not known (the project is no git repository)") };
+    let Some(changes) = changes else { return text.plain(" unknown (the project is not a git repository)") };
     if changes.files.is_empty() {
         return text.plain(" none changed");
     }
@@ -85,7 +85,7 @@ fn files(changes: Option<&Changes>) -> Text {
     }
 }
 
-/// What is said while an agent works: what it does, since when, what it cost so far.
+/// The message while an agent works: its activity, the time, the cost so far.
 pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> Text {
     let text = Text::new()
         .plain("⏳ ")
@@ -94,7 +94,7 @@ pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> 
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
 }
 
-/// What it did lately, the latest last, and what it said last.
+/// The agent's last steps, the latest last, and its last text.
 pub fn steps(steps: &[String], words: &str) -> Text {
     let mut text = Text::new();
     if !steps.is_empty() {
@@ -110,7 +110,7 @@ pub fn steps(steps: &[String], words: &str) -> Text {
     }
 }
 
-/// A time in two units at most.
+/// A duration in at most two units.
 pub fn duration(time: SignedDuration) -> String {
     let seconds = time.as_secs().max(0);
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,4 +1,4 @@
-//! Lists: what can be said to the bot, and what waits for an answer.
+//! Lists: the commands, and the open questions.
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::Status;
@@ -7,52 +7,48 @@ use super::{Card, DIVIDER, TITLE, cost, short};
 use crate::flow::recent::EndedWork;
 use crate::text::Text;
 
-/// How many questions are listed.
+/// The maximum number of questions to list.
 const MOST: usize = 20;
-/// How much is listed of what ended.
+/// The maximum number of ended sessions to list.
 const MOST_ENDED: usize = 8;
-/// How much of a question fits on a button.
+/// The maximum length of a question on a button.
 const ON_A_BUTTON: usize = 36;
 
-/// A question that waits.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// What is asked.
     pub question: String,
-    /// For which task.
     pub task: String,
-    /// Since when.
+    /// How long it has waited.
     pub since: SignedDuration,
-    /// What its button says.
+    /// The callback data of its button.
     pub data: String,
 }
 
-/// What ended lately, and what was spent.
+/// Recently ended sessions, and the costs.
 #[derive(Debug)]
 pub struct Lately<'a> {
-    /// The latest first.
     pub ended: &'a [EndedWork],
-    /// The time.
     pub now: Timestamp,
-    /// What agents cost in the last day, in millionths of a dollar, where that is told.
+    /// The cost of the last day, in millionths of a dollar, if it is shown.
     pub spent: Option<u64>,
-    /// What they may cost in a day, if that is said.
+    /// The daily budget, if set.
     pub budget: Option<u64>,
 }
 
-/// What can be said to the bot.
+/// The help text.
 pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
     let text = Text::new().plain(greeting).plain("\n");
     let line = |text: Text, (name, what): &(&str, &str)| text.plain(&format!("\n/{name} — {what}"));
     let text = commands.iter().fold(text, line);
-    text.plain("\n\nAnything else you write goes to the agent of this chat.")
+    text.plain("\n\nAny other message goes to the agent of this chat.")
 }
 
-/// What waits, the oldest first, with buttons that show it again; what is being worked on, and what was.
-pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> Card {
+/// The open questions, the oldest first, with buttons that show them again; current and recent work.
+pub fn waiting(waiting: &[Waiting], held_back: usize, working: &[String], lately: &Lately<'_>) -> Card {
     let mut text = Text::new();
     if waiting.is_empty() && working.is_empty() {
-        text = text.plain("Nothing waits for you, and nothing is being worked on.");
+        text = text.plain("Nothing waits for you, and no agent is working.");
         return Card::plain(text.text(&recently(lately)));
     }
     if !waiting.is_empty() {
@@ -65,9 +61,12 @@ pub fn waiting(waiting: &[Waiting], working: &[String], lately: &Lately<'_>) -> 
     if waiting.len() > MOST {
         text = text.plain(&format!("\nand {} more", waiting.len() - MOST));
     }
+    if held_back > 0 {
+        text = text.plain(&format!("\nand {held_back} more; the next comes when one of these is answered"));
+    }
     if !working.is_empty() {
         let gap = if waiting.is_empty() { "" } else { "\n\n" };
-        text = text.plain(gap).bold("Being worked on");
+        text = text.plain(gap).bold("In progress");
         text = working
             .iter()
             .take(MOST)
@@ -111,9 +110,9 @@ fn recently(lately: &Lately<'_>) -> Text {
     text.plain(&spent)
 }
 
-/// Asks which of the questions that wait some words are the answer to.
+/// Asks which of the open questions a text answers.
 pub fn which(waiting: &[Waiting]) -> Card {
-    let text = Text::new().plain("Several questions wait. Which one do you answer with this?");
+    let text = Text::new().plain("Several questions are open. Which one does this answer?");
     let button = |(number, one): (usize, &Waiting)| {
         let label = format!("{}. {}", number + 1, short(&one.question, ON_A_BUTTON));
         vec![(label, one.data.clone())]
@@ -121,7 +120,7 @@ pub fn which(waiting: &[Waiting]) -> Card {
     Card { rows: waiting.iter().take(MOST).enumerate().map(button).collect(), ..Card::plain(text) }
 }
 
-/// How long something waits, in one unit.
+/// A waiting time, in one unit.
 pub fn ago(time: SignedDuration) -> String {
     match (time.as_hours(), time.as_mins()) {
         (hours, _) if hours >= 48 => format!("for {} days", hours / 24),

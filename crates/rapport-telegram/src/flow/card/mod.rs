@@ -1,4 +1,4 @@
-//! What a person sees: cards with buttons, made from a session as it stands. Nothing here sends anything.
+//! Cards: messages with buttons, made from the current state of a session. Nothing here sends anything.
 
 mod ending;
 mod list;
@@ -24,24 +24,23 @@ pub use summary::edit_menu;
 
 /// The line below a card's title.
 const DIVIDER: &str = "━━━━━━━━━━━━━━━━━━━━━━";
-/// How much of a task is shown as a title.
+/// The maximum length of a task as a title.
 const TITLE: usize = 120;
-/// How many letters a label may have to share a row, and how many share one.
+/// The maximum length of labels that share a row, and how many share one.
 const SHORT_LABEL: usize = 14;
 const IN_A_ROW: usize = 3;
-/// How many letters of a label fit on a button.
+/// The maximum length of a label on a button.
 const LONGEST_LABEL: usize = 40;
-/// How long the text of a card may be. The rest of a message is for what is said around it: a reminder, an answer.
+/// The maximum length of a card's text. The rest of a message is for additions: a reminder, an answer.
 const LONGEST_CARD: usize = 3400;
 
 /// A message with buttons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
-    /// What has to arrive before it, because it does not fit: nobody is offered to allow what they have not seen.
+    /// What has to arrive before the card, because it does not fit: nobody is asked to allow something unseen.
     pub before: Option<Reply>,
-    /// What it says.
     pub text: Text,
-    /// Labels and what they say when they are pressed, row by row.
+    /// The buttons, row by row: labels with their callback data.
     pub rows: Vec<Vec<(String, String)>>,
 }
 
@@ -51,18 +50,17 @@ impl Card {
         Self { text, ..Self::default() }
     }
 
-    /// It as a new message for a room.
+    /// The card as a new message for a room.
     pub fn message(&self, room: Room) -> Message {
         let keyboard = self.keyboard().map(ReplyMarkup::InlineKeyboardMarkup);
         Message { keyboard, thread: thread(room), ..Message::new(&self.text) }
     }
 
-    /// It in place of a message.
+    /// The card as an edit of a message.
     pub fn edit(&self, message: i32) -> Edit {
         Edit { keyboard: self.keyboard(), ..Edit::new(message, &self.text) }
     }
 
-    /// Its buttons.
     pub fn keyboard(&self) -> Option<InlineKeyboardMarkup> {
         let button = |(label, data): &(String, String)| InlineKeyboardButton::new(label, data);
         let rows: Vec<Vec<_>> = self.rows.iter().map(|row| row.iter().map(button).collect()).collect();
@@ -70,12 +68,12 @@ impl Card {
     }
 }
 
-/// The topic of a room, as messages name it.
+/// The topic of a room, in the type of the Bot API.
 pub fn thread(room: Room) -> Option<i32> {
     room.topic.and_then(|topic| i32::try_from(topic).ok())
 }
 
-/// The card of a question in front of the person. `chosen` are the options chosen so far, where there can be several.
+/// The card of a question in front of the person. `chosen` are the options selected so far, if several can be.
 pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTreeSet<usize>) -> Option<Card> {
     let tag = Tag::of(id, &focus.question, focus.since);
     let round = presenter.session().rounds().find(|round| round.id == focus.round)?;
@@ -89,7 +87,7 @@ pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTree
     })
 }
 
-/// What the card of a question becomes that is no longer in front of the person.
+/// The text that replaces the card of a question that is no longer in front of the person.
 pub fn closed(presenter: &Presenter, question: &QuestionId) -> Option<Text> {
     if let Some(card) = TurnCard::read(question) {
         return turn::closed(presenter.session(), &card);
@@ -118,7 +116,7 @@ fn find<'a>(presenter: &'a Presenter, question: &QuestionId) -> Option<(RoundVie
     })
 }
 
-/// Labels with what they say: several in a row where all are short, else one each.
+/// Buttons in rows: several per row if all labels are short, else one each.
 fn rows(buttons: Vec<(String, String)>) -> Vec<Vec<(String, String)>> {
     let short = buttons.iter().all(|(label, _)| label.chars().count() <= SHORT_LABEL);
     let size = if short { IN_A_ROW } else { 1 };
@@ -129,19 +127,19 @@ fn named(label: &str, button: Button, tag: &Tag) -> (String, String) {
     (label.to_owned(), button.data(tag))
 }
 
-/// A box before a label. The button says what it sets, so that a tap on an old one cannot undo a newer choice.
+/// A label with a check box. The button says what it sets, so that a tap on an old one cannot undo a newer choice.
 fn picked(is_chosen: bool, label: &str, (question, option): (usize, usize), tag: &Tag) -> (String, String) {
     let (mark, pick) = if is_chosen { ("☑", Pick::LeaveOut) } else { ("☐", Pick::TakeIn) };
     named(&format!("{mark} {label}"), Button::Pick(pick, question, option), tag)
 }
 
-/// At most so many characters on one line, with an ellipsis where something is missing. Nothing in it hides.
+/// At most this many characters on one line, with an ellipsis if something is cut. Hidden characters are made visible.
 pub fn short(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&line, most)
 }
 
-/// At most so many characters, with an ellipsis where something is missing. Nothing in it hides.
+/// At most this many characters, with an ellipsis if something is cut. Hidden characters are made visible.
 fn cut(text: &str, most: usize) -> String {
     let text = visible::lines(text);
     if text.chars().count() <= most {

@@ -1,4 +1,4 @@
-//! The card of a question: of a planner, of an agent, or whether an agent may do something.
+//! The card of a question: a planner's, an agent's, or a permission.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,25 @@ use crate::markdown;
 use crate::split::{self, Reply};
 use crate::text::{Style, Text, fitting, units};
 
-/// How much of a planner's question is shown; the rest is one tap away.
+/// The maximum length of a planner's question; the rest is one tap away.
 const LONGEST_QUESTION: usize = 200;
-/// How much of what an agent asks or would do is shown on the card.
+/// The maximum length of an agent's question or permission on the card.
 const LONGEST_BODY: usize = 2600;
-/// How many lines of what it would do are shown at once; more are folded until they are tapped.
+/// The number of lines that a permission may have; more are folded until they are tapped.
 const SHORT_DEED: usize = 15;
-/// How much is shown of what does not fit.
+/// The length of the beginning that is shown if the text does not fit.
 const BEGINNING: usize = 1200;
-/// How much of an answer is shown once it is given.
+/// The maximum length of a given answer.
 const LONGEST_ANSWER: usize = 600;
-/// How many options have buttons. A message has at most a hundred; of more options the numbers are typed.
+/// The maximum number of options with buttons. A message has at most a hundred buttons; if there are more options,
+/// people type the number.
 const MOST_BUTTONS: usize = 90;
-/// How many cells the bar has.
+/// The width of the progress bar.
 const CELLS: usize = 10;
-/// Said on a card below the beginning of what came before it.
+/// Shown on a card below the beginning of a text that was sent before it.
 const ABOVE: &str = "\n📄 All of it is above ☝️";
 
-/// What a question says on its card, and all of it where that does not fit.
+/// The text of a question on its card, and the full text if that does not fit.
 struct Body {
     shown: Text,
     whole: Option<Reply>,
@@ -53,7 +54,7 @@ pub(super) fn open(
     }
     let number = number(presenter, round, place).0;
     let mut buttons = if is_listed(question) { Vec::new() } else { options(question, number, tag, chosen) };
-    // A planner's question is short on its card; an agent's is shown whole before it can be answered.
+    // A planner's question is short on its card; an agent's is shown in full before it can be answered.
     let (before, on_demand) = match round.asker {
         Asker::Planner => (None, whole),
         Asker::Agent { .. } | Asker::Rapport => (whole, None),
@@ -83,13 +84,13 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
             let mark = if item.question.is_denied_by(answer) { "⛔ " } else { "✅ " };
             text.plain(mark).bold(&words).plain(&elsewhere(by))
         }
-        (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
-        (None, None) if presenter.session().is_over() => text.italic("No longer asked."),
+        (None, Some(how)) => text.italic(&format!("No longer open: {how}.")),
+        (None, None) if presenter.session().is_over() => text.italic("No longer open."),
         (None, None) => text.italic("Asked again below."),
     }
 }
 
-/// Who answered, where it was not a person here.
+/// Who answered, unless it was a person in Telegram.
 pub(super) fn elsewhere(by: &By) -> String {
     match by {
         By::Person { channel, .. } if channel == CHANNEL => String::new(),
@@ -130,7 +131,7 @@ fn progress(number: usize, of: usize) -> String {
     format!("Q{} of {of} {}{} {percent}%", number + 1, "▓".repeat(full), "░".repeat(CELLS - full))
 }
 
-/// A planner's questions are counted through all its rounds, others within their round.
+/// A planner's questions are counted across all its rounds, others within their round.
 fn number(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> (usize, usize) {
     match (round.asker, presenter.number(&round.items[place].question.id)) {
         (Asker::Planner, Some(number)) => (number, presenter.clarifying().count()),
@@ -160,7 +161,7 @@ fn body(asker: &Asker, question: &Question) -> Body {
     }
 }
 
-/// A text where it fits a card, else its beginning.
+/// A text, or its beginning if it does not fit a card.
 fn fitting_body(text: Text, whole: impl FnOnce() -> Reply) -> Body {
     if text.units() <= LONGEST_BODY {
         return Body { shown: text, whole: None };
@@ -168,7 +169,7 @@ fn fitting_body(text: Text, whole: impl FnOnce() -> Reply) -> Body {
     Body { shown: text.trimmed(BEGINNING).plain(ABOVE), whole: Some(whole()) }
 }
 
-/// What is asked, what the options mean and what they would look like, each cut to so many characters.
+/// The question, the options' descriptions and previews, each cut to this many characters.
 fn said(question: &Question, most: usize) -> Text {
     let text = Text::new().plain(&cut(question.text.trim(), most));
     let text = match is_listed(question) {
@@ -178,7 +179,7 @@ fn said(question: &Question, most: usize) -> Text {
     previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
 }
 
-/// What an agent wants to do: at once where it is short, folded where it fits, else its beginning and a file.
+/// A tool call: in full if it is short, folded if it fits, else its beginning and a file.
 fn permission(question: &Question, asked: &Permission) -> Body {
     let (what, meaning) = (asked.text(), explained(&question.options, usize::MAX));
     let what = what.trim_end();
@@ -191,7 +192,7 @@ fn permission(question: &Question, asked: &Permission) -> Body {
     let more = lines + 1 - first.lines().count();
     let text = Text::new().styled(Style::Folded, first.trim_end());
     let shown = text.plain(&format!("\n📄 {more} more lines, in the file above ☝️"));
-    let caption = format!("All of what the agent wants to do with {}", short(&asked.tool, TITLE));
+    let caption = format!("Everything that the agent wants to do with {}", short(&asked.tool, TITLE));
     let file = Reply::File {
         name: format!("{}.txt", question.id),
         content: format!("{what}\n{}\n", meaning.words()),
@@ -200,7 +201,7 @@ fn permission(question: &Question, asked: &Permission) -> Body {
     Body { shown: shown.text(&meaning.trimmed(BEGINNING)), whole: Some(file) }
 }
 
-/// All of what is asked, where it does not fit its card.
+/// The full text of a question that does not fit its card.
 pub fn whole(presenter: &Presenter, question: &QuestionId) -> Option<Reply> {
     let (round, place) = find(presenter, question)?;
     body(round.asker, round.items[place].question).whole
@@ -221,12 +222,12 @@ fn listed(question: &Question) -> Vec<String> {
     [how.to_owned()].into_iter().chain(question.options.iter().enumerate().map(line)).collect()
 }
 
-/// Whether an option says no.
+/// Whether an option denies.
 pub fn is_no(question: &Question, option: &Choice) -> bool {
     question.is_denied_by(&Answer { values: vec![option.value.clone()], text: None })
 }
 
-/// What options would look like, folded until they are tapped.
+/// The options' previews, folded until they are tapped.
 fn previews(options: &[Choice]) -> Vec<Text> {
     let shown = options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
     let preview = |(option, preview): (&Choice, &str)| {
@@ -240,7 +241,7 @@ fn says(option: &Choice) -> Option<&str> {
     option.description.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-/// What options mean, where that is said or a label does not fit on its button; each cut to so many characters.
+/// The options' descriptions, and labels that do not fit on a button; each cut to this many characters.
 fn explained(options: &[Choice], most: usize) -> Text {
     let fits = |option: &Choice| option.label.chars().count() <= LONGEST_LABEL;
     if options.iter().all(|option| fits(option) && says(option).is_none()) {
@@ -273,7 +274,7 @@ fn options(
     rows(question.options.iter().enumerate().map(button).collect())
 }
 
-/// Back, cancel, and leaving an answer as it is.
+/// The buttons to go back, to cancel, and to keep an answer.
 fn steps(presenter: &Presenter, round: &RoundView<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
     let changing =
         round.items[place].previous.is_some() && presenter.session().phase() == PhaseView::Confirming;
@@ -283,7 +284,7 @@ fn steps(presenter: &Presenter, round: &RoundView<'_>, place: usize, tag: &Tag) 
     back.into_iter().chain(keep).chain(cancel).collect()
 }
 
-/// Whether every open question of a round has exactly one option that is recommended, and there is more than one.
+/// Whether every open question of a round has exactly one recommended option, and there are several questions.
 pub(super) fn is_all_recommended(round: &RoundView<'_>) -> bool {
     let mut open = round.items.iter().filter(|item| item.given.is_none()).peekable();
     let clear =

@@ -9,14 +9,14 @@ use crate::markdown;
 use crate::split;
 use crate::text::Text;
 
-/// How much of a task, a question and an answer is shown, and of a plan that does not fit.
+/// The maximum lengths of a task, a question, an answer, and a plan that does not fit.
 const LONGEST_TASK: usize = 400;
 const LONGEST_QUESTION: usize = 80;
 const LONGEST_ANSWER: usize = 100;
 const LONGEST_PLAN: usize = 1500;
-/// How much of a question fits on a button.
+/// The maximum length of a question on a button.
 const ON_A_BUTTON: usize = 30;
-/// How many answers can be changed from the list. A message has at most a hundred buttons.
+/// The maximum number of answers that the list can change. A message has at most a hundred buttons.
 const MOST_ANSWERS: usize = 90;
 
 pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
@@ -45,12 +45,12 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
             text.bold(&short(&item.question.words(answer), LONGEST_TASK)).plain(&elsewhere(by))
         }
         (None, _) if presenter.session().phase() == PhaseView::Ended => text.italic("Cancelled."),
-        (None, Some(how)) => text.italic(&format!("No longer asked: {how}.")),
+        (None, Some(how)) => text.italic(&format!("No longer open: {how}.")),
         (None, None) => text.italic("Being changed, see below."),
     }
 }
 
-/// The card where not all of it fits.
+/// The card if not everything fits.
 fn brief(presenter: &Presenter) -> Text {
     text(presenter, LONGEST_PLAN).trimmed(LONGEST_CARD)
 }
@@ -76,7 +76,7 @@ fn text(presenter: &Presenter, longest_plan: usize) -> Text {
     }
 }
 
-/// The agent's own words about its plan, where it made one.
+/// The plan in the agent's words, if it made one.
 fn plan(presenter: &Presenter) -> Option<String> {
     presenter.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
@@ -102,7 +102,7 @@ pub fn edit_menu(presenter: &Presenter, tag: &Tag) -> Card {
     Card { rows, ..Card::plain(text) }
 }
 
-/// What was asked before the plan, with its answers in words.
+/// The clarifying questions, with their answers in words.
 fn answers(presenter: &Presenter) -> Vec<(String, String)> {
     let rounds = presenter.session().rounds().filter(|round| !matches!(round.asker, Asker::Rapport));
     let items = rounds.flat_map(|round| round.items);

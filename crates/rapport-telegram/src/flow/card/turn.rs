@@ -1,5 +1,4 @@
-//! The cards of a turn of a session of files: its plan to review, with a list to choose from; a batch that pauses; what became
-//! of it.
+//! The cards of a turn: its plan to review, with a list to choose from; a paused batch; the result.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +14,17 @@ use crate::flow::turns::{places, plan_of};
 use crate::split::{self, Reply};
 use crate::text::{Text, units};
 
-/// How many items can be chosen one by one. A message has at most a hundred buttons.
+/// The maximum number of items with check boxes. A message has at most a hundred buttons.
 const MOST_ITEMS: usize = 40;
-/// How much of the list of items is on the card; all of them are in the plan, which comes before it.
+/// The maximum length of the list on the card; all items are in the plan, which is sent before it.
 const LONGEST_LIST: usize = 2400;
-/// How much of an item fits on a button, and in the text.
+/// The maximum lengths of an item on a button, and in the text.
 const ON_A_BUTTON: usize = 36;
 const LONGEST_ITEM: usize = 120;
-/// How much of a reason is shown.
+/// The maximum length of a reason.
 const LONGEST_REASON: usize = 300;
 
-/// The card of a turn. `chosen` are the items chosen so far, where the list is shown.
+/// The card of a turn. `chosen` are the items selected so far, if the list is shown.
 pub fn open(session: &Session, tag: &Tag, card: &TurnCard, chosen: Option<&BTreeSet<usize>>) -> Option<Card> {
     let turn = session.file_turn(&card.folder)?;
     Some(match card.kind {
@@ -36,7 +35,7 @@ pub fn open(session: &Session, tag: &Tag, card: &TurnCard, chosen: Option<&BTree
     })
 }
 
-/// What a card of a turn becomes that is no longer in front of the person.
+/// The text that replaces a card of a turn that is no longer in front of the person.
 pub fn closed(session: &Session, card: &TurnCard) -> Option<Text> {
     let turn = session.file_turn(&card.folder)?;
     let text = head(session, turn, "📋");
@@ -49,7 +48,7 @@ pub fn closed(session: &Session, card: &TurnCard) -> Option<Text> {
             let by = batch.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             format!("✅ {taken} of {} actions approved{by}.", batch.chosen.actions.len())
         }
-        (_, None, None) => "No longer waits.".to_owned(),
+        (_, None, None) => "No longer waiting.".to_owned(),
     };
     Some(text.plain(&format!("\n{words}")))
 }
@@ -84,12 +83,12 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSe
     Card { before: Some(document(turn)), text, rows }
 }
 
-/// Whether the items of a plan can be chosen one by one: only where each of them is on the list.
+/// Whether the items of a plan can be selected one by one: only if all of them are on the list.
 pub fn is_choosable(plan: &ActionPlan) -> bool {
     places(plan).len() <= MOST_ITEMS
 }
 
-/// The items, one on a line, as far as they fit.
+/// The items, one per line, as far as they fit.
 fn listed(plan: &ActionPlan) -> String {
     let all = places(plan);
     let mut lines = String::new();
@@ -117,7 +116,7 @@ fn document(turn: &FileTurn) -> Reply {
     }
 }
 
-/// Each item with a box and a preview, and what is done with the choice.
+/// Each item with a check box and a preview, and the buttons for the selection.
 fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(String, String)>> {
     let notes = notes(plan, chosen);
     let mut rows = Vec::new();
@@ -135,7 +134,7 @@ fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(Stri
     rows
 }
 
-/// What to know about each item because of others that are not chosen.
+/// For each item, a note if something it depends on is not selected.
 fn notes(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Vec<Option<String>> {
     let mut checks = Checks::all(plan);
     for (place, (group, item)) in places(plan).into_iter().enumerate() {
@@ -148,8 +147,10 @@ fn notes(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Vec<Option<String>> {
 }
 
 fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
-    let text = head(session, turn, "⚠️")
-        .plain(&format!("\n{}/plan.md is not what was planned. It counts once you accept it.", turn.folder));
+    let text = head(session, turn, "⚠️").plain(&format!(
+        "\n{}/plan.md differs from the plan. The difference takes effect once you accept it.",
+        turn.folder
+    ));
     let rows = vec![vec![
         named("Use it as it is", Button::Accept, tag),
         named("Restore the plan", Button::Restore, tag),
@@ -157,7 +158,7 @@ fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
     Card { before: Some(difference(turn)), text, rows }
 }
 
-/// What the plan's file says instead of the plan.
+/// The difference between the plan and its file.
 fn difference(turn: &FileTurn) -> Reply {
     let planned = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
     let name = format!("{}/plan.md", turn.folder);
@@ -229,7 +230,7 @@ fn refused(batch: &FileBatch) -> Text {
     }
 }
 
-/// The button that undoes it; the second time but for what was changed since.
+/// The button that undoes it; the second time except for files that were changed since.
 fn undo(batch: &FileBatch, tag: &Tag) -> (String, String) {
     match &batch.undo_refused {
         Some(problem) if !problem.changed.is_empty() => named("↩️ Undo all but that", Button::UndoRest, tag),

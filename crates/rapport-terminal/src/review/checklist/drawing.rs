@@ -1,4 +1,4 @@
-//! Draws the checklist: on a screen of any size, or as numbered lines where there is none. Only visible rows are drawn.
+//! Draws the checklist: on a screen of any size, or as numbered lines without one. Only visible rows are drawn.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,14 +9,14 @@ use super::super::super::text::{Line, Tone, clip};
 use super::{Checklist, Node};
 use rapport_core::review::Mark;
 
-/// The line above the tree, and what is shown of it where it does not fit.
+/// The line above the tree, and its short form.
 const HINT: &str = "Use [↑/↓] to navigate, [space] to toggle, (p)review details, [enter] to confirm.";
 const SHORT_HINT: &str = "[↑/↓] [space] (p)review [enter] run";
 const HELP: &str = "↑/↓ or j/k move · PgUp/PgDn, Home/End go far · space checks an item or a whole group · a all or nothing · \
                     p preview · enter run what is checked · q or Esc back to the summary · Ctrl-C leave · ? close";
-/// From how many columns on notes stand beside items.
+/// The number of columns from which notes are shown beside items.
 const WIDE: usize = 60;
-/// From how many rows on there is air between the groups.
+/// The number of rows from which there are blank lines between the groups.
 const TALL: u16 = 16;
 
 /// A row of the tree.
@@ -28,7 +28,6 @@ enum Row {
 }
 
 impl Checklist {
-    /// Draws it all.
     pub fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
         let columns = usize::from(area.width);
@@ -52,7 +51,7 @@ impl Checklist {
         }
     }
 
-    /// Everything in words, a line per item with its number from 1, for terminals that can show nothing else.
+    /// The items as numbered lines, from 1, for terminals without a screen.
     pub(in super::super) fn numbered(&self) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut number = 0;
@@ -107,7 +106,7 @@ impl Checklist {
         lines
     }
 
-    /// What there is to say about the row one is on, in one line.
+    /// A description of the current row, in one line.
     fn about(&self) -> String {
         let Some(node) = self.nodes.get(self.cursor) else {
             return "There is nothing to do in this plan.".into();
@@ -118,7 +117,7 @@ impl Checklist {
         parts.map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
 
-    /// As many rows as there is room for, around the one that one is on, which comes second.
+    /// As many rows as fit around the current one, and the index of that.
     fn visible(&self, height: usize, columns: usize, airy: bool) -> (Vec<Line>, Option<usize>) {
         let rows = self.tree(airy);
         let Some(here) = rows.iter().position(|row| matches!(row, Row::Node(node) if *node == self.cursor))
@@ -170,7 +169,7 @@ impl Checklist {
         self.node_line(node, before).then(self.beside(node, columns))
     }
 
-    /// A row with this before it, and without what stands beside it.
+    /// A row with this prefix, without its note.
     fn node_line(&self, node: Node, before: Line) -> Line {
         let Some(place) = node.item else {
             let mark = self.checks.mark(node.group);
@@ -194,7 +193,7 @@ impl Checklist {
         Line::new(tone, self.look.mark(mark))
     }
 
-    /// What stands beside an item: what follows from others that are not checked, or what makes it unlike them.
+    /// The note beside an item: a missing dependency, or what is unusual about it.
     fn beside(&self, node: Node, columns: usize) -> Line {
         let Some(place) = node.item else { return Line::empty() };
         let note = self.notes[node.group as usize][place].as_ref();

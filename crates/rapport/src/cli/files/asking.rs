@@ -1,4 +1,4 @@
-//! What is asked on the terminal itself, a line or a few. Nothing but what is typed there is an answer.
+//! Questions on the terminal itself, of a line or a few. Only what is typed there is an answer.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
 
-/// Asks for a line. `None` where nothing more can be typed.
+/// Asks for a line. `None` at the end of the input.
 pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure> {
     prompt(asked)?;
     let typed = typed_in(|| {
@@ -30,8 +30,8 @@ pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure>
     Ok(typed)
 }
 
-/// Asks for one of these letters: by one key, or, line by line, by a line that begins with it. `None` where nothing more can be
-/// typed.
+/// Asks for one of these letters: by one key, or in line mode by a line that begins with it. `None` at the end of the
+/// input.
 pub(in crate::cli) async fn letter(asked: &str, letters: &str) -> Result<Option<char>, Failure> {
     if screen::is_interactive() {
         let mut stop = StopSignal::listen()?;
@@ -53,23 +53,23 @@ pub(in crate::cli) async fn letter(asked: &str, letters: &str) -> Result<Option<
     }
 }
 
-/// Asks a question that is answered by yes or no. Where nothing more can be typed, that is no.
+/// Asks a yes-or-no question. The end of the input means no.
 pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
     Ok(letter(&format!("{question} (y)es / (n)o ›"), "yn").await? == Some('y'))
 }
 
-/// The same about what was just shown. `None` where nothing more can be typed.
+/// The same about what was just shown. `None` at the end of the input.
 pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> {
-    // What was typed before this was shown is no answer to it.
+    // Input from before the question is dropped.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let decided = runtime.block_on(letter(&format!("{question} (y)es / (n)o ›"), "yn"));
-    // A line may still be asked for that nobody waits for any more.
+    // A thread may still wait for a line.
     runtime.shutdown_background();
     Ok(decided?.map(|letter| letter == 'y'))
 }
 
-/// Asks for a message to the agent of this session, of as many lines as it takes.
+/// Asks for a message to the agent of this session, of any number of lines.
 pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Result<String, Failure> {
     let asked = format!("What next? ({session})");
     if screen::is_interactive() {
@@ -80,7 +80,7 @@ pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Res
     message.filter(|message| !message.trim().is_empty()).ok_or_else(no_message)
 }
 
-/// Asks for words; a line of them, where the terminal can do no more. `None` where there are none to come.
+/// Asks for a text; for one line if the terminal supports no more. `None` at the end of the input.
 pub(in crate::cli) async fn words(common: &Common, asked: &str) -> Result<Option<String>, Failure> {
     if screen::is_interactive() {
         return Ok(compose(asked, SentBy::Enter, screen::colour(common.color)).await?);
@@ -93,23 +93,23 @@ pub(in crate::cli) async fn words(common: &Common, asked: &str) -> Result<Option
     }
 }
 
-/// Whether somebody can be asked here.
+/// Whether a person can be asked here.
 pub(in crate::cli) fn is_possible(common: &Common) -> bool {
     screen::is_terminal() && !common.json
 }
 
-/// How it is told that there is no message.
+/// The error if there is no message.
 pub(in crate::cli) fn no_message() -> Failure {
     Failure::new(Code::Usage, "there is no message to plan from")
         .hint("Say what is to be planned: rapport plan -m \"add a login page\"")
 }
 
-/// How it is told that somebody left.
+/// The error if the person left.
 pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; everything is as it was")
 }
 
-/// Reads on a thread of its own, which nobody waits for when the person leaves.
+/// Reads on a separate thread, which is abandoned when the person leaves.
 async fn typed_in<T: Send + 'static>(
     read: impl FnOnce() -> Result<Option<T>, Failure> + Send + 'static,
 ) -> Result<Option<T>, Failure> {

@@ -1,4 +1,4 @@
-//! A batch as it is shown here while it runs.
+//! The display of a running batch.
 
 use futures_util::StreamExt as _;
 use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
@@ -11,11 +11,11 @@ use crate::cli::screen::StopSignal;
 use crate::engine::{Doing, Update};
 use crate::error::{Code, Failure, Outcome};
 
-/// How much of an action is told while it runs, in columns.
+/// The maximum width of an action's name.
 const NAME: usize = 72;
 
-/// Has a batch run that this act approves or lets go on, and shows what happens until nothing goes on by itself. What it asks
-/// is asked here, too.
+/// Submits an act that runs a batch, and shows its progress until nothing happens by itself. Its questions are asked
+/// here too.
 pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) -> Outcome {
     let mut stop = StopSignal::listen()?;
     let after = held.view().await?.seq;
@@ -43,7 +43,7 @@ pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) ->
                 }
             }
             Some(Update::Lost(why)) => return Err(Failure::new(Code::Store, why)),
-            // Nobody is followed any more in a session that cannot be stored; asking for it says why.
+            // A session that can no longer be stored is no longer followed; asking for it reports why.
             None => {
                 held.view().await?;
                 return Err(held.interrupted("the batch was interrupted"));
@@ -60,7 +60,7 @@ struct Screen {
 
 impl Screen {
     fn new(is_quiet: bool, plan: &ActionPlan) -> Self {
-        // Commands of agents are long, and were seen when they were approved.
+        // Commands can be long, and were seen when they were approved.
         let names =
             plan.actions.iter().map(|action| clip(&safe::line(&action.kind.in_brief()), NAME)).collect();
         Self { is_quiet, names }
@@ -76,7 +76,7 @@ impl Screen {
             Doing::Output(_, line) => format!("  │ {line}"),
             Doing::Ended(end) => ended(name(end.action), end),
         };
-        // Somebody who no longer reads is no reason to stop in the middle of a batch.
+        // A closed output must not stop a batch in the middle.
         let _ = say(safe::line(&told));
     }
 }

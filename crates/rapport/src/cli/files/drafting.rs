@@ -1,9 +1,8 @@
-//! The first half of a turn: what the agent is shown is gathered and written down, and the agent makes a plan of it.
+//! The first half of a turn: what the agent is shown is gathered and written down, and the agent makes a plan from it.
 //!
-//! Everything is in the turn's directory before the agent is told a word, and the agent is told what is written there. So
-//! a kill at any moment leaves a turn that can be resumed, and never makes two of one.
+//! Everything is in the turn's directory before the agent starts, and the agent is shown exactly what is written there.
+//! So a kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
 
-use rapport_core::context::Payload;
 use rapport_core::report::Overall;
 use rapport_core::{
     Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnPlan, TurnStage, fenced,
@@ -19,48 +18,46 @@ use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, replace, replace_in_pieces, text,
+    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, notes, replace, replace_in_pieces,
+    text,
 };
-use crate::wiring::Place;
+use crate::wiring::{Place, Shelf};
 
-/// How often a plan that is not valid is made again.
+/// The maximum number of attempts to replace an invalid plan.
 const MOST_REPLANS: u32 = 3;
 
-/// What is to be planned.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Request {
-    /// What the person says.
     pub(in crate::cli) message: String,
     /// Whether the agent may ask.
     pub(in crate::cli) asking: Asking,
-    /// Who consents to planning again what is not valid.
+    /// Who consents to replacing an invalid plan.
     pub(in crate::cli) consent: Consent,
 }
 
 impl Request {
-    /// One that says nothing: for a turn whose message is written down already.
+    /// An empty request, for a turn whose message is already written down.
     pub(in crate::cli) fn plain() -> Self {
         Self { message: String::new(), asking: Asking::Assume, consent: Consent::Ask }
     }
 }
 
-/// Who consents to planning again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Consent {
-    /// Somebody has, beforehand.
     Given,
-    /// Who sits here is asked; without a terminal nobody does.
+    /// The person at the terminal is asked; without a terminal nobody consents.
     Ask,
 }
 
-/// Whether a turn is planned because of a plan that was not valid.
+/// Whether a turn replaces an invalid plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Message,
     Replan,
 }
 
-/// Plans the next turn, or the one that waits for its plan, and again where that is wanted; then shows what is planned.
+/// Plans the next turn, or the one without a plan, and again if the plan is invalid and somebody consents; then shows
+/// the plan.
 pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, request: &Request) -> Outcome {
     if let Some(batch) = held.session().await?.half_undone() {
         let why =
@@ -76,7 +73,7 @@ pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, requ
     conclude(held, turn, request).await
 }
 
-/// Goes on with a turn that the agent was at, or that is ready for it. One that failed is tried again.
+/// Resumes a turn that the agent was planning, or that is ready to be planned. A failed one is retried.
 pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request) -> Outcome {
     let turn = held.folder.turn(turn)?;
     let session = held.session().await?;
@@ -87,14 +84,14 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request
         None if session.file_turn(&turn.name.to_string()).is_none_or(is_unplanned) => {
             start(held, &turn, request.asking).await?;
         }
-        // It was under way a moment ago, and is done by now.
+        // It was in progress a moment ago, and is done by now.
         None => {}
     }
     finish(held, &turn, view.seq).await?;
     conclude(held, turn, request).await
 }
 
-/// The turn that is to be planned: one that has no plan yet, or a new one.
+/// The turn to plan: one without a plan, or a new one.
 fn next(held: &Held<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
     match after {
         Some(turn) if is_unplanned(turn) => Ok(held.folder.turn(&turn.folder)?),
@@ -111,12 +108,12 @@ pub(in crate::cli) fn is_unplanned(turn: &FileTurn) -> bool {
     matches!(turn.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting)
 }
 
-/// Whether a person has to decide about a turn before anything is planned after it.
+/// Whether a person has to decide about a turn before the next one is planned.
 pub(in crate::cli) fn is_waiting(turn: &FileTurn) -> bool {
     !is_unplanned(turn) && turn.stage != TurnStage::Complete
 }
 
-/// How it is told that a plan waits (FILE-19).
+/// The error if a plan waits (FILE-19).
 pub(in crate::cli) fn waits(folder: &Folder, turn: &str) -> Failure {
     Failure::new(Code::Refused, format!("the plan of turn {turn} must be executed first"))
         .hint(format!("Review and run it with: rapport resume {}", folder.id))
@@ -129,13 +126,13 @@ async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) 
     finish(held, turn, after).await
 }
 
-/// Writes down what the agent will be shown, and shows what that takes.
+/// Writes down what the agent will be shown, and shows its size.
 async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
     new::lay_out(place, folder)?;
     let mut base = Base::of(place, settings, folder, turn)?;
     if reason == Reason::Replan {
-        // What was wrong is in the message.
+        // The message describes what was wrong.
         base.report = None;
     }
     let payload = told::payload(place, settings, folder, &base, request)?;
@@ -143,10 +140,13 @@ async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason
         told::estimate(&payload, &turn.name.to_string())?;
     }
     told::agree(common, settings, &payload).await?;
-    write_down(turn, &base, &payload, reason)
+    let log = payload.log();
+    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
+    held.note(&turn.name.to_string(), &pieces).await?;
+    write_down(turn, &base, &pieces, reason)
 }
 
-fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Outcome {
+fn write_down(turn: &Turn, base: &Base, log: &[&[u8]], reason: Reason) -> Outcome {
     let meta = Meta {
         agent_name: Some(base.agent.clone()),
         cumulative_cost: base.cost,
@@ -158,7 +158,7 @@ fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Ou
         }
     };
     replace(&turn.file(TURN_CONTEXT), base.context.as_bytes())?;
-    replace_in_pieces(&turn.file(CONTEXT_LOG), payload.log().iter().map(|piece| piece.as_bytes()))?;
+    replace_in_pieces(&turn.file(CONTEXT_LOG), log)?;
     Ok(meta.write(&turn.path)?)
 }
 
@@ -166,7 +166,7 @@ async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
     let conversation = clock::new_conversation();
     let meta = Meta::read(&turn.path)?.unwrap_or_else(|| turn.meta.clone());
     let parent = meta.parent_turn_id.clone();
-    // Turns of a tool that kept no parents follow each other.
+    // Turns of a tool without parents follow each other.
     let parent = match parent {
         None => turn.before(&held.folder.turns()?).map(|before| before.name.to_string()),
         parent => parent,
@@ -181,7 +181,7 @@ async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
     held.submit(Act::Draft { folder, conversation, asking, origin, shown }).await
 }
 
-/// Shows the agent at its work until the plan is there, checked and, where it is not valid, reported.
+/// Shows the agent's progress until the plan is filed, checked and, if it is invalid, reported.
 async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
     held.show(after).await?;
     let session = held.session().await?;
@@ -193,7 +193,7 @@ async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
     Ok(())
 }
 
-/// Tells of the plan; has it made again where it is not valid and somebody consents.
+/// Shows the plan; has it made again if it is invalid and somebody consents.
 async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome {
     let mut replans = 0;
     loop {
@@ -204,13 +204,13 @@ async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome
     }
 }
 
-/// Why the plan of a turn was reported as not valid, if it was.
+/// Why the plan of a turn was reported as invalid, if it was.
 pub(in crate::cli) fn invalid(session: &Session, turn: &Turn) -> Option<Vec<String>> {
     let turn = session.file_turn(&turn.name.to_string())?;
     (turn.status == Some(Overall::ValidationFailed)).then(|| turn.problems.clone())
 }
 
-/// Plans again what is not valid, where somebody consents; fails where nobody does. Gives the turn with the new plan.
+/// Has an invalid plan made again, if somebody consents; an error otherwise. Returns the turn with the new plan.
 async fn replan(
     held: &Held<'_>,
     turn: &Turn,
@@ -231,11 +231,11 @@ async fn replan(
     Ok(next)
 }
 
-/// Shows what the agent replied in words, and takes the person's answer to it.
+/// Shows the agent's reply in words, and asks for an answer to it.
 async fn answer(held: &Held<'_>, turn: &Turn, words: &str) -> Result<String, Failure> {
     let id = &held.folder.id;
     let instead = format!("Answer it, or say what to plan instead: rapport plan --session {id} -m MESSAGE");
-    let what = format!("the agent replied in words to turn {}, and made no plan", turn.name);
+    let what = format!("the agent replied in words to turn {} instead of making a plan", turn.name);
     if !held.common.json {
         say(format_args!("The agent replied in words:\n"))?;
         safe::lines(words.trim()).iter().try_for_each(|line| say(format_args!("  {line}")))?;
@@ -250,7 +250,7 @@ async fn answer(held: &Held<'_>, turn: &Turn, words: &str) -> Result<String, Fai
         .ok_or_else(|| Failure::new(Code::Refused, what).hint(instead))
 }
 
-/// What an agent is told once somebody answered its words.
+/// The message to the agent with a person's answer to its reply.
 fn answered(words: &str, answer: &str, original: &str) -> String {
     format!(
         "You replied in words instead of a plan:\n\n{}\nThis is the answer:\n\n{}\n\
@@ -261,7 +261,7 @@ fn answered(words: &str, answer: &str, original: &str) -> String {
     )
 }
 
-/// The same for a plan that turns out not to be valid when it is to be carried out.
+/// The same for a plan that turns out to be invalid when it is to be carried out.
 pub(in crate::cli) async fn replan_from(
     held: &Held<'_>,
     turn: &Turn,
@@ -272,14 +272,14 @@ pub(in crate::cli) async fn replan_from(
     conclude(held, next, request).await
 }
 
-/// How it is told that a plan cannot be carried out.
+/// The error for a plan that cannot be carried out.
 pub(in crate::cli) fn faulty(what: &str, problems: &[String]) -> Failure {
     let failure = Failure::new(Code::Refused, format!("{what} cannot be carried out"));
     let told = problems.iter().take(check::MOST).flat_map(|problem| problem.lines());
     told.map(safe::line).fold(failure, Failure::hint)
 }
 
-/// Fails where nobody consents. Who is asked is told the mistakes first, and not once more afterwards.
+/// An error if nobody consents. A person who is asked sees the mistakes first, and not again afterwards.
 async fn consent(
     held: &Held<'_>,
     turn: &Turn,
@@ -296,15 +296,15 @@ async fn consent(
         Consent::Ask if !asking::is_possible(held.common) => Err(failure.hint(instead)),
         Consent::Ask => {
             say(failure)?;
-            if asking::yes("Have it made again, with these mistakes told?").await? {
+            if asking::yes("Have the agent make it again, and tell it these mistakes?").await? {
                 return Ok(());
             }
-            Err(Failure::new(Code::Refused, format!("{what} is not made again")).hint(instead))
+            Err(Failure::new(Code::Refused, format!("{what} was not made again")).hint(instead))
         }
     }
 }
 
-/// What was wanted when a turn was first planned, however often that was tried since.
+/// The original request of a turn, however often it was planned since.
 fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
     let turns = held.folder.turns()?;
     let mut turn = turn;
@@ -332,8 +332,8 @@ fn tell(held: &Held<'_>, session: &Session, turn: &Turn) -> Outcome {
     say(format_args!("Review and run it with: rapport resume {}", held.folder.id))
 }
 
-/// Makes a session for another agent, with a first turn that is ready to be planned.
-pub(in crate::cli) fn prepare_for(
+/// Creates a session for another agent, with a first turn that is ready to be planned.
+pub(in crate::cli) async fn prepare_for(
     place: &Place,
     settings: &Settings,
     folder: &Folder,
@@ -345,11 +345,14 @@ pub(in crate::cli) fn prepare_for(
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), ..Request::plain() };
     let payload = told::payload(place, settings, folder, &base, &request)?;
-    write_down(&turn, &base, &payload, Reason::Message)
+    let log = payload.log();
+    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
+    notes::note(&*place.store_in(&Shelf::Sessions), &folder.id, &turn.name.to_string(), &pieces).await?;
+    write_down(&turn, &base, &pieces, Reason::Message)
 }
 
-/// What has to hold before anything is planned or carried out: what goes on by itself has come to its end, and finished turns
-/// are as they were.
+/// Preconditions for planning and running: wait until everything that proceeds by itself has ended, and check that
+/// finished turns are unchanged.
 pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
     let view = held.view().await?;
     if view.status == Status::Cancelled {
@@ -358,10 +361,10 @@ pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed)
     }
     let session = held.session().await?;
     if session.is_failed() && session.drafting().is_none() {
-        // Something that Rapport itself was to do: it is tried again.
+        // An effect of Rapport itself failed: retry it.
         held.submit(Act::Restart).await?;
     }
-    // An agent that is still at it, or failed, is shown by who goes on with it.
+    // An agent that still works, or failed, is shown by the command that resumes it.
     let is_drafting = session.drafting().is_some() && (session.has_turn() || session.is_failed());
     if !is_drafting {
         let view = held.settle().await?;

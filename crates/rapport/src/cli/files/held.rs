@@ -1,22 +1,20 @@
-//! A session of files that this process holds: nobody else plans or carries out in it meanwhile.
+//! A session of turns that this process holds: no other process plans or runs anything in it meanwhile.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
+use rapport_core::{Act, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
 use crate::cli::{Common, follow, host};
-use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
-use crate::turns::Folder;
+use crate::turns::{Folder, notes};
 use crate::wiring::{Place, Shelf};
 
-/// A session of files, held.
 pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) common: &'a Common,
     pub(in crate::cli) place: &'a Place,
@@ -27,7 +25,7 @@ pub(in crate::cli) struct Held<'a> {
     shelf: Shelf,
 }
 
-/// Holds a session while something is done in it. What it was at when it was last held goes on at once.
+/// Holds a session while something is done in it. Interrupted activity is resumed at once.
 pub(in crate::cli) fn hold<T>(
     common: &Common,
     place: &Place,
@@ -35,11 +33,10 @@ pub(in crate::cli) fn hold<T>(
     folder: Folder,
     work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    enlist(place, settings, &folder)?;
     hold_in(common, place, settings, (Shelf::Sessions, folder), work)
 }
 
-/// The same for one that may be kept elsewhere.
+/// The same for a session that may be stored elsewhere.
 pub(in crate::cli) fn hold_in<T>(
     common: &Common,
     place: &Place,
@@ -59,20 +56,9 @@ pub(in crate::cli) fn hold_in<T>(
         host.stop().await;
         outcome
     });
-    // Somebody may still be asked for a line that nobody waits for any more.
+    // A thread may still wait for a line.
     runtime.shutdown_background();
     outcome
-}
-
-/// A directory that came without a log gets one. What is in it is found when it is held.
-fn enlist(place: &Place, settings: &Settings, folder: &Folder) -> Outcome {
-    let store = place.store();
-    if store.read(&folder.id, 0).is_ok() {
-        return Ok(());
-    }
-    let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
-    let facts = Session::begin(place.session(task.to_owned(), Aim::Files, settings)?)?;
-    Ok(store.enlist(&folder.id, Clock::system().now(), facts)?)
 }
 
 /// Its log cannot be followed, and what happens in it is not known here.
@@ -96,27 +82,30 @@ impl<'a> Held<'a> {
         })
     }
 
-    /// The session as it is shown.
     pub(in crate::cli) async fn view(&self) -> Result<View, Failure> {
         Ok(self.sessions.view(&self.folder.id).await?)
     }
 
-    /// The session as it stands, from everything that is in its log.
+    /// The session's current state, from its whole log.
     pub(in crate::cli) async fn session(&self) -> Result<Session, Failure> {
         Ok(self.store.replay(&self.folder.id, &self.entries().await?)?)
     }
 
-    /// Everything that is in its log.
     async fn entries(&self) -> Result<Vec<Entry>, Failure> {
-        // Asked for first: a session that cannot be stored any more says why.
+        // Asked for first: a session that can no longer be stored reports why.
         self.view().await?;
         Ok(self.store.read(&self.folder.id, 0).await?)
     }
 
-    /// Does something in it, in the name of who sits here. Durable when this returns.
+    /// Submits an act in the name of the person at the terminal. Durable when this returns.
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
         self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
         Ok(())
+    }
+
+    /// Notes that Rapport itself is about to write this into the directory of a turn, before the facts tell of it.
+    pub(in crate::cli) async fn note(&self, turn: &str, pieces: &[&[u8]]) -> Outcome {
+        Ok(notes::note(&*self.store, &self.folder.id, turn, pieces).await?)
     }
 
     /// Follows it from after this entry.
@@ -124,7 +113,7 @@ impl<'a> Held<'a> {
         Ok(self.sessions.follow(&self.folder.id, after).await?)
     }
 
-    /// Waits until nothing goes on in it by itself.
+    /// Waits until nothing happens in it by itself.
     pub(in crate::cli) async fn settle(&self) -> Result<View, Failure> {
         let mut stop = StopSignal::listen()?;
         let mut view = self.view().await?;
@@ -136,7 +125,7 @@ impl<'a> Held<'a> {
         Ok(view)
     }
 
-    /// Waits until a batch is no longer being undone, whatever else became of the session.
+    /// Waits until a batch is no longer being undone, whatever else happens in the session.
     pub(in crate::cli) async fn undone(&self, batch: &str) -> Result<Session, Failure> {
         let mut stop = StopSignal::listen()?;
         let mut session = self.session().await?;
@@ -149,7 +138,7 @@ impl<'a> Held<'a> {
         Ok(session)
     }
 
-    /// Waits until something more is known of it.
+    /// Waits for the next fact.
     async fn next_fact(
         &self,
         updates: &mut BoxStream<'static, Update>,
@@ -161,7 +150,7 @@ impl<'a> Held<'a> {
                     Some(Update::Entry(_)) => return Ok(()),
                     Some(Update::Lost(why)) => return Err(lost(why)),
                     Some(Update::Progress(_) | Update::Action(_)) => {}
-                    // One that cannot be stored is followed no longer; asked for, it says why.
+                    // A session that can no longer be stored is no longer followed; asking for it reports why.
                     None => {
                         self.view().await?;
                         return Err(self.interrupted("the session is followed no longer"));
@@ -172,26 +161,26 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// How it is told that somebody left in the middle.
+    /// The error if the person left in the middle.
     pub(in crate::cli) fn interrupted(&self, what: impl Into<String>) -> Failure {
         Failure::new(Code::Interrupted, what.into()).hint(self.next_step())
     }
 
-    /// What can be done with it next. A plan that is run alone has no next turn: what is left is to undo it.
+    /// The next possible step. A plan without a session has no next turn: it can only be undone.
     pub(in crate::cli) fn next_step(&self) -> String {
         let id = &self.folder.id;
         match &self.shelf {
             Shelf::Sessions => format!("Go on with: rapport resume {id}"),
-            Shelf::Plans(_) => format!("Take back what was done to files with: rapport undo --batch {id}"),
+            Shelf::Plans(_) => format!("Undo its changes to files with: rapport undo --batch {id}"),
         }
     }
 
-    /// Shows it from after this entry until its agent has done its part and nothing waits for an answer.
+    /// Shows it from after this entry until its agent is done and no question is open.
     pub(in crate::cli) async fn show(&self, after: u64) -> Outcome {
         let (stop, id) = (StopSignal::listen()?, &self.folder.id);
         let view = self.view().await?;
         let shown = if self.common.json && screen::is_over(&view) && view.seq <= after {
-            // Nothing more comes by itself.
+            // Nothing more happens by itself.
             screen::ended(&view)
         } else if self.common.json {
             follow::as_json(self.common, &self.sessions, id, &Answering::Person, after, stop).await

@@ -1,4 +1,4 @@
-//! What actions need others for: a search of the web, another agent's session.
+//! What actions need others for: web searches, and sessions of other agents.
 
 use super::drafting;
 use crate::actions::Pending;
@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::turns::{Folder, Helpers};
 use crate::wiring::{self, Place};
 
-/// Those of a project.
+/// The helpers of a project.
 pub(crate) struct ProjectHelpers {
     pub(crate) place: Place,
     pub(crate) settings: Settings,
@@ -21,21 +21,21 @@ impl Helpers for ProjectHelpers {
 
     fn invoke<'a>(&'a self, agent: &'a str, message: &'a str) -> Pending<'a> {
         Box::pin(async move {
-            let begun = self.begin(agent, message).map_err(|failure| failure.message)?;
+            let begun = self.begin(agent, message).await.map_err(|failure| failure.message)?;
             Ok(begun.id.to_string())
         })
     }
 }
 
 impl ProjectHelpers {
-    /// A session for another agent, with its first turn ready to be planned.
-    fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
+    /// Creates a session for another agent, with its first turn ready to be planned.
+    async fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
         let folder = new::make(&self.place, agent)?;
-        drafting::prepare_for(&self.place, &self.settings, &folder, agent, message)?;
+        drafting::prepare_for(&self.place, &self.settings, &folder, agent, message).await?;
         Ok(folder)
     }
 
-    /// Searches the web through the agent, in a conversation of its own.
+    /// Searches the web through the agent, in a separate conversation.
     async fn search(&self, queries: &[String]) -> Result<String, String> {
         let agent = wiring::agent(&self.place, &self.settings).map_err(|failure| failure.message)?;
         let agent = agent.one_shot().ok_or("this agent cannot search the web outside of a session")?;

@@ -1,5 +1,5 @@
-//! What the commands about sessions as files share: which session and turn is meant, holding it, and the two halves of a
-//! turn: having it planned ([`drafting`]), and having it reviewed and run ([`reviewing`]).
+//! Common parts of the commands about sessions with turns: choosing the session and turn, holding it, and the two
+//! halves of a turn: planning ([`drafting`]), and reviewing and running ([`reviewing`]).
 
 pub(super) mod asking;
 pub(super) mod batch;
@@ -12,19 +12,20 @@ pub(super) mod told;
 
 use std::path::PathBuf;
 
-use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, World};
+use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
 
 use super::choose::{self, Known, Verb};
 use super::sessions;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure};
+use crate::seals::Seal;
 use crate::stores::StoreError;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
 use crate::wiring::Place;
 
-/// Which session and turn is meant.
+/// The session and turn arguments.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(super) struct Where {
     /// The session (default: the one around the current directory, else the only one that fits)
@@ -35,18 +36,18 @@ pub(super) struct Where {
     pub(super) turn: Option<String>,
 }
 
-/// Where a project's sessions are.
+/// The directory of a project's sessions.
 pub(super) fn sessions_of(place: &Place) -> PathBuf {
     config::sessions(&place.project)
 }
 
-/// The session of files that is meant, which this usage names.
+/// The session with turns for a command with this usage.
 pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
     let verb = Verb::new(usage, "of files", &Known::has_turns).rather(Known::goes_on);
     find_for(place, named, &verb.else_try("Begin one with: rapport new NAME"))
 }
 
-/// The session of files that is meant by this verb.
+/// The session with turns for this verb.
 pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
     let folder = Folder::new(&sessions_of(place), &choose::choose(place, named, verb)?);
     if has_turns(place, &folder)? {
@@ -56,7 +57,7 @@ pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> R
     Err(Failure::new(Code::Refused, format!("{} is not a session of files", folder.id)).hint(resume))
 }
 
-/// Whether a session goes on turn by turn. One of an older tool has no log.
+/// Whether a session has turns. One of an older tool has no log.
 fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
     let first = match place.store().read(&folder.id, 0) {
         Ok(entries) => entries.into_iter().next(),
@@ -67,36 +68,50 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
     Ok(first.is_some_and(|entry| entry.facts.iter().any(is_of_files)))
 }
 
-/// A session as it stands: what its log says, and what else is in its directory. Nothing is written.
+/// A session's current state: its log, and its directory. Nothing is written.
 pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
+    Ok(sealed_state(place, folder)?.0)
+}
+
+/// The same, and whose word all of that is.
+pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
     let store = place.store();
     let now = Clock::system().now();
-    let (mut session, counts) = match store.sealed(&folder.id, 0) {
-        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal.counts()),
-        // One of an older tool has no log.
+    let (mut session, seal) = match store.sealed(&folder.id, 0) {
+        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal),
+        // Nobody signed what has no log: it is from an older tool, or came from elsewhere.
         Err(StoreError::NotFound(_)) => {
-            let settings = place.settings(Layer::default())?;
-            let task = folder.id.to_string();
-            let facts = Session::begin(place.session(task, Aim::Files, &settings)?)?;
-            let first = Entry { seq: 1, at: now, facts };
-            (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, false)
+            let first = Entry { seq: 1, at: now, facts: first_facts(place, folder)? };
+            (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, Seal::Unsigned)
         }
         Err(error) => return Err(error.into()),
     };
     if store.holder(&folder.id).ok().flatten().is_some() {
         // Whoever holds it knows what is there.
-        return Ok(session);
+        return Ok((session, seal));
     }
-    // Of a session that does not count itself, everything is shown as it says.
-    let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
-    let found = found::found(folder, &batches)?;
+    let found = found(place, folder, seal.counts())?;
+    let seal = found::seal(seal, &session, &found);
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
     session.apply_entry(&entry);
-    Ok(session)
+    Ok((session, seal))
 }
 
-/// The turn that is meant: the one that was named, else the latest.
+/// What is in a session's directory. Of a session that does not count itself, everything is shown as it says.
+pub(super) fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
+    let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
+    Ok(found::found(folder, &batches, &place.store())?)
+}
+
+/// What a log begins with where a directory came without one.
+pub(super) fn first_facts(place: &Place, folder: &Folder) -> Result<Vec<Event>, Failure> {
+    let settings = place.settings(Layer::default())?;
+    let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
+    Ok(Session::begin(place.session(task.to_owned(), Aim::Files, &settings)?)?)
+}
+
+/// The named turn, else the latest.
 pub(super) fn turn<'a>(
     session: &'a Session,
     folder: &Folder,

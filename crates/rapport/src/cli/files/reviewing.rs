@@ -1,5 +1,5 @@
-//! The second half of a turn: the plan is checked and reviewed, what was approved is done and reported. All of that are acts
-//! and facts of the session; here they are asked for, and shown.
+//! The second half of a turn: the plan is checked and reviewed, and the approved items are run and reported. These are
+//! acts and facts of the session; this module submits and shows them.
 
 use rapport_core::report::Overall;
 use rapport_core::{
@@ -23,23 +23,21 @@ use crate::turns::batches::BatchDir;
 use crate::turns::{Folder, PLAN, REPORT, Turn, memos};
 use crate::wiring::Place;
 
-/// Who approves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Approval {
-    /// Who sits here.
+    /// The person at the terminal.
     Person,
     /// Everything is approved beforehand.
     All,
 }
 
 impl Approval {
-    /// As the flag says.
     pub(in crate::cli) fn from_flag(yes: bool) -> Self {
         if yes { Approval::All } else { Approval::Person }
     }
 }
 
-/// How a turn is gone on with.
+/// Resumes a turn.
 pub(in crate::cli) struct Reviewing<'a> {
     pub(in crate::cli) held: &'a Held<'a>,
     pub(in crate::cli) approval: Approval,
@@ -48,9 +46,9 @@ pub(in crate::cli) struct Reviewing<'a> {
 }
 
 impl Reviewing<'_> {
-    /// Has the plan of a turn approved, carried out and reported; or goes on with a batch that pauses.
+    /// Has the plan of a turn approved, run and reported; or resumes a paused batch.
     pub(in crate::cli) async fn turn(&self, folder: &str) -> Outcome {
-        // What could not be remembered afterwards is told before anything is asked or done.
+        // An unreadable memo file is reported before anything is asked or done.
         memos::read(&config::memos(&self.held.place.project))?;
         let paused =
             self.held.session().await?.file_turn(folder).map(|turn| turn.stage) == Some(TurnStage::Paused);
@@ -80,7 +78,7 @@ impl Reviewing<'_> {
         }
     }
 
-    /// The plan's file says something else than the plan: it counts once a person accepts it.
+    /// The plan's file differs from the plan: the difference takes effect once a person accepts it.
     async fn differs(&self, folder: &str, turn: &FileTurn) -> Outcome {
         let (planned, there) = (turn.plan.as_ref().map_or("", |plan| plan.text.as_str()), &turn.differs);
         let there = there.clone().unwrap_or_default();
@@ -88,7 +86,7 @@ impl Reviewing<'_> {
         let act = match self.changed {
             Changed::Accept => accept,
             Changed::Refuse => {
-                let what = format!("{folder}/{PLAN} is not what was planned");
+                let what = format!("{folder}/{PLAN} differs from the plan");
                 if !self.held.common.json {
                     let diff = TextDiff::from_lines(planned, &there);
                     let diff = diff.unified_diff().context_radius(3).header("planned", PLAN).to_string();
@@ -96,12 +94,12 @@ impl Reviewing<'_> {
                 }
                 if !asking::is_possible(self.held.common) || self.approval == Approval::All {
                     return Err(Failure::new(Code::Refused, what).hint(format!(
-                        "Bring back what was planned, or take it as it is now: rapport resume {} --accept-changes",
+                        "Restore the plan, or accept the file as it is now: rapport resume {} --accept-changes",
                         self.held.folder.id
                     )));
                 }
                 match self
-                    .choice(&format!("{what}. (u)se it as it is now / (r)estore it / (q)uit ›"), "urq")
+                    .choice(&format!("{what}. (u)se the file as it is now / (r)estore it / (q)uit ›"), "urq")
                     .await?
                 {
                     'u' => accept,
@@ -131,7 +129,7 @@ impl Reviewing<'_> {
         };
         let plan = planned.shown();
         if !held.common.json {
-            // Whoever has several sessions should see which of them this is.
+            // A person with several sessions should see which one this is.
             say(format_args!("Session {}, turn {folder}", held.folder.id))?;
         }
         match verdict(held.common, held.place, held.settings, &plan, self.approval).await? {
@@ -144,12 +142,12 @@ impl Reviewing<'_> {
         }
     }
 
-    /// Nothing of it is done; the person says what to plan instead (FILE-31).
+    /// Skips the plan; the person says what to plan instead (FILE-31).
     async fn skip(&self, folder: &str) -> Outcome {
         let held = self.held;
         match asking::message(held.common, &held.folder.id).await {
             Ok(message) => plan_instead(held, folder, &Request { message, ..self.request.clone() }).await,
-            // Who leaves instead has not decided: the plan still waits.
+            // A person who leaves has not decided: the plan still waits.
             Err(failure) if failure.code == Code::Interrupted => Err(failure),
             Err(failure) => {
                 held.submit(Act::Skip { folder: folder.to_owned(), message: None }).await?;
@@ -159,7 +157,7 @@ impl Reviewing<'_> {
         }
     }
 
-    /// A batch was interrupted, and a person says how it goes on.
+    /// A batch was interrupted, and a person decides how to continue.
     async fn paused(&self, folder: &str) -> Outcome {
         let (held, turn) = (self.held, self.found(folder).await?);
         let directory = held.folder.turn(folder)?;
@@ -185,11 +183,13 @@ impl Reviewing<'_> {
                 Code::Refused,
                 "a batch was interrupted, and nobody can be asked what to do",
             )
-            .hint(format!("Go on with it (what was interrupted is done again): rapport resume {id} -y"))
-            .hint(format!("Take back what was done to files with: rapport undo {id}")));
+            .hint(format!("Resume it (the interrupted action is repeated): rapport resume {id} -y"))
+            .hint(format!("Undo its changes to files with: rapport undo {id}")));
         }
         let (prompt, letters) = match batch.unsure {
-            Some(_) => ("(a)gain, the interrupted one too / (g)o on after it / (u)ndo / (q)uit ›", "aguq"),
+            Some(_) => {
+                ("(a)gain, repeating the interrupted one / (g)o on after it / (u)ndo / (q)uit ›", "aguq")
+            }
             None => ("(g)o on / (u)ndo / (q)uit ›", "guq"),
         };
         match self.choice(prompt, letters).await? {
@@ -201,7 +201,7 @@ impl Reviewing<'_> {
         }
     }
 
-    /// Has a batch run, shows it, and tells what became of it.
+    /// Runs a batch, shows it, and reports the result.
     async fn run(&self, turn: &Turn, act: Act) -> Outcome {
         let (held, folder) = (self.held, turn.name.to_string());
         let plan = self.found(&folder).await?.plan;
@@ -210,7 +210,7 @@ impl Reviewing<'_> {
         self.conclude(turn).await
     }
 
-    /// Tells what became of a turn.
+    /// Reports the result of a turn.
     pub(in crate::cli) async fn conclude(&self, turn: &Turn) -> Outcome {
         let (held, folder) = (self.held, turn.name.to_string());
         let after = self.found(&folder).await?;
@@ -233,7 +233,7 @@ impl Reviewing<'_> {
         tell(held, turn, status, batch)?;
         for name in batch.ended.values().filter_map(|end| end.session.as_ref()) {
             match plan_invoked(held, name).await {
-                // It has its own commands to go on with; this turn is done either way.
+                // It has its own commands for continuing; this turn is done either way.
                 Err(failure) if failure.code != Code::Interrupted => failure.print(held.common.json),
                 outcome => outcome?,
             }
@@ -245,7 +245,7 @@ impl Reviewing<'_> {
     }
 }
 
-/// Has nothing of a turn's plan done, and something else planned.
+/// Skips a turn's plan, and has something else planned.
 pub(in crate::cli) async fn plan_instead(held: &Held<'_>, folder: &str, request: &Request) -> Outcome {
     let message = Some(request.message.clone());
     held.submit(Act::Skip { folder: folder.to_owned(), message }).await?;
@@ -253,14 +253,14 @@ pub(in crate::cli) async fn plan_instead(held: &Held<'_>, folder: &str, request:
     drafting::plan(held, held.session().await?.file_turn(folder), request).await
 }
 
-/// How it is told that a batch stopped before its end.
+/// The error if a batch stopped early.
 fn paused(held: &Held<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
     let reason = batch.and_then(|batch| batch.paused.as_deref()).unwrap_or("it was stopped");
     Failure::new(Code::Interrupted, format!("the batch of turn {folder} was interrupted: {reason}"))
         .hint(format!("Go on with it, or undo it, with: rapport resume {}", held.folder.id))
 }
 
-/// The journal of a batch, if it was begun here.
+/// The journal of a batch, if it began here.
 fn journal(held: &Held<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option<BatchDir>, Failure> {
     let batches = held.place.batches();
     let path = batches.find(&held.folder.id, &turn.folder, batch.approved_at)?;
@@ -268,12 +268,12 @@ fn journal(held: &Held<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option
     Ok(begun.map(BatchDir::read).transpose()?)
 }
 
-/// How it is told that the person left the review.
+/// The error if the person left the review.
 pub(in crate::cli) fn left() -> Failure {
     Failure::new(Code::Interrupted, "left; nothing was done")
 }
 
-/// What is to become of a plan.
+/// The decision about a plan.
 pub(in crate::cli) async fn verdict(
     common: &Common,
     place: &Place,
@@ -303,7 +303,7 @@ async fn ask(
         colour: screen::colour(common.color),
         previewer: previewer(place, settings)?,
     };
-    // What is not said in a plan is shown as it will be.
+    // Show the defaults that the plan does not spell out.
     let mut shown = plan.clone();
     for action in &mut shown.actions {
         if let ActionKind::Execute { timeout, .. } = &mut action.kind {
@@ -317,7 +317,7 @@ async fn ask(
     })
 }
 
-/// How previews are made: what they need is read as running would read it.
+/// Makes previews, reading files as running the action would.
 fn previewer(place: &Place, settings: &Settings) -> Result<Previewer, Failure> {
     let root = place.project.canonicalize()?;
     Ok(Previewer {
@@ -329,7 +329,7 @@ fn previewer(place: &Place, settings: &Settings) -> Result<Previewer, Failure> {
     })
 }
 
-/// How many actions came to what, for scripts.
+/// The number of actions by result, for scripts.
 pub(in crate::cli) fn counts(batch: &FileBatch) -> serde_json::Value {
     let [total, succeeded, failed, skipped] = counted(batch);
     serde_json::json!({
@@ -337,7 +337,7 @@ pub(in crate::cli) fn counts(batch: &FileBatch) -> serde_json::Value {
     })
 }
 
-/// Says how it ended, in one line.
+/// Prints the result in one line.
 pub(in crate::cli) fn say_outcome(status: Overall, batch: &FileBatch) -> Outcome {
     let [total, succeeded, failed, skipped] = counted(batch);
     say(format_args!("\n{status}: {succeeded} of {total} actions done, {failed} failed, {skipped} skipped."))
@@ -361,7 +361,7 @@ fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Out
     say(format_args!("Go on with: rapport resume {}", held.folder.id))
 }
 
-/// A session that the plan began for another agent is planned at once.
+/// Plans the session that the plan began for another agent, at once.
 async fn plan_invoked(held: &Held<'_>, name: &str) -> Outcome {
     let folder = Folder::new(&config::sessions(&held.place.project), &rapport_core::SessionId::new(name));
     let other = held.beside(folder).await?;

@@ -1,8 +1,8 @@
-//! Finished turns stay as they are: each gets a seal, and every command looks whether it is broken.
+//! Finished turns are immutable: each gets check sums, and every command verifies them.
 
 use std::collections::BTreeMap;
 
-use rapport_core::{Act, Session};
+use rapport_core::{Act, FileTurn, Session, TurnStage};
 
 use super::held::Held;
 use crate::channels::terminal::safe;
@@ -12,23 +12,22 @@ use crate::stores::StoreError;
 use crate::turns::{CONTEXT_LOG, Folder, checksum};
 use crate::wiring::Place;
 
-/// What to do where a finished turn was changed.
+/// What to do if a finished turn was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Changed {
-    /// Not to build on it.
+    /// Refuse to build on it.
     Refuse,
-    /// To build on it as it is.
+    /// Accept it as it is.
     Accept,
 }
 
 impl Changed {
-    /// As the flag says.
     pub(in crate::cli) fn from_flag(accept_changes: bool) -> Self {
         if accept_changes { Changed::Accept } else { Changed::Refuse }
     }
 }
 
-/// What of a session's finished turns is no longer as it was.
+/// The changes to a session's finished turns.
 fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(session) {
@@ -38,13 +37,17 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     Ok(broken)
 }
 
-/// What of a session's turns, finished or not, is not Rapport's word: journals of batches that do not count, and what the agent
-/// was shown, where it was changed before the turn was sealed.
+/// What is not trusted in a session's turns, finished or not: journals of batches, and context logs that were changed
+/// before the turn was complete.
 fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns()?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
     let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
-    for turn in session.file_turns().iter().filter(|turn| !session.sealed().contains_key(&turn.folder)) {
+    let is_told = |turn: &&FileTurn| {
+        // What waits to be planned is looked at when the session is taken up.
+        !matches!(turn.stage, TurnStage::Unplanned { .. }) && !session.sealed().contains_key(&turn.folder)
+    };
+    for turn in session.file_turns().iter().filter(is_told) {
         let path = folder.path.join(&turn.folder);
         if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {
             found.push(format!("{} was changed, after planning began", path.join(CONTEXT_LOG).display()));
@@ -53,7 +56,8 @@ fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// What of a session that nobody has to hold is not as Rapport left it. One without a log, from an older tool, has no seals.
+/// Everything in a session that differs from what Rapport wrote, without holding it. One without a log, from an older
+/// tool, has no check sums.
 pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
     let store = place.store();
     match store.sealed(&folder.id, 0) {
@@ -62,7 +66,7 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
             let (entries, seal) = read?;
             let session = crate::cli::sessions::replay(&store, &folder.id, &entries)?;
             let mut found = broken(folder, &session)?;
-            // Of a session that does not count itself, nothing else does.
+            // In an untrusted session, nothing else is trusted either.
             if seal.counts() {
                 found.extend(refused(place, folder, &session)?);
             }
@@ -71,15 +75,15 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
     }
 }
 
-/// Warns of what is not as Rapport left it, on stderr.
+/// Warns of differences, on stderr.
 pub(in crate::cli) fn warn(broken: &[String]) {
     for what in broken {
         output::warn(safe::line(what));
     }
 }
 
-/// Warns of what was changed, and refuses to build on it unless that is accepted: then it is sealed as it is now, so that it
-/// is told once and not with every command from here on.
+/// Warns of changes, and refuses to build on them unless that is accepted: then the check sums are updated, so that the
+/// change is reported once and not with every command.
 pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome {
     let session = held.session().await?;
     let broken = broken(&held.folder, &session)?;
@@ -99,16 +103,16 @@ pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome 
         Changed::Refuse => {
             let message = format!("finished turns of {} were changed", held.folder.id);
             Err(Failure::new(Code::Refused, message)
-                .hint("Bring back what they were, from version control for example,")
+                .hint("Restore them, for example from version control,")
                 .hint(format!(
-                    "or build on them as they are now with: rapport resume {} --accept-changes",
+                    "or accept them as they are now with: rapport resume {} --accept-changes",
                     held.folder.id
                 )))
         }
     }
 }
 
-/// The seals that hold. One without files is of a turn whose absence was accepted.
+/// The valid check sums. An empty set is of a turn whose absence was accepted.
 fn sealed(session: &Session) -> impl Iterator<Item = (&String, &BTreeMap<String, String>)> {
     session.sealed().iter().filter(|(_, files)| !files.is_empty())
 }

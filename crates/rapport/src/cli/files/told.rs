@@ -1,4 +1,4 @@
-//! What an agent is told for a turn: what the turn is planned from, put together as one payload.
+//! What an agent is shown for a turn, as one payload.
 
 use rapport_core::context::{ContextLog, Information, Payload, Shown, cascade, next_turn_context};
 use rapport_core::report::Report;
@@ -15,28 +15,26 @@ use crate::turns::gathering::{Gathered, gather};
 use crate::turns::{CONTEXT_LOG, Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
 use crate::wiring::Place;
 
-/// So many files are named where somebody is told how much an agent is shown.
+/// The maximum number of files to list with the size of a payload.
 const MOST_FILES: usize = 20;
 
-/// What the agent is told where it may ask.
+/// The addition to the prompt if the agent may ask.
 const MAY_ASK: &str = "\n\n## Asking\n\nWhere a fact is missing without which the plan would be a guess, ask for it with \
     your question tool before you answer with the plan.\n";
 
 /// What a turn is planned from.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Base {
-    /// Its `turn.context`.
     pub(in crate::cli) context: String,
-    /// What was done in the turn before.
+    /// The report of the previous turn.
     pub(in crate::cli) report: Option<String>,
-    /// Who plans.
     pub(in crate::cli) agent: String,
-    /// What the turns before cost.
+    /// The cost of earlier turns.
     pub(in crate::cli) cost: f64,
 }
 
 impl Base {
-    /// What this turn, which is there, is planned from. What is in its `turn.context` already stays.
+    /// What this existing turn is planned from. Its `turn.context` is kept.
     pub(in crate::cli) fn of(
         place: &Place,
         settings: &Settings,
@@ -96,7 +94,7 @@ fn agent_name(place: &Place, settings: &Settings) -> String {
     program.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// Puts together what the agent is told.
+/// Assembles the payload.
 pub(in crate::cli) fn payload(
     place: &Place,
     settings: &Settings,
@@ -126,7 +124,7 @@ pub(in crate::cli) fn payload(
     })
 }
 
-/// What every agent is told that plans, and what this one is told beside that.
+/// The system prompt: the common part, and the agent's own instructions.
 fn system(place: &Place, agent: &str, asking: Asking) -> Result<String, Failure> {
     let own = config::agents(&place.project).join(format!("{}.md", slug::part(agent)));
     let own = text(&own)?.map(|own| format!("\n\n{}\n", own.trim())).unwrap_or_default();
@@ -137,7 +135,7 @@ fn system(place: &Place, agent: &str, asking: Asking) -> Result<String, Failure>
     Ok(format!("{}{may_ask}{own}", ACTION_PLAN.trim_end()))
 }
 
-/// Shows what the agent will be shown, and about how many tokens that is.
+/// Shows what the agent will be shown, and the estimated number of tokens.
 pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
     let total = payload.tokens();
     say(format_args!("Turn {turn} is shown about {total} tokens:"))?;
@@ -161,7 +159,7 @@ pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
     ))
 }
 
-/// The files that take the most, the largest first; all of them, in their order, where they are few.
+/// The largest files first; all of them, in their order, if they are few.
 fn largest(payload: &Payload) -> Vec<&Shown> {
     let mut files: Vec<_> = payload.files.iter().collect();
     if files.len() > MOST_FILES {
@@ -171,7 +169,7 @@ fn largest(payload: &Payload) -> Vec<&Shown> {
     files
 }
 
-/// More than the settings allow is not sent without a question, and not at all where nobody can be asked.
+/// Asks before sending more than the settings allow; refuses without a terminal.
 pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload: &Payload) -> Outcome {
     let (total, most) = (payload.tokens() as u64, settings.max_tokens);
     if total <= most {
@@ -194,14 +192,14 @@ pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload:
     Err(failure.hint("Name less in the .context files, or allow more: RAPPORT_CONTEXT_MAX_TOKENS=NUMBER"))
 }
 
-/// The message that a turn is planned with; `None` where what the agent is told is not there, or not as it was written.
+/// The message with which a turn was planned; `None` if the context log is missing, or was changed.
 pub(in crate::cli) fn message_to(turn: &Turn) -> Result<Option<String>, Failure> {
     let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
     Ok(ContextLog::parse(&log).ok().map(|log| message_of(&log.document)))
 }
 
-/// The message in a document: its last section. Looked for from the end, because nothing in the message is a fence as long
-/// as its own, and anything may be in what comes before.
+/// The message in a document: its last section. Searched from the end, because the message's fence is longer than any
+/// inside it, and earlier sections may contain anything.
 fn message_of(document: &str) -> String {
     let sections =
         document.rmatch_indices(". Message\n\n").map(|(at, heading)| &document[at + heading.len()..]);

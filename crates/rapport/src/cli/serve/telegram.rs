@@ -1,4 +1,4 @@
-//! Telegram as `serve` starts it: made from the settings, after what an older relay left behind was taken over.
+//! The Telegram channel for `serve`: built from the settings, after the files of an older relay were imported.
 
 mod transcriber;
 
@@ -21,14 +21,14 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::{Holder, Store};
 use crate::wiring::{Place, Shelf};
 
-/// How many rounds of questions a plan in a chat takes, where nobody says otherwise (CHAT-8).
+/// The default number of rounds of questions for a plan in a chat (CHAT-8).
 const ROUNDS: u32 = 3;
 
 /// How to get a bot.
 pub(in crate::cli) const GET_A_BOT: &str = "Make a bot: write /newbot to @BotFather in Telegram, then \
     export TELEGRAM_BOT_TOKEN=TOKEN (docs/telegram.md tells more).";
 
-/// The channel, ready to run. It takes over what an older relay left behind.
+/// The channel, ready to run. Imports the files of an older relay.
 pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegram, Failure> {
     let api = api(&settings.telegram)?;
     let telegram = &settings.telegram;
@@ -61,7 +61,7 @@ pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegr
     Ok(channel)
 }
 
-/// The bot of the settings; without a token, how to get one.
+/// The bot's client; without a token, an error that says how to get one.
 pub(in crate::cli) fn api(settings: &TelegramSettings) -> Result<Api, Failure> {
     let Some(token) = settings.token.clone() else {
         return Err(Failure::new(Code::Usage, "there is no token of a Telegram bot").hint(GET_A_BOT));
@@ -85,15 +85,14 @@ fn secrets(place: &Place, settings: &Settings) -> Vec<Secret> {
     said.chain(named).collect()
 }
 
-/// Why Telegram does not accept the bot.
 pub(in crate::cli) fn refused(error: ApiError) -> Failure {
     channel::refused(error).into()
 }
 
-/// What sessions in chats start from.
+/// Creates the first facts of sessions in chats.
 fn template(place: &Place, settings: &Settings) -> Result<Template, Failure> {
     let (place, settings) = (place.clone(), settings.clone());
-    // Whatever could be wrong with the place is told now.
+    // Problems with the project are reported now.
     let blank = place.session(String::new(), Aim::Chat, &settings)?;
     Ok(Arc::new(move |task: String, aim: Aim| {
         let mut created = place
@@ -107,12 +106,12 @@ fn template(place: &Place, settings: &Settings) -> Result<Template, Failure> {
     }))
 }
 
-/// Where the files of chats are: older relays and their tools look there, so their variable comes first.
+/// The directory of chat files: older relays and their tools use it, so their variable takes precedence.
 fn chat_files(place: &Place) -> PathBuf {
     relay_dir().unwrap_or_else(|| place.home.clone()).join("sessions")
 }
 
-/// Where an older relay has its files if nobody says otherwise.
+/// The default directory of an older relay.
 fn older_relay() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty() && relay_dir().is_none())?;
     Some(Path::new(&home).join(".claude-relay/sessions"))
@@ -122,7 +121,7 @@ fn relay_dir() -> Option<PathBuf> {
     std::env::var_os("RELAY_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Takes over what an older relay left behind: its sessions go on here, with all their answers.
+/// Imports the files of an older relay: its sessions continue here, with all their answers.
 async fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner: Option<u64>) -> Outcome {
     let Ok(found) = std::fs::read_dir(folder) else { return Ok(()) };
     let names = found.flatten().filter_map(|entry| entry.file_name().into_string().ok());
@@ -143,7 +142,7 @@ async fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner:
         }
         let person = u64::try_from(room.chat).ok().or(owner);
         let mut created = template(left.task.clone(), Aim::Work);
-        // It goes on where it was begun, when that project is served again.
+        // It continues when its own project is served again.
         if left.project.as_ref().is_some_and(|project| *project != created.project) {
             continue;
         }
@@ -159,7 +158,7 @@ async fn take_over(folder: &Path, store: &dyn Store, template: &Template, owner:
     Ok(())
 }
 
-/// A file that is damaged stays where it is: the next plan in its chat replaces it.
+/// A damaged file stays in place: the next plan in its chat replaces it.
 fn read_left(path: &PathBuf) -> Option<InteractiveFile> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
 }

@@ -49,7 +49,7 @@ async fn file_40_create_makes_files_and_folders() {
     check(overwrite("a.txt", "new"), "done", "a.txt", Some("new")).await;
     check(overwrite("link.txt", "new"), "done", "a.txt", Some("new")).await;
     check(overwrite("binary", "text"), "done", "binary", Some("text")).await;
-    let there = "failed: a.txt is there already, and the plan does not say Overwrite";
+    let there = "failed: a.txt already exists, and the plan does not say Overwrite";
     check(create("a.txt", "new"), there, "a.txt", Some("one\ntwo\nthree\n")).await;
     check(
         overwrite("folder", "new"),
@@ -70,13 +70,13 @@ async fn file_40_edit_changes_what_is_there_exactly_once() {
         .await;
     let dos = Some("one\r\n2\r\n2b\r\nthree\r\n");
     check(edit("dos.txt", &[("one\ntwo\n", "one\n2\n2b\n")]), "done", "dos.txt", dos).await;
-    let absent = "failed: a.txt: edit 2 (plan.md:7): FIND is not there";
+    let absent = "failed: a.txt: edit 2 (plan.md:7): FIND does not occur";
     check(edit("a.txt", &[("one", "1"), ("four", "4")]), absent, "a.txt", a).await;
     let twice =
-        |file: &str| format!("failed: {file}: edit 1 (plan.md:7): FIND is there 2 times, on lines 1, 1");
+        |file: &str| format!("failed: {file}: edit 1 (plan.md:7): FIND occurs 2 times, on lines 1, 1");
     check(edit("twice.txt", &[("x", "y")]), &twice("twice.txt"), "twice.txt", Some("x x")).await;
     check(edit("aaa.txt", &[("aa", "y")]), &twice("aaa.txt"), "aaa.txt", Some("aaa")).await;
-    check(edit("none.txt", &[("x", "y")]), "failed: none.txt is not there", "none.txt", None).await;
+    check(edit("none.txt", &[("x", "y")]), "failed: none.txt does not exist", "none.txt", None).await;
     for file in ["binary", "latin"] {
         let said = format!("failed: {file} is not text, and only text can be edited");
         check(edit(file, &[("one", "two")]), &said, "a.txt", a).await;

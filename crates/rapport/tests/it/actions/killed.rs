@@ -8,6 +8,7 @@ use std::process::Command;
 
 use rapport::actions::journal::Journal;
 use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
+use rapport::clock::Clock;
 use rapport_core::ActionPlan;
 
 use super::snapshots::{files, git};
@@ -235,6 +236,23 @@ fn without_commands(stage: &Stage) -> BTreeMap<String, String> {
     stage.everything()
 }
 
+/// The journal's times are those of the clock that the batch was given, of its undoing too.
+#[tokio::test]
+async fn a_journal_has_the_times_of_its_clock() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut stage = stage(directory.path());
+    let then: jiff::Timestamp = "2001-02-03T04:05:06Z".parse().unwrap();
+    stage.place.clock = Clock::from_fn(move || then);
+    stage.run(&plan([create("a", "a")])).await;
+    undo(&stage.place, LaterChanges::Refuse).unwrap();
+    let journal = std::fs::read_to_string(stage.place.journal.join("journal.jsonl")).unwrap();
+    let times: Vec<_> = journal
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["at"].clone())
+        .collect();
+    assert!(times.len() > 3 && times.iter().all(|at| at == "2001-02-03T04:05:06Z"), "{times:?}");
+}
+
 /// A line that was cut short at any byte was never acknowledged; all before it count.
 #[tokio::test]
 async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
@@ -242,13 +260,17 @@ async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
     let stage = stage(directory.path());
     stage.run(&plan([create("a", "a"), edit("b.txt", &[("one", "1")])])).await;
     let whole = std::fs::read(stage.place.journal.join("journal.jsonl")).unwrap();
-    let facts = Journal::open(&stage.place.journal, None).unwrap().facts().to_vec();
+    let facts = Journal::open(&stage.place.journal, None, Clock::system()).unwrap().facts().to_vec();
     let other = directory.path().join("other");
     std::fs::create_dir(&other).unwrap();
     for length in 0..=whole.len() {
         std::fs::write(other.join("journal.jsonl"), &whole[..length]).unwrap();
         let lines = whole[..length].iter().filter(|byte| **byte == b'\n').count();
-        assert_eq!(Journal::open(&other, None).unwrap().facts(), &facts[..lines], "{length} bytes");
+        assert_eq!(
+            Journal::open(&other, None, Clock::system()).unwrap().facts(),
+            &facts[..lines],
+            "{length} bytes"
+        );
         let cut = std::fs::read(other.join("journal.jsonl")).unwrap();
         assert!(cut.is_empty() || cut.ends_with(b"\n"), "what was cut short is gone");
     }

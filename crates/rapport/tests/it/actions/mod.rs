@@ -20,6 +20,7 @@ use rapport::actions::{
     ActionBatch, Choice, Details, Hands, Interrupted, LaterChanges, Live, Means, Outcome, Pending, Place,
     Ran, Stop, Undone, undo,
 };
+use rapport::clock::Clock;
 use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
 use tempfile::TempDir;
 
@@ -42,8 +43,12 @@ impl Stage {
 
     /// In a directory that is there.
     fn at(directory: &Path) -> Self {
-        let place =
-            Place { project: directory.join("project"), journal: directory.join("batch"), seals: None };
+        let place = Place {
+            project: directory.join("project"),
+            journal: directory.join("batch"),
+            seals: None,
+            clock: Clock::system(),
+        };
         fs::create_dir_all(&place.project).unwrap();
         Self { place, means: Means::new(KEEPER), _directory: None }
     }

@@ -41,10 +41,10 @@ async fn nothing_is_replaced_or_taken_that_the_plan_does_not_name() {
     let before = stage.everything();
     for (n, (kind, why)) in [
         (delete("link.txt"), "failed: link.txt is behind a symbolic link"),
-        (delete("missing.txt"), "failed: missing.txt is not there"),
+        (delete("missing.txt"), "failed: missing.txt does not exist"),
         (delete("dir"), "failed: dir is a directory, not a file"),
         (delete("../a.txt"), "failed: ../a.txt is outside the project"),
-        (move_file("a.txt", "b.txt"), "failed: b.txt is there already"),
+        (move_file("a.txt", "b.txt"), "failed: b.txt already exists"),
         (move_file("link.txt", "d.txt"), "failed: link.txt is behind a symbolic link"),
         (move_file("a.txt", "../d.txt"), "failed: ../d.txt is outside the project"),
     ]

@@ -185,7 +185,7 @@ async fn a_command_that_removes_the_journal_ends_the_batch() {
     let plan = plan([execute("rm -r ../batch"), create("b.txt", "b")]);
     let ran = stage.run(&plan).await;
     let told = told(&ran);
-    assert!(told[1].starts_with("skipped: what was done could not be noted: cannot write to "), "{told:?}");
+    assert!(told[1].starts_with("skipped: the result could not be recorded: cannot write to "), "{told:?}");
     assert_eq!((told[0].as_str(), ran.unfinished, stage.text("b.txt")), ("done", true, None));
 }
 

@@ -25,7 +25,7 @@ async fn file_40_read_shows_files_of_the_project() {
     assert_eq!(details(&ran, 1), &text(&"x\n".repeat(1000), Some(note)));
     assert_eq!(details(&ran, 2), &text("", Some("not text: a PNG image of 10 bytes")));
     for (path, said) in [
-        ("none", "failed: none is not there"),
+        ("none", "failed: none does not exist"),
         (".", "failed: \".\" is not the path of a file"),
         ("../outside/secret", "failed: ../outside/secret is outside the project"),
     ] {
@@ -45,8 +45,8 @@ async fn file_40_read_shows_pages_as_text() {
         ("/json", "done", "{\"colour\": \"blue\"}"),
         ("/moved", "done", "{\"colour\": \"blue\"}"),
         ("/none", "failed: the server says 404 Not Found", ""),
-        ("/round", "failed: it leads elsewhere more than 5 times", ""),
-        ("/metadata", "failed: 169.254.169.254 is no address of a page", ""),
+        ("/round", "failed: it redirects more than 5 times", ""),
+        ("/metadata", "failed: 169.254.169.254 is not the address of a page", ""),
         ("/huge", "failed: it is larger than 10485760 bytes", ""),
     ];
     for (path, said, shown) in cases {
@@ -68,7 +68,7 @@ async fn file_40_read_shows_pages_as_text() {
 async fn only_pages_are_read_from_elsewhere() {
     for (url, why) in [
         ("file:///etc/passwd", "only http and https can be read, not file"),
-        ("http://169.254.169.254/latest/", "169.254.169.254 is no address of a page"),
+        ("http://169.254.169.254/latest/", "169.254.169.254 is not the address of a page"),
         ("no address", "relative URL without a base"),
     ] {
         assert_eq!(super::short(&look(url).await), format!("failed: cannot read {url}: {why}"));

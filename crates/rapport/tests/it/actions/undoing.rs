@@ -178,7 +178,7 @@ async fn a_damaged_journal_undoes_nothing() {
         fs::write(kept.unwrap().path(), "something else").unwrap();
     }
     let error = undo(&stage.place, LaterChanges::Keep).unwrap_err().to_string();
-    assert!(error.contains("its content is not what its name says"), "{error}");
+    assert!(error.contains("its content does not match its name"), "{error}");
     assert_eq!(stage.everything(), before, "nothing wrong is brought back, and nothing is half undone");
 }
 

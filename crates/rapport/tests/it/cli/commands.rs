@@ -53,7 +53,7 @@ fn a_run_whose_reader_is_gone_ends_quietly() {
 fn failures_are_json_where_json_is_asked_for() {
     let project = waiting();
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["run", "--json", ""], 3, "an empty task is no task"),
+        (&["run", "--json", ""], 3, "the task is empty"),
         (&["run", "--json"], 2, "required arguments were not provided"),
         (&["run", "--json", "--hot", "soon", "x"], 2, "\"soon\" is not a time such as 30s, 5m or 2h"),
         (&["--json", "frobnicate"], 2, "unrecognized subcommand 'frobnicate'"),
@@ -266,7 +266,7 @@ fn doctor_says_what_is_missing_and_how_to_get_it() {
     let doctor = project.rapport(&["doctor"]);
     doctor.check(1, "bad      agent     cannot start no-such-agent: No such file or directory");
     doctor.check(1, "npm install -g @anthropic-ai/claude-code");
-    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs mending: agent");
+    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs fixing: agent");
     let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
     project.rapport(&["doctor"]).check(0, "missing  git       no git on the PATH");
     let project = Project::with_agent("rehearsal").set("RAPPORT_AGENT_HOT", "soon");
@@ -292,7 +292,7 @@ fn words_that_name_no_option_are_told_to_be_words() {
     let project = waiting();
     project
         .rapport(&["answer", "paint", "Rde"])
-        .check(0, "Answered. q1: Rde\nNo option is called that; it is taken as words");
+        .check(0, "Answered. q1: Rde\nNo option has that name; it is taken as free text");
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();

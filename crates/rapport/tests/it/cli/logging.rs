@@ -86,7 +86,7 @@ fn the_log_tells_the_story_without_its_words_and_without_secrets() {
         "started version=",
         "command=\"Run\"",
         "session{id=",
-        "session taken up",
+        "session resumed",
         "run{run=1 turn=1}: rapport_engine",
         "agent started",
         "process started",
@@ -116,8 +116,8 @@ fn nothing_is_logged_unless_it_is_asked_for() {
     let logged = project.rapport(&["--log", "debug", "status", "--json"]);
     logged.check(0, "[]");
     assert!(logged.err().contains("started version="), "{}", logged.err());
-    project.rapport(&["--log", "no=such=level", "status"]).check(2, "is no level to log at");
-    project.rapport(&["--log", "!!!", "status"]).check(2, "is no level to log at");
+    project.rapport(&["--log", "no=such=level", "status"]).check(2, "is not a log level");
+    project.rapport(&["--log", "!!!", "status"]).check(2, "is not a log level");
     project.rapport(&["--log-file", "/no/such/place", "status"]).check(2, "cannot log to /no/such/place");
     let pipe = project.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -141,7 +141,7 @@ invocations:
     let id = project.session();
     let cancelled = project.rapport(&["cancel", "write"]);
     cancelled.check(0, "It had changed these files, which stay as they are:\n  half.txt\n");
-    cancelled.check(0, &format!("Take them back with: rapport undo {id}\n"));
+    cancelled.check(0, &format!("Undo them with: rapport undo {id}\n"));
     assert_eq!(running.finish(), 8);
     project.rapport(&["undo", id.as_str(), "--yes"]).check(0, "removed: half.txt");
     // Before the work began nothing was written.

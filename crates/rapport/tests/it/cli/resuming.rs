@@ -133,7 +133,7 @@ fn a_conversation_goes_on_with_what_is_said() {
         "version: 1\nname: chat\ninvocations:\n  - result: \"Good morning.\"\n  - result: \"Fine.\"\n  - result: \"Bye.\"\n",
     );
     project.rapport(&["resume", "talk"]).check(0, "Good morning.");
-    project.rapport(&["resume", "talk"]).check(2, "nobody can be asked");
+    project.rapport(&["resume", "talk"]).check(2, "without a terminal");
     project.rapport(&["resume", "-m", "How are you?"]).check(0, "Fine.");
     assert_eq!(project.view().status, Status::Idle);
     let mut terminal = project.terminal(&["resume"], 100, 40);

@@ -51,9 +51,9 @@ invocations:
     // Another process runs it, and its agent is at work.
     let mut running = project.launch(&["resume", "talk", "--json", "-m", "Look."], &[]);
     running.until(|fact| matches!(fact, Event::Said { text, .. } if text.contains("Let me see")));
-    project.rapport(&["say", "talk", "And here."]).check(0, "Said. The agent is told once its turn is over.");
+    project.rapport(&["say", "talk", "And here."]).check(0, "Sent. The agent reads it after its turn.");
     assert_eq!(heard(&project), ["How are you?", "Look.", "And here."]);
-    project.rapport(&["say", "talk", " "]).check(2, "nothing in this message");
+    project.rapport(&["say", "talk", " "]).check(2, "message is empty");
     running.kill();
 }
 
@@ -88,7 +88,7 @@ invocations:
     let project = Project::with_scenario(TWICE).recorded();
     let mut running = project.start(&["build a shed"], &[]);
     running.until_asked();
-    project.rapport(&["revise", "shed", "rather of brick"]).check(0, "is told these words, and plans again");
+    project.rapport(&["revise", "shed", "rather of brick"]).check(0, "gets this message, and plans again");
     running.until_asked();
     assert!(project.agent_inputs()[1].iter().any(|line| line.to_string().contains("rather of brick")));
     running.kill();
@@ -160,7 +160,7 @@ fn a_task_takes_words_while_it_is_worked_on_and_after() {
 fn what_a_person_changed_in_between_stays() {
     let project = Project::with_scenario(STEERED);
     let running = building(&project);
-    project.rapport(&["say", "shed", "go on"]).check(0, "Said.");
+    project.rapport(&["say", "shed", "go on"]).check(0, "Sent.");
     assert_eq!(running.finish(), 0);
     std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
     project.rapport(&["revise", "shed", "rather red"]).check(0, "Painted.");

@@ -2,6 +2,7 @@
 
 mod agent;
 mod channel;
+mod clock;
 mod door;
 mod dummy;
 mod seals;

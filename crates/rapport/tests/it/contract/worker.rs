@@ -11,10 +11,11 @@ use std::process::{Command, Stdio};
 
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::local::Local;
+use rapport::workers::network::Network;
 use rapport::workers::process::{Kind, Launch};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
-use rapport::workers::{Worker, Workers, Workplace};
+use rapport::workers::{Worker, WorkerKind, WorkerSetup, Workers, Workplace, kinds};
 use rapport_core::{By, ConversationId, Created, SessionId};
 use tempfile::TempDir;
 
@@ -52,6 +53,27 @@ fn each_session_says_which_is_its() {
     let error = Workers::default().with("local", Local).open(&id(), &created).map(drop).unwrap_err();
     assert_eq!(error.to_string(), "there is no worker called cloud; there are: local");
     drop(project);
+}
+
+/// What is registered can be named in the settings, says what it is, and is there for the sessions that name it.
+#[test]
+fn every_kind_can_be_chosen_and_opened_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = WorkerSetup { worktrees: folder.path().into(), person: None, network: Network::None };
+    let workers = Workers::of_every_kind(&setup);
+    let names: Vec<_> = kinds::all().map(WorkerKind::name).collect();
+    assert_eq!((names.as_slice(), kinds::usual().name()), (&["local", "worktree", "sandbox"][..], "local"));
+    for kind in kinds::all() {
+        assert_eq!(rapport::config::worker(kind.name()).unwrap().as_str(), kind.name());
+        assert!(!kind.in_brief().is_empty());
+        let (_project, created) = project(kind.name());
+        assert!(workers.find(&id(), &created).is_ok(), "{}", kind.name());
+    }
+    let walls: Vec<_> = kinds::all().filter(|kind| kind.is_wall()).map(WorkerKind::name).collect();
+    assert_eq!(walls, ["sandbox"]);
+    let bare = tempfile::tempdir().unwrap();
+    let none = kinds::find("worktree").unwrap().check(bare.path()).unwrap_err();
+    assert!(none.why.starts_with("cannot make a worktree: ") && none.advice.len() == 2, "{none:?}");
 }
 
 async fn story(worker: &dyn Worker, name: &str) {

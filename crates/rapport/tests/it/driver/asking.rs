@@ -43,7 +43,8 @@ async fn a_question_is_answered_live() {
         run.args(),
         "--settings {\"useAutoModeDuringPlan\":false} \
          -p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
-         --replay-user-messages --include-partial-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default"
+         --replay-user-messages --include-partial-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default \
+         --disallowedTools EnterWorktree,ExitWorktree"
     );
 }
 
@@ -227,6 +228,18 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
         "{}",
         run.args()
     );
+}
+
+/// An agent works where its session does: in a worktree of its own its changes would be in no report, and some versions leave it
+/// when they are resumed.
+#[tokio::test]
+async fn an_agent_at_work_cannot_move_to_a_worktree() {
+    for kind in [TurnKind::Work, TurnKind::Chat] {
+        let script = Script::new().say_all(&printed("live-answer")[7..]).until_closed();
+        let mut run = World::new(script).start_with(rapport_core::Order { kind, ..order() });
+        run.leave().await;
+        assert!(run.args().contains("--disallowedTools EnterWorktree,ExitWorktree"), "{}", run.args());
+    }
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ fn after(trouble: &str) -> String {
 /// It fails, and says why and how to go on.
 fn fails(project: &Project, says: &str) {
     let ran = project.rapport(&["run", "paint"]);
-    ran.check(7, says).check(7, "Nothing is lost. Go on with:\n  rapport resume 2");
+    ran.check(7, says).check(7, "Nothing is lost. Continue with:\n  rapport resume 2");
     project.rapport(&["status"]).check(0, "failed").check(0, "go on with: rapport resume 2");
     assert_eq!(project.agents_alive(), [], "{says}");
 }

@@ -153,3 +153,31 @@ fn settings_of_ones_own_are_in_a_file_for_their_owner_while_the_agent_runs() {
     let ran = project.rapport(&["run", "another"]);
     assert!(ran.err().contains("own.json: No such file"), "{}{}", ran.out(), ran.err());
 }
+
+// So is everything that `serve` keeps: its ledger, its notes, who may use it, and the files of plans for other tools.
+#[tokio::test]
+async fn only_the_owner_reads_what_serve_keeps() {
+    let mut stage = crate::telegram::Stage::playing(crate::telegram::AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    anna.taps("Express").await;
+    anna.sees("Q2 of 3").await;
+    stage.filed(crate::telegram::ANNA, "the file of the plan", |file| {
+        file["answers"][0] != serde_json::Value::Null
+    });
+    assert_eq!(stage.stop(), 0);
+    let mut found = Vec::new();
+    all(&stage.project.path("home/.rapport"), &mut found);
+    all(&stage.project.root().join(".rapport"), &mut found);
+    let of = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for path in &found {
+        assert_eq!(of(path) & 0o077, 0, "{} is {:o}", path.display(), of(path));
+    }
+    let is_there = |end: &str| found.iter().any(|path| path.to_string_lossy().ends_with(end));
+    for end in ["42-interactive.json", "/log.jsonl"] {
+        assert!(is_there(end), "{end}: {found:#?}");
+    }
+    let is_of_the_bot = |path: &&PathBuf| path.is_file() && path.to_string_lossy().contains("telegram");
+    assert!(found.iter().filter(is_of_the_bot).count() >= 2, "the ledger and the notes: {found:#?}");
+}

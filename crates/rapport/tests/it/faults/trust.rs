@@ -62,7 +62,7 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     for named in [
         "agent.name, agent.command, agent.permission_mode, agent.channel, agent.env, rounds.max, questions.expire, planner.via, \
          planner.base_url, planner.api_key, telegram, preview_command, research_command and trusted in ",
-        "app/.rapport/config.yaml do not count: a project may not say that by itself",
+        "app/.rapport/config.yaml are ignored: a project may not set that by itself",
         "rapport trust",
     ] {
         assert!(warning.contains(named), "{warning}");
@@ -146,10 +146,10 @@ fn who_gets_a_project_does_not_run_its_programs() {
     assert!(!project.path("home/was-here").exists());
     project.rapport(&["trust"]).check(3, "nobody can be asked here").check(3, "agent: { command: ");
     assert!(!project.path("home/was-here").exists());
-    project.rapport(&["trust", "--yes"]).check(0, "It counts from now on");
+    project.rapport(&["trust", "--yes"]).check(0, "It is trusted from now on");
     assert_eq!(doctor(&project).err().matches("agent.command").count(), 0);
     assert!(project.path("home/was-here").exists());
-    project.rapport(&["trust", "--revoke"]).check(0, "no longer counts");
+    project.rapport(&["trust", "--revoke"]).check(0, "no longer trusted");
     assert_eq!(doctor(&project).err().matches("agent.command in ").count(), 1);
 }
 

@@ -24,15 +24,11 @@ fn what_is_no_task_is_refused_and_nothing_is_made() {
     let not_text = vec!["run".into(), OsStr::from_bytes(NOT_TEXT).to_owned()];
     let cases: [(Vec<OsString>, i32, &str); 10] = [
         (words(&["run"]), 2, "required arguments were not provided"),
-        (
-            words(&["run", ""]),
-            3,
-            "an empty task is no task\n  Say what to do: rapport run \"add a greeting\"",
-        ),
-        (words(&["run", " \n\t "]), 3, "an empty task is no task"),
-        (words(&["run", "-"]), 3, "an empty task is no task"),
-        (words(&["run", "--file", "/dev/null"]), 3, "an empty task is no task"),
-        (words(&["run", "--file", "long"]), 3, "this task has 1048576 bytes, at most 262144 are taken"),
+        (words(&["run", ""]), 3, "the task is empty\n  Say what to do: rapport run \"add a greeting\""),
+        (words(&["run", " \n\t "]), 3, "the task is empty"),
+        (words(&["run", "-"]), 3, "the task is empty"),
+        (words(&["run", "--file", "/dev/null"]), 3, "the task is empty"),
+        (words(&["run", "--file", "long"]), 3, "this task has 1048576 bytes; the maximum is 262144"),
         (not_text, 2, "this task is not UTF-8 text"),
         (words(&["run", "--file", "bytes"]), 2, "the task in bytes is not UTF-8 text"),
         (words(&["run", "--file", "none"]), 2, "cannot read the task from none: No such file or directory"),
@@ -44,9 +40,7 @@ fn what_is_no_task_is_refused_and_nothing_is_made() {
     project
         .rapport_reading(&["run", "-"], NOT_TEXT)
         .check(2, "the task from standard input is not UTF-8 text");
-    project
-        .rapport_reading(&["run", "-"], "x".repeat(MEGABYTE).as_bytes())
-        .check(3, "at most 262144 are taken");
+    project.rapport_reading(&["run", "-"], "x".repeat(MEGABYTE).as_bytes()).check(3, "the maximum is 262144");
     assert!(!project.root().join(".rapport").exists(), "nothing was begun");
 }
 
@@ -74,17 +68,17 @@ fn what_is_no_answer_is_refused(project: &Project) {
     let q1 = ["answer", "paint", "--question", "q1"];
     let cases: [(&[&str], i32, &str); 10] = [
         (&["answer", "paint"], 2, "an answer is missing"),
-        (&[&q1[..], &[""]].concat(), 3, "an empty answer to q1 is no answer"),
-        (&[&q1[..], &[" \t"]].concat(), 3, "an empty answer to q1 is no answer"),
-        (&[&q1[..], &["--text", ""]].concat(), 3, "an empty answer to q1 is no answer"),
-        (&[&q1[..], &["--text", "-"]].concat(), 3, "an empty answer to q1 is no answer"),
+        (&[&q1[..], &[""]].concat(), 3, "the answer to q1 is empty"),
+        (&[&q1[..], &[" \t"]].concat(), 3, "the answer to q1 is empty"),
+        (&[&q1[..], &["--text", ""]].concat(), 3, "the answer to q1 is empty"),
+        (&[&q1[..], &["--text", "-"]].concat(), 3, "the answer to q1 is empty"),
         (
             &[&q1[..], &["3"]].concat(),
             3,
             "there is no option 3\n  If 3 is the answer itself, give it as words: --text 3",
         ),
         (&[&q1[..], &["0"]].concat(), 3, "there is no option 0"),
-        (&[&q1[..], &["1", "2"]].concat(), 3, "q1 takes one choice, not several"),
+        (&[&q1[..], &["1", "2"]].concat(), 3, "q1 accepts one choice, not several"),
         (&["answer", "paint", "--question", "q9", "1"], 3, "there is no question q9 in this session"),
         (&["answer", "paint", "--question", "q1", "--edit", "Red"], 3, "it has no answer yet"),
     ];
@@ -101,13 +95,11 @@ fn what_is_no_answer_is_refused(project: &Project) {
         .rapport_reading(&from_stdin, NOT_TEXT)
         .check(2, "the answer from standard input is not UTF-8 text");
     let long = "x".repeat(MEGABYTE);
-    project
-        .rapport_reading(&from_stdin, long.as_bytes())
-        .check(3, "has 1048576 bytes, at most 65536 are taken");
+    project.rapport_reading(&from_stdin, long.as_bytes()).check(3, "has 1048576 bytes; the maximum is 65536");
     let longer = "x".repeat(5 * MEGABYTE);
     project
         .rapport_reading(&from_stdin, longer.as_bytes())
-        .check(3, "has 5242880 bytes, at most 65536 are taken");
+        .check(3, "has 5242880 bytes; the maximum is 65536");
     assert_eq!(project.view().questions.len(), 1, "it still waits");
     project.rapport_reading(&from_stdin, "  7 \n".as_bytes()).check(0, "Answered.");
     project.rapport(&[&q1[..], &["1"]].concat()).check(3, "q1 was already answered with \"7\" by ");

@@ -131,7 +131,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     let project = project(&[&bad, "no plan at all", &bad, &greeting()]);
     project
         .plan_turn("Greet.")
-        .check(3, "missing.txt is not there")
+        .check(3, "missing.txt does not exist")
         .check(3, " | ### `EDIT`")
         .check(3, "rapport plan --session 2");
     assert!(project.turn_file("01/report.md").contains("Overall Status:** Validation Failed"));
@@ -143,7 +143,7 @@ fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     assert!(project.turn_file("02/meta.yaml").contains("is_replan: false"));
     assert!(project.turn_file("04/meta.yaml").contains("is_replan: true"));
     let told = project.turn_file("04/_context.log");
-    for part in ["missing.txt is not there", "# Bad", "Greet again."] {
+    for part in ["missing.txt does not exist", "# Bad", "Greet again."] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(!told.contains("## 6. Previous Report"), "what was wrong is in the message");
@@ -226,7 +226,7 @@ fn a_plan_that_was_changed_counts_when_it_is_accepted() {
     let path = project.folder().join("01/plan.md");
     std::fs::write(&path, greeting().replace("hello.txt", "moin.txt")).unwrap();
     let ran = project.rapport(&["resume", "-y"]);
-    ran.check(3, "01/plan.md is not what was planned").check(3, "--accept-changes").check(3, "moin.txt");
+    ran.check(3, "01/plan.md differs from the plan").check(3, "--accept-changes").check(3, "moin.txt");
     assert_eq!(project.changes(), Vec::<String>::new());
     project.rapport(&["resume", "-y", "--accept-changes"]).check(0, "Completed");
     assert_eq!(project.changes(), [" M README.md", "?? moin.txt"]);
@@ -241,7 +241,7 @@ fn a_plan_that_was_changed_is_restored() {
     project.plan_turn("x").check(0, "");
     std::fs::write(project.folder().join("01/plan.md"), "# Nothing\n").unwrap();
     let mut terminal = project.terminal(&["resume"], 100, 40);
-    terminal.wait_for("(u)se it as it is now / (r)estore it / (q)uit ›");
+    terminal.wait_for("(u)se the file as it is now / (r)estore it / (q)uit ›");
     terminal.send("r\n");
     terminal.wait_for("(a)pprove all");
     terminal.send("a");

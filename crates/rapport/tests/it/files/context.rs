@@ -24,9 +24,9 @@ fn file_8_file_12_what_is_shown_is_written_down() {
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- Use pnpm.\n").unwrap();
     let dry = project.rapport(&["plan", "-m", "Greet.", "--dry-run"]);
     dry.check(0, "README.md")
-        .check(0, "not-there.md (not shown: it is not there)")
+        .check(0, "not-there.md (not shown: it does not exist)")
         .check(0, "logo.png (not shown: image/png, ");
-    dry.check(0, "big.txt (not shown: 300000 bytes, more than the 262144 that are shown of a file)")
+    dry.check(0, "big.txt (not shown: 300000 bytes, more than the limit of 262144)")
         .check(0, "Nothing was sent.");
     assert!(!dry.out().contains("b.md"), "a lower level takes away: {}", dry.out());
     assert_eq!(project.turn_names(), Vec::<String>::new());
@@ -43,9 +43,9 @@ fn file_8_file_12_what_is_shown_is_written_down() {
         "# An app",
         "first",
         "Use pnpm.",
-        "not shown: it is not there",
+        "not shown: it does not exist",
         "image/png, 5 bytes",
-        "more than the 262144",
+        "more than the limit of 262144",
         "Greet.",
     ] {
         assert!(log.document.contains(part), "{part}: {}", log.document);
@@ -101,7 +101,7 @@ fn how_large_a_file_may_be_is_a_setting() {
     std::fs::write(project.root().join(".rapport/global.context"), "README.md\n").unwrap();
     project
         .rapport(&["plan", "-m", "x", "--dry-run"])
-        .check(0, "README.md (not shown: 9 bytes, more than the 3 that are shown of a file)");
+        .check(0, "README.md (not shown: 9 bytes, more than the limit of 3)");
 }
 
 // More than the budget is not sent without a word, and the list is cut to the largest.
@@ -125,6 +125,28 @@ fn more_than_the_budget_is_refused_where_nobody_can_be_asked() {
     assert!(project.transcripts().is_empty(), "nothing was sent");
     let project = project.set("RAPPORT_CONTEXT_MAX_TOKENS", "1000000");
     project.rapport(&["plan", "-m", "x"]).check(0, "Add a greeting");
+}
+
+// At a terminal the person is asked instead: what is declined is not sent, what is allowed is.
+#[test]
+fn more_than_the_budget_is_asked_about_at_a_terminal() {
+    let project = super::project(&[&super::greeting()]).set("RAPPORT_CONTEXT_MAX_TOKENS", "2000");
+    write(&project, "large.txt", &"x".repeat(40_000));
+    write(&project, ".rapport/global.context", "large.txt\n");
+    let mut pty = project.terminal(&["plan", "-m", "Greet."], 100, 50);
+    pty.wait_for("more than the 2000 of context.max_tokens. Send them all?");
+    pty.wait_for("›");
+    pty.send("n");
+    pty.wait_until("the end", |screen| screen.contains("left "));
+    assert!(!pty.text().contains("left 0"), "{}", pty.text());
+    assert!(project.transcripts().is_empty(), "nothing was sent");
+    let mut pty = project.terminal(&["plan", "-m", "Greet."], 100, 50);
+    pty.wait_for("Send them all?");
+    pty.wait_for("›");
+    pty.send("y");
+    pty.wait_for("Add a greeting");
+    pty.wait_for("left 0");
+    assert_eq!(project.turn_file("01/plan.md"), super::greeting());
 }
 
 fn write(project: &Project, path: &str, content: &str) {
@@ -156,7 +178,7 @@ fn file_14_the_cascade_is_edited_and_shown() {
     project.rapport(&["context", "add", "src/b.rs"]).check(0, "");
     assert!(project.turn_file("session.context").ends_with("src\nREADME.md\nsrc/b.rs\n"));
     for (path, code, why) in [
-        ("missing.rs", 4, "missing.rs is not there"),
+        ("missing.rs", 4, "missing.rs does not exist"),
         ("../elsewhere", 2, "is not in the project"),
         (".rapport/config.yaml", 2, "belongs to Rapport"),
     ] {

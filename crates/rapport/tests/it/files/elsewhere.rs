@@ -39,7 +39,7 @@ fn file_1_a_session_that_was_cloned_goes_on_there() {
     std::fs::rename(project.root(), project.path("gone")).unwrap();
     // Nothing is believed that came with a clone, until somebody has looked at it.
     rapport_in(&project, &clone, &["plan", "-m", "two"]).check(9, "rapport trust ");
-    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "counts from now on");
+    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "is trusted from now on");
     let ran = rapport_in(&project, &clone, &["plan", "-m", "two"]);
     ran.check(0, "Second");
     assert_eq!(ran.err(), "", "what was sealed there is as it was");
@@ -57,7 +57,7 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     project.git(&["commit", "--quiet", "-m", "A session"]);
     let clone = project.path("clone");
     project.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
-    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "counts from now on");
+    rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "is trusted from now on");
     rapport_in(&project, &clone, &["plan", "-m", "one"]).check(0, "");
     let folder = clone.join(".rapport/sessions").join(project.session().as_str());
     let conversation = std::fs::read_to_string(folder.join("kept/conversation-01-1")).unwrap();
@@ -65,7 +65,7 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody goes on with it.
+/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody says that it is theirs.
 #[test]
 fn looking_at_turns_without_a_log_writes_nothing() {
     let project = without_session(planning(&[&greeting()]));
@@ -79,7 +79,9 @@ fn looking_at_turns_without_a_log_writes_nothing() {
         project.rapport(words);
         assert_eq!(everything(&project.root().join(".rapport")), before, "{words:?}");
     }
-    project.rapport(&["resume", "-y", "--session", "20260124-older"]);
+    project.rapport(&["resume", "-y", "--session", "20260124-older"]).check(9, "is not signed");
+    assert_eq!(everything(&project.root().join(".rapport")), before, "nobody has said that it counts");
+    project.rapport(&["trust", "20260124-older", "--yes"]).check(0, "counts from now on");
     assert!(turn.with_file_name("log.jsonl").exists(), "who goes on with it has one");
 }
 

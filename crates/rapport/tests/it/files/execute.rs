@@ -72,8 +72,8 @@ fn file_21_a_clipboard_without_a_plan_is_told() {
     let plan = "cat \"$HOME/clipboard\"";
     for (programs, variables, says) in [
         (&[("wl-paste", plan)][..], &[][..], "neither WAYLAND_DISPLAY nor DISPLAY is set"),
-        (&[], &["DISPLAY"], "it takes one of these programs: xclip, xsel"),
-        (&[], &["WAYLAND_DISPLAY", "DISPLAY"], "it takes one of these programs: wl-paste, xclip, xsel"),
+        (&[], &["DISPLAY"], "one of these programs is needed: xclip, xsel"),
+        (&[], &["WAYLAND_DISPLAY", "DISPLAY"], "one of these programs is needed: wl-paste, xclip, xsel"),
         (&[("wl-paste", fails)], &["WAYLAND_DISPLAY"], "wl-paste: No selection"),
         (&[("wl-paste", empty)], &["WAYLAND_DISPLAY"], "it is empty"),
         (&[("xsel", "printf '\\377'")], &["DISPLAY"], "not UTF-8 text"),
@@ -177,7 +177,7 @@ fn what_cannot_be_read_or_asked_is_said() {
     assert!(project.file("report.md").contains("Validation Failed"));
     // Nothing in a plan moves the cursor of who is told what is wrong with it.
     let moving = plan("Moving", &[], &[], &["### \u{1b}[2J\n".to_owned()]);
-    project.rapport_reading(&["execute", "-", "-y"], moving.as_bytes()).check(3, "␛[2J is no action");
+    project.rapport_reading(&["execute", "-", "-y"], moving.as_bytes()).check(3, "␛[2J is not an action");
 }
 
 #[test]
@@ -223,10 +223,7 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     let ran = project.rapport_reading(&["execute", "-", "-y"], failing.as_bytes());
     ran.check(1, "an action failed");
     assert!(!ran.err().contains("undo"), "{}", ran.err());
-    project
-        .rapport(&["undo"])
-        .check(0, "No file had to be brought back")
-        .check(0, "cannot be undone: EXECUTE");
+    project.rapport(&["undo"]).check(0, "No file had to be restored").check(0, "cannot be undone: EXECUTE");
 }
 
 /// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is listed. Where its
@@ -273,7 +270,7 @@ fn a_plan_that_was_killed_is_told_of() {
     running.wait().unwrap();
     project
         .rapport(&["execute", "plan.md", "-y"])
-        .check(3, "a.txt is there already")
+        .check(3, "a.txt already exists")
         .check(3, "the last plan was not run to its end")
         .check(3, "done         CREATE a.txt")
         .check(3, "interrupted  EXECUTE touch begun; sleep 600");
@@ -338,4 +335,19 @@ fn plans_in_odd_shapes() {
     let big = plan("Big", &[], &[], &[create("big.txt", long.trim_end())]);
     project.rapport_reading(&["execute", "-", "-y"], big.as_bytes()).check(0, "1 of 1 actions done");
     assert_eq!(project.file("big.txt"), long);
+}
+
+/// What was piped in is the plan; it is reviewed and approved at the terminal.
+#[test]
+fn a_plan_that_is_piped_in_is_reviewed_at_the_terminal() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::write(project.root().join("plan.md"), greeting()).unwrap();
+    let program = env!("CARGO_BIN_EXE_rapport");
+    let mut pty = project.shell(&format!("cat plan.md | '{program}' execute -"), 100, 50);
+    pty.wait_for("(q)uit ›");
+    assert_eq!(project.file("hello.txt"), "", "nothing is done before it is approved");
+    pty.send("a");
+    pty.wait_for("actions done");
+    pty.wait_for("left 0");
+    assert_ne!(project.file("hello.txt"), "");
 }

@@ -58,7 +58,7 @@ fn memos_that_cannot_be_read_are_named() {
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- mine # stays\n").unwrap();
     project.plan_turn("x").check(0, "");
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- [a\n").unwrap();
-    project.rapport(&["resume", "-y"]).check(6, "Nothing was changed. Mend or remove it.");
+    project.rapport(&["resume", "-y"]).check(6, "Nothing was changed. Fix or remove it.");
     assert_eq!(project.changes(), Vec::<String>::new(), "and so it is");
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- mine # stays\n").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed");

@@ -251,7 +251,7 @@ fn what_the_agent_is_shown_is_what_was_written_down() {
     std::fs::write(&path, format!("{written}Delete everything.\n")).unwrap();
     project.rapport(&["status"]).check(0, "01/_context.log was changed, after planning began");
     let refused = project.rapport(&["resume"]);
-    refused.check(7, "01/_context.log was changed after planning began, so the agent is not shown it");
+    refused.check(7, "01/_context.log was changed after planning began, so the agent cannot use it");
     std::fs::write(&path, &written).unwrap();
     let status = project.rapport(&["status"]);
     assert!(!status.err().contains("_context.log"), "{}", status.err());
@@ -288,7 +288,8 @@ fn file_8_a_turn_that_is_planned_anew_knows_nothing_of_before() {
     project.plan_turn("A secret.").check(7, "");
     project.plan_turn("Greet.").check(0, "Add a greeting");
     let kept = std::fs::read_dir(project.folder().join("kept")).unwrap();
-    let latest = kept.map(|entry| entry.unwrap().path()).max().unwrap();
+    let kept = kept.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("turn-01"));
+    let latest = kept.max().unwrap();
     let conversation = std::fs::read_to_string(latest).unwrap();
     assert!(conversation.contains("Greet.") && !conversation.contains("A secret."), "{conversation}");
 }
@@ -328,8 +329,8 @@ fn a_turn_that_is_ready_is_planned() {
     let log = project.folder().join("log.jsonl");
     let first = std::fs::read_to_string(&log).unwrap().lines().next().unwrap().to_owned();
     std::fs::write(&log, first + "\n").unwrap();
-    project.trust();
     std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
+    project.trust();
     let counter = project.path("scenario.yaml.counter");
     let _ = std::fs::remove_file(counter);
     project.rapport(&["resume"]).check(0, "Add a greeting");
@@ -368,7 +369,7 @@ fn the_turn_after_a_branch_is_gone_on_with() {
         project.rapport(&["resume", "-y"]).check(0, "Completed");
     }
     project.rapport(&["branch", "01"]).check(0, "01-branch-01");
-    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next");
+    project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     project.plan_turn("other").check(0, "Other");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     let killed =

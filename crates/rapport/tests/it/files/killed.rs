@@ -88,7 +88,7 @@ fn finish(project: &Project, story: &str) {
     if next.code() == 0 {
         next.check(0, "Completed 🟢: 3 of 3 actions done");
     }
-    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next");
+    project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     same_as_the_directory(project, story);
     let count = |is: fn(&Event) -> bool| project.facts().iter().filter(|fact| is(fact)).count();
     assert_eq!(count(|fact| matches!(fact, Event::DraftStarted { .. })), 1, "{story}");
@@ -103,7 +103,7 @@ fn same_as_the_directory(project: &Project, story: &str) {
     let store = BlockingStore::new(Files::new(project.root().join(".rapport/sessions")));
     let session = Session::replay(&store.read(&id, 0).unwrap()).unwrap();
     let folder = Folder::new(&project.root().join(".rapport/sessions"), &id);
-    let found = found::found(&folder, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();
+    let found = found::found(&folder, &Batches::of(&project.root(), Naming::ByTurn), &store).unwrap();
     let [turn] = found.turns.as_slice() else { panic!("{story}: {found:?}") };
     let known = session.file_turn("01").unwrap();
     assert_eq!((known.stage, known.status), (TurnStage::Complete, turn.status), "{story}");

@@ -24,14 +24,14 @@ fn a_person_decides_whether_a_plan_is_made_again() {
     let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
     let project = project(&[&bad, &bad, &greeting()]);
     let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
-    terminal.wait_for("missing.txt is not there");
-    terminal.wait_for("Have it made again, with these mistakes told? (y)es / (n)o ›");
+    terminal.wait_for("missing.txt does not exist");
+    terminal.wait_for("Have the agent make it again, and tell it these mistakes? (y)es / (n)o ›");
     terminal.send("y");
-    terminal.wait_until("asked again", |text| text.matches("Have it made again").count() == 2);
+    terminal.wait_until("asked again", |text| text.matches("Have the agent make it again").count() == 2);
     terminal.send("n");
-    terminal.wait_for("the plan of turn 02 is not made again");
+    terminal.wait_for("the plan of turn 02 was not made again");
     terminal.wait_for("left 3");
-    assert_eq!(terminal.text().matches("missing.txt is not there").count(), 2, "{}", terminal.text());
+    assert_eq!(terminal.text().matches("missing.txt does not exist").count(), 2, "{}", terminal.text());
     assert_eq!(project.turn_names(), ["01", "02"]);
 }
 
@@ -259,7 +259,7 @@ fn a_failure_offers_to_undo() {
     let mut terminal = project.terminal(&["resume"], 100, 30);
     terminal.wait_for("(q)uit ›");
     terminal.send("a");
-    terminal.wait_for("Undo what was done to files?");
+    terminal.wait_for("Undo the changes to files?");
     terminal.send("y");
     terminal.wait_for("removed: one.txt");
     terminal.wait_for("left 0");

@@ -53,12 +53,14 @@ fn a_turn_that_is_gone() {
     project.rapport(&["status"]).check(0, "02/plan.md was changed");
 }
 
-/// A kill between the report and its seal leaves a turn that the next command seals.
+/// A finished turn that a person put there, or an older tool, is sealed when they say that it counts.
 #[test]
-fn what_is_finished_and_not_sealed_is_sealed_next_time() {
+fn what_is_finished_and_not_sealed_is_sealed_once_it_is_trusted() {
     let project = project(&[&greeting()]);
     std::fs::create_dir(project.folder().join("01")).unwrap();
     std::fs::write(project.folder().join("01/report.md"), "# Execution Report: x\n").unwrap();
+    project.plan_turn("one").check(9, "turn 01");
+    project.rapport(&["trust", "add-greeting", "--yes"]).check(0, "counts from now on");
     project.plan_turn("one").check(0, "Turn 02 is shown");
     std::fs::write(project.folder().join("01/report.md"), "# Execution Report: y\n").unwrap();
     project.rapport(&["status"]).check(0, "01/report.md was changed");

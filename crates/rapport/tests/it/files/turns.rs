@@ -40,7 +40,7 @@ fn file_17_a_session_begins() {
 fn a_wrong_turn_is_named_before_the_agent_goes_on() {
     let project = Project::with_agent("no-such-agent");
     project.rapport(&["new", "greet"]).check(0, "");
-    project.rapport(&["resume"]).check(2, "no plan waits here");
+    project.rapport(&["resume"]).check(2, "no plan waits for review");
     project.rapport(&["log", "--tree"]).check(0, "no turns yet; plan the first with: rapport plan --session");
     project.plan_turn("Greet.").check(7, "Failed while the turn was being planned");
     project.rapport(&["log", "--tree"]).check(0, "01  planning failed");
@@ -127,7 +127,7 @@ fn file_26_after_a_report_comes_a_message_and_the_next_turn() {
     let project = project(&[&greeting(), &second]);
     project.plan_turn("one").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    project.rapport(&["resume"]).check(2, "nobody can be asked what to plan next without a terminal");
+    project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     project.rapport(&["resume", "-m", "  "]).check(2, "there is no message");
     assert_eq!(project.turn_names(), ["01"], "nothing was begun for that");
     project.rapport_reading(&["resume", "-m", "-"], b"two").check(0, "Say goodbye");
@@ -160,7 +160,7 @@ fn file_25_which_session_is_meant() {
     project.rapport(&["status"]).check(0, "rapport resume 2");
 }
 
-/// A directory of an older tool is used as it is, and gets a log when it needs one.
+/// A directory of an older tool is used as it is, and gets a log when the person says that it is theirs.
 #[test]
 fn file_2_a_directory_of_an_older_tool_is_used_as_it_is() {
     let project = without_session(planning(&[&greeting()]));
@@ -172,6 +172,8 @@ fn file_2_a_directory_of_an_older_tool_is_used_as_it_is() {
         std::fs::write(old.join("01").join(name), content).unwrap();
     }
     std::fs::write(project.root().join(".teddy/global.context"), "").unwrap();
+    project.plan_turn("go on").check(9, "rapport trust 20250101-old");
+    project.rapport(&["trust", "--all-mine", "--yes"]).check(0, "counts from now on");
     project
         .plan_turn("go on")
         .check(0, "Turn 02 is shown")

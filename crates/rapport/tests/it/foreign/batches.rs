@@ -48,7 +48,7 @@ fn what_was_looked_at_can_be_undone() {
     let victim = victim(&stranger);
     let session = victim.session();
     victim.rapport(&["trust", session.as_str()]).check(9, "nobody can be asked");
-    victim.rapport(&["trust", "--yes", session.as_str()]).check(0, "counts from now on");
+    victim.rapport(&["trust", "--yes", session.as_str()]).check(0, "is trusted from now on");
     victim.rapport(&["undo"]).check(0, "Undone");
     assert_eq!(victim.file("hello.txt"), "");
 }
@@ -68,8 +68,8 @@ fn a_strangers_journal_does_not_become_facts_of_a_session_of_ones_own() {
     fs::create_dir_all(&shipped).unwrap();
     fs::copy(batch(&stranger).join("journal.jsonl"), shipped.join("journal.jsonl")).unwrap();
     let before = victim.facts();
-    victim.rapport(&["status"]).check(0, "this journal does not count").check(0, shipped.to_str().unwrap());
-    victim.rapport(&["resume", "-y"]).check(0, "this journal does not count").check(0, "Completed");
+    victim.rapport(&["status"]).check(0, "this journal is not trusted").check(0, shipped.to_str().unwrap());
+    victim.rapport(&["resume", "-y"]).check(0, "this journal is not trusted").check(0, "Completed");
     assert_eq!(victim.file("hello.txt"), "Hello\n", "it was carried out here");
     let news = &victim.facts()[before.len()..];
     assert!(!news.iter().any(|fact| matches!(fact, Event::TurnFound(_))), "{news:#?}");
@@ -83,7 +83,7 @@ fn a_journal_that_was_cut_short_does_not_count() {
     let whole = fs::read_to_string(&path).unwrap();
     let first = whole.split_inclusive('\n').next().unwrap();
     fs::write(&path, first).unwrap();
-    project.rapport(&["status"]).check(0, "this journal does not count");
+    project.rapport(&["status"]).check(0, "this journal is not trusted");
     project.rapport(&["undo"]).check(6, "Nothing was undone.");
     assert_eq!(project.file("hello.txt"), "Hello\n");
     assert_eq!(fs::read_to_string(&path).unwrap(), first, "it is left as it is");
@@ -100,10 +100,10 @@ fn a_name_in_a_journal_leads_nowhere() {
     let precious = stranger.path("precious-0");
     fs::write(&precious, "dear").unwrap();
     let ran = stranger.rapport(&["undo", "--force"]);
-    ran.check(6, "a name that is not one of ours");
+    ran.check(6, "an invalid name");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "dear");
     let name = batch.file_name().unwrap().to_str().unwrap().to_owned();
-    stranger.rapport(&["trust", "--yes", &name]).check(6, "a name that is not one of ours");
+    stranger.rapport(&["trust", "--yes", &name]).check(6, "an invalid name");
 }
 
 /// The same line with another id, and the checksum right.

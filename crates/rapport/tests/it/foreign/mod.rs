@@ -4,6 +4,7 @@
 mod batches;
 mod sessions;
 mod trusted;
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,10 +18,10 @@ use crate::support::project::Project;
 use crate::support::scenarios::PERMISSION;
 
 /// The chat that a hostile log names.
-const CHAT: i64 = 4242;
+pub(crate) const CHAT: i64 = 4242;
 
 /// A session of a stranger in which a command was allowed and has not run: taken up, it would run at once.
-fn strangers_session() -> (Project, SessionId) {
+pub(crate) fn strangers_session() -> (Project, SessionId) {
     let stranger = Project::with_scenario(PERMISSION);
     let mut running = stranger.start(&["build"], &[]);
     running.until_asked();
@@ -34,7 +35,7 @@ fn strangers_session() -> (Project, SessionId) {
 }
 
 /// Puts what the stranger has into the victim's project, as a clone does.
-fn clone(stranger: &Project, victim: &Project) {
+pub(crate) fn clone(stranger: &Project, victim: &Project) {
     let (from, to) = (stranger.root().join(".rapport"), victim.root());
     assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
     victim.git(&["add", "--all", "--force"]);
@@ -42,7 +43,7 @@ fn clone(stranger: &Project, victim: &Project) {
 }
 
 /// The same as a log without seals, as an older Rapport wrote it, which names a chat.
-fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> SessionId {
+pub(crate) fn clone_unsigned(stranger: &Project, session: &SessionId, victim: &Project) -> SessionId {
     let from = stranger.store();
     let mut entries = from.read(session, 0).unwrap();
     if let Some(Event::Created(created)) = entries[0].facts.first_mut() {

@@ -26,8 +26,8 @@ fn trusting_shows_what_would_run_and_lets_it_count() {
     let shown: serde_json::Value = victim.json(&["trust", "--json", id]);
     assert_eq!(shown[0]["sealed"], "unknown");
     victim.rapport(&["run", "--resume", id]).check(9, "rapport trust");
-    victim.rapport(&["trust", "--yes", id]).check(0, "counts from now on");
-    victim.rapport(&["trust", id]).check(0, "counts already");
+    victim.rapport(&["trust", "--yes", id]).check(0, "is trusted from now on");
+    victim.rapport(&["trust", id]).check(0, "is already trusted");
     victim.rapport(&["run", "--resume", id]).check(0, "");
     assert_eq!(victim.file("built.txt"), "built\n");
 }
@@ -39,7 +39,7 @@ fn a_person_at_a_terminal_is_asked() {
     clone(&stranger, &victim);
     for (answer, counts) in [("n", false), ("y", true)] {
         let mut pty = victim.terminal(&["trust", session.as_str()], 100, 40);
-        pty.wait_for("count, just as it is? (y)es / (n)o");
+        pty.wait_for(", exactly as it is? (y)es / (n)o");
         pty.send(answer);
         pty.wait_for("left 0");
         let all: serde_json::Value = victim.json(&["status", "--json"]);
@@ -54,7 +54,7 @@ fn what_is_added_by_somebody_else_does_not_count() {
     let victim = victim();
     clone(&stranger, &victim);
     let id = session.as_str();
-    victim.rapport(&["trust", "--yes", id]).check(0, "counts from now on");
+    victim.rapport(&["trust", "--yes", id]).check(0, "is trusted from now on");
     let log = log_of(&victim, &session);
     let trusted = fs::read(&log).unwrap();
     add_line(&log, &victim.store(), &session);

@@ -8,11 +8,11 @@ use crate::support::needs;
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
 
-/// A project with the real CLI, and a model that plans. `None` where tests with the real CLI are left out.
-fn world() -> Option<(Hostile, Model)> {
-    let program = needs::claude()?;
-    let script =
-        (0..4).fold(Script::default(), |script, _| script.begin(Response::default().text("A plan.")));
+/// A project with the real CLI, and a model that plans and works. `None` where tests with the real CLI are left out.
+fn world(variable: &str) -> Option<(Hostile, Model)> {
+    let program = needs::program(variable)?;
+    let says = |text: &str| Response::default().text(text);
+    let script = Script::default().say(says("A plan.")).say(says("It is done."));
     let model = Model::play(script);
     let url = format!("http://{}", model.address());
     let project = Project::with_agent(&format!("'{}'", program.display()));
@@ -53,10 +53,57 @@ fn plan(clone: &Hostile) -> String {
     said
 }
 
+/// Has a task planned, confirmed and done, and gives what was said on stderr.
+fn work(clone: &Hostile) -> String {
+    let mut run = clone.project.start(&["greet at work"], &[]);
+    run.until_asked();
+    clone.project.rapport(&["answer", "greet-at-work", "confirm"]).check(0, "Answered.");
+    let mut stderr = run.child.stderr.take().unwrap();
+    let code = run.finish();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    assert_eq!(code, 0, "{said}");
+    said
+}
+
+/// While a plan is made and while the work is done.
+fn nothing_of_a_clone_runs_before_trust(variable: &str) {
+    let Some((clone, model)) = world(variable) else { return };
+    bring_hooks_and_servers(&clone);
+    let said = work(&clone);
+    assert_eq!(clone.marks(), [""; 0], "{said}");
+    assert!(said.contains("the agent is started without .mcp.json, .claude/settings.json"), "{said}");
+    let last = model.seen().last().unwrap().to_string();
+    assert!(last.contains("A plan."), "the work goes on after the plan: {last}");
+    clone.project.rapport(&["status", "--json", "greet-at-work"]).check(0, "It is done.");
+    // The same project has them run once they are trusted: the marks would have been there.
+    clone.project.rapport(&["trust", "--yes"]).check(0, "");
+    plan(&clone);
+    wait_for("hooks and servers", || {
+        let marks = clone.marks();
+        ["hook-start", "server"].iter().all(|mark| marks.iter().any(|name| name == mark)).then_some(())
+    });
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_at_work() {
+    nothing_of_a_clone_runs_before_trust("RAPPORT_TEST_CLAUDE");
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_on_2_1_197() {
+    nothing_of_a_clone_runs_before_trust("RAPPORT_TEST_CLAUDE_2_1_197");
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_on_2_1_90() {
+    nothing_of_a_clone_runs_before_trust("RAPPORT_TEST_CLAUDE_2_1_90");
+}
+
 /// The critical one: hooks and servers of a clone do not run, in a plan, a draft or at work, until the person trusts them.
 #[test]
 fn hooks_and_servers_of_a_clone_run_only_after_trust() {
-    let Some((clone, model)) = world() else { return };
+    let Some((clone, model)) = world("RAPPORT_TEST_CLAUDE") else { return };
     bring_hooks_and_servers(&clone);
     let said = plan(&clone);
     assert_eq!(clone.marks(), [""; 0], "{said}");

@@ -4,6 +4,7 @@
 mod agent;
 mod links;
 mod repository;
+mod world;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

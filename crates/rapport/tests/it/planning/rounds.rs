@@ -144,7 +144,7 @@ fn clarify_16_a_wrong_file_is_mended_once() {
             .next_invocation()
             .respond_with_text(&format!("Here it is:\n\n```markdown\n{}```\nDone.", file("Right", "x"))),
     );
-    project.plan(&[]).check(0, "That is no valid progress file; the agent is told what is wrong");
+    project.plan(&[]).check(0, "The progress file is invalid; the agent is told what is wrong");
     assert_eq!(project.progress(), file("Right", "x"));
     let facts = project.facts();
     let mut mend = facts.iter().filter_map(|fact| match fact {
@@ -182,7 +182,7 @@ fn a_file_that_is_there_is_replaced_only_by_force_and_keeps_what_its_owner_wrote
     let project = project(Scenario::new("again").respond_with_text(&file("New", "x")));
     let old = format!("{}\n## My Notes\n\nBuy milk.\n", file("Old", "y"));
     std::fs::write(project.root().join("progress.md"), &old).unwrap();
-    project.plan(&[]).check(3, "progress.md is already there, and stays as it is");
+    project.plan(&[]).check(3, "progress.md already exists and is not changed");
     assert_eq!(project.progress(), old);
     assert!(project.store().list().unwrap().is_empty(), "nothing was begun");
     project.plan(&["--force"]).check(0, "2 tasks in 1 phase");
@@ -234,7 +234,7 @@ fn mistakes_are_told_before_anything_begins() {
         (&["plan", "x", "--as", "progress", "--mode", "zen"], 2, "gsd"),
         (&["plan", "x", "--as", "progress", "--out", "../x.md"], 2, "is not within the project"),
         (&["plan", "x", "--as", "progress", "--out", "docs"], 2, "is a directory"),
-        (&["plan", " ", "--as", "progress"], 3, "an empty task is no task"),
+        (&["plan", " ", "--as", "progress"], 3, "the task is empty"),
     ] {
         project.rapport(args).check(code, says);
     }

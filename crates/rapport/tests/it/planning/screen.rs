@@ -139,3 +139,25 @@ fn clarify_9_what_is_pasted_is_one_answer() {
     assert_eq!(running.finish(), 0);
     assert!(project.progress().contains("Rust:\n\n\ntouch made-by-the-shell"), "{}", project.progress());
 }
+
+/// Where keys cannot be had, or are not wanted, the agent's questions are answered by lines.
+#[test]
+fn questions_of_a_plan_are_answered_line_by_line() {
+    for (name, value, flag) in [("TERM", "dumb", None), ("X", "", Some("--plain"))] {
+        let scenario = Scenario::new("lines")
+            .asks_questions(&["What programming language?", "What database?"])
+            .respond_with_text(&file("Lines", "{{answer:1}} and {{answer:2}}"));
+        let project = project(scenario).set(name, value);
+        let args: Vec<_> = ["plan", IDEA, "--as", "progress", "--adaptive"].into_iter().chain(flag).collect();
+        let mut pty = project.terminal(&args, 100, 50);
+        pty.wait_for("q1 What programming language? >");
+        pty.send("\n");
+        pty.wait_for("an empty line answers nothing");
+        pty.send("Rust\n");
+        pty.wait_for("q2 What database? >");
+        pty.send("SQLite\n");
+        pty.wait_for("left 0");
+        assert!(project.progress().contains("Rust and SQLite"), "{}", project.progress());
+        assert!(!pty.raw().contains(&0x1b), "no control characters");
+    }
+}

@@ -161,7 +161,7 @@ fn file_33_keys() {
     ] {
         assert_eq!(press(&mut list, keys), expected, "{keys}");
     }
-    assert!(shown(&list, 80, 24).contains("No such key here"));
+    assert!(shown(&list, 80, 24).contains("That key does nothing here"));
     list.key(key("?"));
     assert!(shown(&list, 80, 24).contains("Home/End go far"));
     assert!(shown(&list, 40, 10).contains("Reviewing"), "help leaves room for the rest");

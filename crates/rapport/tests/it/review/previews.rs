@@ -94,7 +94,7 @@ fn an_edit_shows_what_it_does_without_what_is_unchecked() {
     let plan = plans::every_kind();
     // Down to the first EDIT, which is unchecked; the second looks for its text.
     let shown = preview(&plan, Group::Actions, 2, "down down down down down down down space");
-    assert!(page(&shown).contains("cannot be computed: edit 1 (plan.md:40): FIND is not there"));
+    assert!(page(&shown).contains("cannot be computed: edit 1 (plan.md:40): FIND does not occur"));
     assert!(page(&shown).contains("+ println!(\"hello, you\");"), "{}", page(&shown));
 }
 

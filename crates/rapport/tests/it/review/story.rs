@@ -266,7 +266,7 @@ fn ctrl_c_is_for_the_program_that_has_the_terminal() {
     assert!(pty.wait_end().success());
 }
 
-/// The thread that reviews gives the terminal back when nobody waits for it any more.
+/// The thread that reviews gives the terminal back when its batch no longer needs an answer.
 #[test]
 fn a_review_that_is_dropped_gives_the_terminal_back() {
     let mut pty = checklist("dropped", &[]);
@@ -434,6 +434,6 @@ fn without_a_terminal_nothing_is_asked() {
     let output = Command::new(program()).stdin(Stdio::null()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("EXECUTE: poetry lock\n"), "{text}");
-    assert!(text.ends_with("nobody can be asked about the plan without a terminal\n"), "{text}");
+    assert!(text.ends_with("a plan cannot be reviewed without a terminal\n"), "{text}");
     assert!(!text.contains("decided"), "{text}");
 }

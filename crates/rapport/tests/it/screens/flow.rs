@@ -310,6 +310,6 @@ fn what_was_refused_stays_typed() {
     let long = "x".repeat(70_000);
     sitting.step(Happening::Paste(long));
     sitting.press("enter");
-    assert!(sitting.last().contains("at most"), "{}", sitting.last());
+    assert!(sitting.last().contains("the maximum is"), "{}", sitting.last());
     assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
 }

@@ -246,7 +246,7 @@ fn what_was_not_in_sight_cannot_be_allowed() {
     assert!(!sitting.history().contains("echo 100"));
     sitting.press("1");
     assert_eq!(sitting.submitted, []);
-    assert!(sitting.frame().contains("some of it was not in sight yet"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("part of it was not visible yet"), "{}", sitting.frame());
     sitting.press("p");
     assert!(sitting.frame().contains("1-19 of 101 · ↑↓ space scroll · q back"), "{}", sitting.frame());
     sitting.press("q 1");

@@ -75,7 +75,7 @@ fn a_repository_that_cannot_be_read_is_not_called_no_history() {
         _ => None,
     });
     let reason = failed.unwrap_or_else(|| panic!("nothing was said: {said}"));
-    assert!(reason.contains("cannot note the state of the project: git rev-parse failed"), "{reason}");
+    assert!(reason.contains("cannot record the state of the project: git rev-parse failed"), "{reason}");
 }
 
 fn changes(project: &Project, session: &SessionId) -> Option<Changes> {

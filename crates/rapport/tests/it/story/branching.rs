@@ -125,7 +125,7 @@ fn a_branch_is_taken_over_by_the_command_that_apply_names() {
     let branch = branch(&project, "paint", "q1");
     finish(&project, &branch.session, "Blue");
     let refused = project.rapport(&["apply", branch.session.as_str()]);
-    refused.check(3, "is taken over by git");
+    refused.check(3, "with its own git worktree");
     let said = refused.err();
     let command = said.lines().find(|line| line.contains("git apply")).unwrap();
     let mut shell = std::process::Command::new("sh");

@@ -180,7 +180,7 @@ fn a_run_is_answered_line_by_line() {
         let mut pty = project.terminal(&args, 100, 40);
         pty.wait_for("q1 Which colour? >");
         pty.send("\n");
-        pty.wait_for("an empty line answers nothing");
+        pty.wait_for("an empty line is not an answer");
         pty.send("9\n");
         pty.wait_for("there is no option 9");
         // What is typed ahead is no decision.

@@ -194,7 +194,7 @@ fn a_session_in_a_sandbox_has_no_branches() {
     let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
-    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "would work without its walls");
+    project.rapport(&["branch", "paint", "--at", "q1"]).check(3, "would not be confined");
     running.kill();
 }
 

@@ -85,7 +85,9 @@ fn a_denial_in_own_words_reaches_the_agent() {
     project.rapport(&["answer", "build", "confirm"]).check(0, "Answered.");
     running.until_asked();
     project.rapport(&["answer", "build", "use make, please"]).check(3, "is a decision");
-    project.rapport(&["answer", "build", "--text", "use make, please"]).check(0, "told no, in these words");
+    project
+        .rapport(&["answer", "build", "--text", "use make, please"])
+        .check(0, "is refused, with this message");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("built.txt"), "", "it did not run");
     let told = project.agent_inputs().concat();

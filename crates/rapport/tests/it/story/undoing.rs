@@ -147,12 +147,12 @@ fn in_a_terminal_it_is_shown_and_asked_about() {
     let mut terminal = project.terminal(&["undo"], 100, 40);
     terminal.wait_for("modified  README.md");
     terminal.wait_for("deleted   gone.txt");
-    terminal.wait_for("Take that back?");
+    terminal.wait_for("Undo these changes?");
     terminal.send("x\rn");
     terminal.wait_for("left 130");
     assert_eq!(files(&project), done);
     let mut terminal = project.terminal(&["undo", "--plain"], 100, 40);
-    terminal.wait_for("Take that back?");
+    terminal.wait_for("Undo these changes?");
     terminal.send("y\r");
     terminal.wait_for("restored: README.md");
     terminal.wait_for("left 0");
@@ -215,7 +215,7 @@ fn what_a_cancelled_agent_left_is_taken_back() {
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
     assert_eq!(running.finish(), 8);
     std::fs::write(project.root().join("mine.txt"), "mine\n").unwrap();
-    project.rapport(&["log", "paint"]).check(0, "the state in which the agent left the files is noted");
+    project.rapport(&["log", "paint"]).check(0, "the state in which the agent left the files is recorded");
     let diff = project.rapport(&["diff", "paint"]);
     diff.check(0, "before.txt");
     assert!(!diff.out().contains("mine.txt"), "{}", diff.out());
@@ -309,7 +309,9 @@ fn without_git_nothing_is_known_to_go_back_to() {
     std::fs::remove_dir_all(project.root().join(".git")).unwrap();
     work(&project, &[]);
     project.rapport(&["undo"]).check(4, "in a git repository");
-    project.rapport(&["undo", "paint"]).check(3, "no state of the files is known");
+    project
+        .rapport(&["undo", "paint"])
+        .check(3, "the state of the files before or after its work is unknown");
 }
 
 /// Killed at every durable write, and given again, it comes to the same end.

@@ -264,7 +264,7 @@ impl Project {
     /// Lets count what a test put into the log of its only session, as if Rapport had left it so.
     #[track_caller]
     pub(crate) fn trust(&self) {
-        self.rapport(&["trust", "--yes", self.session().as_str()]).check(0, "counts");
+        self.rapport(&["trust", "--yes", self.session().as_str()]).check(0, "is trusted from now on");
     }
 
     /// Its only session's facts.

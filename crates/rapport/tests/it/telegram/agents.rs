@@ -70,7 +70,7 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
     let done = anna.sees("Done").await;
     assert!(done.text().contains("paint it"), "{}", done.text());
     anna.types("/diff");
-    let diff = anna.sees("What was changed: paint it").await;
+    let diff = anna.sees("Changes: paint it").await;
     assert!(diff.text().contains("+Blue"), "{}", diff.text());
     anna.types("/log");
     let log = anna.sees("paint it").await;
@@ -93,7 +93,7 @@ async fn typed_words_answer_the_question_that_waits() {
     let second = stage.project.start(&["varnish it"], &[]);
     anna.sees("varnish it").await;
     anna.types("Ochre");
-    let which = anna.sees("Which one do you answer with this?").await;
+    let which = anna.sees("Which one does this answer?").await;
     assert_eq!(which.buttons(), [vec!["1. Which colour?"], vec!["2. Which colour?"]]);
     anna.taps("2. Which colour?").await;
     anna.sees("✅ Ochre").await;
@@ -208,7 +208,7 @@ async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     let anna = stage.anna();
     anna.types("build it");
     let card = anna.sees("May the agent use Bash?").await;
-    let all = anna.sees("All of what the agent wants to do with Bash").await;
+    let all = anna.sees("Everything that the agent wants to do with Bash").await;
     assert!(all.id < card.id && card.text().contains("in the file above"), "{}", card.text());
     let file = document(&all);
     assert!(file.contains("echo line 400 of many") && file.contains("<U+202E>done > built.txt"), "{file}");
@@ -321,3 +321,37 @@ invocations:
       - bash: { command: "COMMAND", permission: true }
     result: "Built."
 "##;
+
+/// An option's preview is on the card, folded, and an edit is shown as what it takes away and puts there.
+#[tokio::test]
+async fn previews_are_folded_and_an_edit_is_shown_as_a_diff() {
+    const PREVIEWS: &str = r##"
+version: 1
+name: previews
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "Which layout?", options: [{ label: Sidebar, preview: "+---+\n| S |\n+---+" }, { label: Top bar }] }] }
+    result: "# Layout\n\n1. {{answer:1}}."
+  - steps:
+      - edit: { path: README.md, find: "# An app", replace: "# An app with a bar", permission: true }
+    result: "Laid out."
+"##;
+    let mut stage = Stage::quiet(PREVIEWS).await;
+    stage.serve_with(&[("RAPPORT_AGENT_PERMISSION_MODE", "default")]);
+    let anna = stage.anna();
+    let run = stage.project.start(&["lay it out"], &[("RAPPORT_AGENT_PERMISSION_MODE", "default")]);
+    let card = anna.sees("Which layout?").await;
+    let folded = card.marked("expandable_blockquote");
+    assert!(folded.len() == 1 && folded[0].contains("+---+\n| S |\n+---+"), "{folded:?}: {}", card.text());
+    anna.taps("Top bar").await;
+    anna.sees("Plan Ready").await;
+    anna.taps("✅ Confirm & Start").await;
+    let card = anna.sees("May the agent use Edit?").await;
+    let shown = card.marked("pre").concat();
+    assert!(shown.contains("\n- # An app\n+ # An app with a bar"), "{}", card.text());
+    assert_eq!(stage.project.file("README.md"), "# An app\n", "nothing is done before it is allowed");
+    anna.taps("Allow once").await;
+    assert_eq!(run.finish(), 0);
+    assert_eq!(stage.project.file("README.md"), "# An app with a bar\n");
+    assert_eq!(stage.server.violations(), []);
+}

@@ -294,7 +294,7 @@ async fn tc10_cancel_clears_the_session() {
     anna.types("hello");
     anna.sees("Hello, Anna.").await;
     anna.taps_on(&card, "Express");
-    assert_eq!(anna.toast().await, "This is not asked any more.");
+    assert_eq!(anna.toast().await, "This question is no longer open.");
 }
 
 /// CHAT-3, CHAT-32, CHAT-33, CHAT-35, CHAT-36: the agent of a chat is told how to ask.

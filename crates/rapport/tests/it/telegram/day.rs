@@ -69,7 +69,7 @@ async fn quiet_hours_hush_and_hold_reminders() {
     anna.types("/quiet tomorrow");
     anna.sees("I do not understand that").await;
     anna.types("/quiet 2h");
-    anna.sees("I send without a sound").await;
+    anna.sees("messages make no sound").await;
     anna.types("/plan add JWT authentication");
     let card = anna.sees("Q1 of 3").await;
     assert_eq!(card.sound, Sound::Silent);
@@ -84,7 +84,7 @@ async fn quiet_hours_hush_and_hold_reminders() {
     let reminder = anna.sees("Still waiting for your answer").await;
     assert_eq!(reminder.sound, Sound::Heard);
     anna.taps_on(&reminder, "💤 In an hour");
-    assert_eq!(anna.toast().await, "💤 I remind you in an hour.");
+    assert_eq!(anna.toast().await, "💤 I will remind you in an hour.");
     anna.taps_on(&reminder, "Express");
     anna.sees("Q2 of 3").await;
 }
@@ -141,7 +141,7 @@ async fn always_is_listed_and_taken_back() {
     let mut stage = Stage::playing(REPEATS).await;
     let anna = stage.anna();
     anna.types("/always");
-    anna.sees("nothing is allowed for good").await;
+    anna.sees("no permanent permission exists").await;
     anna.types("first");
     anna.taps("Allow for this session").await;
     anna.sees("Built").await;
@@ -162,7 +162,7 @@ async fn always_is_listed_and_taken_back() {
     anna.taps("✖ 1. Bash(echo one >> built.txt)").await;
     assert_eq!(anna.toast().await, "From now on you are asked again.");
     anna.taps_on(&list, "✖ 1. Bash(echo one >> built.txt)");
-    assert_eq!(anna.toast().await, "That is not allowed any more. /always lists what is.");
+    assert_eq!(anna.toast().await, "That permission no longer exists. /always lists the current ones.");
     anna.types("third");
     anna.taps("Deny").await;
     anna.sees("⛔ Deny").await;

@@ -20,7 +20,7 @@ async fn tokens_that_do_not_work_are_told() {
     stage.serve();
     wait_for("the bot to be served", || stage.printed().contains("serving").then_some(()));
     let second = stage.project.rapport(&["serve"]);
-    second.check(5, "this bot is served already by process");
+    second.check(5, "this bot is already served by process");
     stage.project.rapport(&["doctor"]).check(0, "one person may use it, served on this machine");
     assert_eq!(stage.stop(), 0);
     stage.project.rapport(&["doctor"]).check(0, "not served just now");
@@ -87,7 +87,7 @@ async fn a_plan_that_cannot_be_written_can_be_tried_again() {
     std::fs::write(&folder, "in the way").unwrap();
     anna.taps("✅ Confirm & Start").await;
     let failed = anna.sees("❌").await;
-    assert!(failed.text().contains("Cannot go on"), "{}", failed.text());
+    assert!(failed.text().contains("Cannot continue"), "{}", failed.text());
     assert!(failed.text().contains("cannot write the plan to"), "{}", failed.text());
     assert!(
         !failed.text().contains("saved") && !failed.text().contains("failed to start"),

@@ -80,7 +80,7 @@ async fn in_a_group_only_what_is_addressed_to_the_bot_counts() {
     assert_eq!(file["answers"][0], "Koa");
     assert_eq!(stage.sessions().len(), 1, "nothing else began");
     let all = anna.screen();
-    assert!(!all.contains("I cannot take") && !all.contains("buttons to answer"), "{all}");
+    assert!(!all.contains("I cannot accept") && !all.contains("buttons to answer"), "{all}");
     let mention = format!("what do you think, @{}?", BOT_NAME.to_uppercase());
     anna.replies_to(card.id, "too late");
     anna.sees("Already answered").await;

@@ -1,6 +1,7 @@
 //! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47, CHAT-48).
 
 mod agents;
+mod backlog;
 mod cancel;
 mod cases;
 mod chat;
@@ -139,6 +140,14 @@ impl Stage {
         wait_at_most(Duration::from_secs(30), "the end of serve", || child.try_wait().unwrap())
             .code()
             .unwrap_or(-1)
+    }
+
+    /// The kilobytes that it has written to and shares with nobody.
+    pub(crate) fn private_memory(&self) -> u64 {
+        let id = self.serving.as_ref().unwrap().id();
+        let maps = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap();
+        let own = maps.lines().find_map(|line| line.strip_prefix("Private_Dirty:")).unwrap();
+        own.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// How often it has read from files and the like, as the system counts.

@@ -33,7 +33,7 @@ async fn stop_keeps_the_conversation() {
     let stage = Stage::playing(LONG).await;
     let anna = stage.anna();
     anna.types("/stop");
-    anna.sees("No agent is at work here.").await;
+    anna.sees("No agent is working here.").await;
     anna.types("build it");
     wait_for("the work", || stage.project.path("app/begun.txt").exists().then_some(()));
     anna.types("/stop");
@@ -104,7 +104,7 @@ async fn a_stopped_agent_stays_stopped_over_a_kill() {
     stage.kill();
     stage.serve();
     anna.types("/status");
-    anna.sees("nothing is being worked on").await;
+    anna.sees("no agent is working").await;
     anna.taps_on(&stopped, "▶️ Go on");
     // The kill may have come before the agent was told to stop: then it goes on in the middle.
     wait_for("the end", || (anna.shows("As you say.") || anna.shows("It is built.")).then_some(()));

@@ -79,7 +79,7 @@ async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
         let ran = stage.project.rapport(&["resume"]);
         (ran.code() != 5).then_some(ran)
     });
-    resumed.check(2, "nobody can be asked what to plan next");
+    resumed.check(2, "without a terminal you cannot be asked what to plan next");
     assert_eq!(stage.server.violations(), []);
 }
 
@@ -126,7 +126,7 @@ async fn a_changed_plan_is_accepted_when_its_diff_was_shown() {
     let path = stage.project.folder().join("01/plan.md");
     std::fs::write(&path, greeting().replace("hello.txt", "moin\u{202e}.txt")).unwrap();
     anna.taps("✅ Approve all").await;
-    let card = anna.sees("is not what was planned").await;
+    let card = anna.sees("differs from the plan").await;
     let diff = anna.sees("What was changed in 01/plan.md").await;
     assert!(diff.id < card.id, "the diff comes first");
     assert!(diff.text().contains("+- **File Path:** [moin<U+202E>.txt]"), "{}", diff.text());

@@ -169,11 +169,11 @@ async fn what_is_no_text_is_no_answer() {
     anna.sees("Q1 of 3").await;
     let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
     anna.sends_photo("");
-    anna.sees("I cannot take a photo as an answer").await;
+    anna.sees("I cannot accept a photo as an answer").await;
     anna.sends_voice();
-    anna.sees("I cannot take a voice message as an answer").await;
+    anna.sees("I cannot accept a voice message as an answer").await;
     anna.sends_sticker("👍");
-    anna.sees("I cannot take a sticker as an answer").await;
+    anna.sees("I cannot accept a sticker as an answer").await;
     assert_eq!(stage.file(ANNA), Some(before));
     anna.taps("✍️ Type your own").await;
     let prompt = anna.sees("Type your answer").await;

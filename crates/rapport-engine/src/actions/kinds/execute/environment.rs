@@ -1,5 +1,5 @@
-//! The environment of a plan's commands: what tells where things are and how to reach the network, and nothing that is a secret
-//! of the person or of this program. What else a project's commands need, the person names (`execution.env`).
+//! The environment of a plan's commands: paths and network settings, and no secret of the person or of this program.
+//! The person names other variables that a project's commands need (`execution.env`).
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use rapport_core::Shell;
 
 use crate::environment::is_usual;
 
-/// Variables that every command gets beside the usual ones: where tools have their files.
+/// Additional variables for every command: where tools keep their files.
 const OF_TOOLS: [&str; 24] = [
     "LANGUAGE",
     "CI",
@@ -35,10 +35,10 @@ const OF_TOOLS: [&str; 24] = [
     "DOCKER_HOST",
 ];
 
-/// How the names of the desktop's directories begin.
+/// The prefix of the desktop's variables.
 const DESKTOP: &str = "XDG_";
 
-/// What keeps a program from waiting for a person who is not there: editors fail, pagers print, Git does not ask.
+/// Prevents programs from waiting for a person: editors fail, pagers print, Git does not ask.
 const NOBODY_THERE: [(&str, &str); 10] = [
     ("EDITOR", "false"),
     ("VISUAL", "false"),
@@ -52,7 +52,7 @@ const NOBODY_THERE: [(&str, &str); 10] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
-/// The program of a shell: Bash where there is one.
+/// The program of a shell: Bash if it is installed.
 pub(super) fn program(shell: Shell) -> &'static str {
     let is_there = |name: &str| {
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -61,7 +61,7 @@ pub(super) fn program(shell: Shell) -> &'static str {
     if is_there(shell.name()) { shell.name() } else { Shell::Sh.name() }
 }
 
-/// This process's environment as far as a command gets it: the usual, and what is named.
+/// The part of this process's environment that a command gets: the usual variables, and the named ones.
 pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
     std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(|name| is_passed_on(name, named)))

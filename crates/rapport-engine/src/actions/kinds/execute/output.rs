@@ -1,4 +1,4 @@
-//! What is kept of what a command writes: the last lines as they would look on a screen, whatever comes and however much.
+//! The end of a command's output: the last lines as they would look on a screen, in bounded memory.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use memchr::memchr_iter;
 
 use crate::actions::outcome::Output;
 
-/// How many lines are kept.
+/// The number of lines to keep.
 const MOST_LINES: usize = 100;
-/// How many bytes are kept.
+/// The number of bytes to keep.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// The last of some output. Takes a little more memory than it keeps, never as much as it is given.
+/// The end of some output. Its memory is bounded, however much output there is.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     kept: VecDeque<String>,
     kept_bytes: usize,
-    /// What came after the last newline.
+    /// The bytes after the last newline.
     unfinished: Vec<u8>,
     lines: u64,
     bytes: u64,
 }
 
 impl Tail {
-    /// Takes more of it. Shows each line that is kept; of a flood, those before are never looked at.
+    /// Appends output. Shows each line that is kept; lines that a burst pushes out at once are skipped.
     pub(super) fn push(&mut self, bytes: &[u8], mut show: impl FnMut(&str)) {
         self.bytes += bytes.len() as u64;
         let newlines = memchr_iter(b'\n', bytes).count();
@@ -43,7 +43,7 @@ impl Tail {
         }
     }
 
-    /// What is kept, once there is no more.
+    /// The kept lines, at the end of the output.
     pub(super) fn finish(mut self, mut show: impl FnMut(&str)) -> Output {
         if !self.unfinished.is_empty() {
             self.finish_line(&mut show);
@@ -69,33 +69,32 @@ impl Tail {
     }
 }
 
-/// The last lines of these bytes, with what comes after them.
+/// The last lines of these bytes, including an unfinished one.
 fn last_lines(bytes: &[u8]) -> &[u8] {
     let newlines = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
     let before = newlines.map(|(at, _)| at + 1).nth(MOST_LINES);
     &bytes[before.unwrap_or(0)..]
 }
 
-/// A line as it would look on a screen, without colours: of what was overwritten by a carriage return the last, without
-/// escape sequences and other control characters.
+/// A line as it would look on a screen, without colours: the last part after carriage returns, without escape sequences
+/// and other control characters.
 fn plain(line: &str) -> String {
     let line = without_escapes(line);
     let shown = line.split('\r').rfind(|part| !part.trim_end_matches('\n').is_empty()).unwrap_or_default();
     shown.chars().filter(|c| *c == '\t' || !c.is_control()).collect()
 }
 
-/// Where an escape sequence stands.
+/// The state of parsing escape sequences.
 #[derive(Clone, Copy)]
 enum Escape {
-    /// In none.
     Outside,
-    /// After ESC, and what may come between it and its last character.
+    /// After ESC, and intermediate characters.
     Begun,
-    /// After `ESC [`, up to a letter or so.
+    /// After `ESC [`, up to its final character.
     Control,
-    /// In a text meant for the terminal, up to BEL or `ESC \`.
+    /// In an operating system command, up to BEL or `ESC \`.
     Text,
-    /// In such a text, after ESC.
+    /// In such a command, after ESC.
     TextEnding,
 }
 

@@ -1,4 +1,4 @@
-//! The process of a command: its one pipe for all it writes, its keeper, its end.
+//! The process of a command: one pipe for its output, its keeper, its end.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -19,18 +19,18 @@ use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 use crate::workers::process::{Kept, Kind, Launch};
 
-/// How long a command gets to end after it was asked to.
+/// How long a command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long its output is waited for once it is gone: somebody else may hold the pipe that could not be ended.
+/// How long to wait for its remaining output once it is gone: a process that could not be killed may hold the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How much is read at once.
+/// The size of one read.
 const AT_ONCE: usize = 64 * 1024;
-/// How much is read of the names of what was left behind.
+/// The maximum length of the list of leftover processes.
 const MAX_NAMES: u64 = 4 * 1024;
-/// How many of them are told.
+/// The maximum number of leftover processes to report.
 const MOST_NAMES: usize = 20;
 
-/// A running command. Dropping it ends it with everything it started.
+/// A running command. Dropping it kills it with everything it started.
 #[derive(Debug)]
 pub(super) struct Process {
     kept: Kept,
@@ -41,17 +41,14 @@ pub(super) struct Process {
 /// How a command ended.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// By itself, or by a signal that was not ours, told as a shell does.
+    /// By itself, or by a signal from elsewhere, with the exit code that a shell would report.
     Exited(i32),
-    /// It took too long.
     TimedOut,
-    /// Somebody stopped it.
     Stopped,
-    /// It is not known how.
     Lost(String),
 }
 
-/// Why a command was asked to end.
+/// Why a command is being ended.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     TimedOut,
@@ -59,7 +56,7 @@ enum Asked {
 }
 
 impl Process {
-    /// Starts it in its directory, with this environment and what the call adds.
+    /// Starts the command in its directory, with this environment and the call's additions.
     pub(super) fn spawn(
         keeper: &Path,
         call: &Call<'_>,
@@ -77,7 +74,7 @@ impl Process {
             env: environment.into_iter().chain(own).collect(),
             mark: Mark::unnamed(),
             stdin: Stdio::null(),
-            // One pipe for both, so that what is written stays in order.
+            // One pipe for both, so that the order of the output is kept.
             stdout: written.try_clone()?.into(),
             stderr: written.into(),
             beside: told.into(),
@@ -92,7 +89,7 @@ impl Process {
         })
     }
 
-    /// Hears what it writes until it is gone: by itself, or because it took too long or was stopped.
+    /// Reads its output until it is gone: by itself, by a timeout, or because it was stopped.
     pub(super) async fn attend(
         &mut self,
         at_most: Duration,
@@ -115,7 +112,7 @@ impl Process {
                     deadline = self.ask_to_end();
                 }
                 () = until(deadline) => {
-                    // The second time, it had its grace.
+                    // The second time, the grace period is over.
                     deadline = match asked {
                         None => self.ask_to_end(),
                         Some(_) => self.kill(),
@@ -134,14 +131,14 @@ impl Process {
         }
     }
 
-    /// The names of what it left behind, once it is gone.
+    /// The names of leftover processes, once it is gone.
     pub(super) async fn left_behind(&mut self) -> Vec<String> {
         let names = (&mut self.left_behind).await.unwrap_or_default();
         names.lines().take(MOST_NAMES).map(str::to_owned).collect()
     }
 
     fn ask_to_end(&mut self) -> Option<Instant> {
-        // Where it is not a group yet, it is killed after the grace.
+        // If it is not a process group yet, it is killed after the grace period.
         self.kept.signal(Signal::SIGTERM);
         Some(Instant::now() + GRACE)
     }
@@ -157,16 +154,14 @@ impl Process {
                 heard(&buffer[..size]);
             }
         };
-        // Whoever still holds the pipe is not ours to wait for.
+        // A process that still holds the pipe is not waited for.
         let _ = timeout(LAST_WORDS, rest).await;
     }
 
     fn ending(status: io::Result<ExitStatus>) -> Ending {
         match status.map(|status| status.code()) {
             Ok(Some(code)) => Ending::Exited(code),
-            Ok(None) => {
-                Ending::Lost("the process that watched over it was killed, and it with that".to_owned())
-            }
+            Ok(None) => Ending::Lost("its keeper was killed, and the command with it".to_owned()),
             Err(error) => Ending::Lost(format!("it cannot be waited for: {error}")),
         }
     }
@@ -179,7 +174,7 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// Reads to the end, so that the keeper never waits for it to be read.
+/// Reads to the end, so that the keeper never blocks on writing.
 async fn read_names(names: PipeReader) -> String {
     let mut bytes = Vec::new();
     if let Ok(names) = Receiver::from_owned_fd(names.into()) {

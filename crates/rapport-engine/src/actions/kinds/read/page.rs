@@ -1,5 +1,5 @@
-//! Reading a page: over HTTP alone, within limits of size, time and redirects, and never from the addresses where a cloud
-//! tells its machines their secrets.
+//! Reads a page: over HTTP only, within limits of size, time and redirects, and never from the metadata addresses where
+//! a cloud serves credentials to its machines.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -16,18 +16,18 @@ use super::shown;
 use crate::actions::blocking;
 use crate::actions::outcome::Details;
 
-/// How large a page may be.
+/// The maximum size of a page.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
-/// How long it may take.
+/// The time limit.
 const AT_MOST: Duration = Duration::from_secs(30);
-/// How often it may lead elsewhere.
+/// The maximum number of redirects.
 const MOST_REDIRECTS: usize = 5;
-/// How wide a page is told.
+/// The width of the rendered text.
 const WIDTH: usize = 100;
-/// How wide at least what is nested deep in it.
+/// The minimum width of deeply nested text.
 const LEAST_WIDTH: usize = 20;
 
-/// What a page is made of.
+/// The media type of a page.
 enum Kind {
     Html,
     Text,
@@ -49,12 +49,12 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
     told(kind, body).await.map_err(cannot)
 }
 
-/// Whether a page may lead to this machine itself.
+/// Whether a page may redirect to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// It is here itself, as the plan names it.
+    /// It is on this machine, as the plan says.
     Here,
-    /// It is elsewhere: then it does not get to choose what is read here.
+    /// It is elsewhere, so it must not choose what is read on this machine.
     Elsewhere,
 }
 
@@ -72,7 +72,7 @@ async fn reach(url: &Url) -> Reach {
 }
 
 fn client(reach: Reach) -> Result<Client, String> {
-    // Another part of the program may have been first; then it is there.
+    // Another part of the program may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .timeout(AT_MOST)
@@ -85,23 +85,23 @@ fn client(reach: Reach) -> Result<Client, String> {
 
 fn redirect(attempt: Attempt<'_>, reach: Reach) -> Action {
     if attempt.previous().len() > MOST_REDIRECTS {
-        return attempt.error(format!("it leads elsewhere more than {MOST_REDIRECTS} times"));
+        return attempt.error(format!("it redirects more than {MOST_REDIRECTS} times"));
     }
     let here = host(attempt.url()).parse().is_ok_and(is_this_machine);
     match check(attempt.url()) {
-        Ok(()) if here && reach == Reach::Elsewhere => attempt.error("it leads to this machine itself"),
+        Ok(()) if here && reach == Reach::Elsewhere => attempt.error("it redirects to this machine"),
         Ok(()) => attempt.follow(),
         Err(why) => attempt.error(why),
     }
 }
 
-/// Whether this may be read. Names are looked at once it is known what they stand for.
+/// Whether this address may be read. Host names are checked after they are resolved.
 fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("only http and https can be read, not {}", url.scheme()));
     }
     match host(url).parse::<IpAddr>() {
-        Ok(address) if is_metadata(address) => Err(format!("{address} is no address of a page")),
+        Ok(address) if is_metadata(address) => Err(format!("{address} is not the address of a page")),
         Ok(_) | Err(_) => Ok(()),
     }
 }
@@ -110,13 +110,13 @@ fn host(url: &Url) -> &str {
     url.host_str().unwrap_or_default().trim_matches(['[', ']'])
 }
 
-/// Addresses at which this machine reaches itself.
+/// The addresses of this machine.
 fn is_this_machine(address: IpAddr) -> bool {
     let address = address.to_canonical();
     address.is_loopback() || address.is_unspecified()
 }
 
-/// Link-local addresses, and the one that one cloud uses beside them.
+/// Link-local addresses, and one more address that a cloud uses.
 fn is_metadata(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_link_local(),
@@ -124,7 +124,7 @@ fn is_metadata(address: IpAddr) -> bool {
     }
 }
 
-/// Finds the addresses of a name, without those.
+/// Resolves a host name, without those addresses.
 struct Public(Reach);
 
 impl Resolve for Public {
@@ -173,7 +173,7 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
 async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
     let bytes = match kind {
         Kind::Html => {
-            // Where much is nested, lines get longer rather than words cut or the page unreadable.
+            // If much is nested, lines get longer rather than words cut or the page unreadable.
             let text = move || {
                 html2text::config::plain()
                     .allow_width_overflow()
@@ -192,7 +192,7 @@ async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
     Ok(shown(&bytes, bytes.len() as u64))
 }
 
-/// An error with what is behind it, and without the address, which the caller tells.
+/// An error with its sources, and without the address, which the caller adds.
 fn causes(error: &reqwest::Error) -> String {
     let mut words = Vec::new();
     let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that sends whoever comes to another address, and the address to ask.
+    /// A server that redirects every request, and its address.
     fn leads_to(target: String) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/", listener.local_addr().unwrap());
@@ -236,7 +236,7 @@ mod tests {
         address
     }
 
-    /// A page from elsewhere does not choose what is read on this machine; one that is here may.
+    /// A page from elsewhere must not choose what is read on this machine; a local one may.
     #[tokio::test]
     async fn a_page_from_elsewhere_does_not_lead_here() {
         let here = leads_to(String::new());

@@ -13,19 +13,17 @@ use crate::agents::claude::wire;
 pub(super) struct Calls {
     waiting: HashMap<CallId, Waiting>,
     replies: HashMap<CallId, CallReply>,
-    /// Replied to in this process.
     sent: HashSet<CallId>,
     asked: HashSet<CallId>,
     parked: Option<CallId>,
     served: Vec<CallId>,
 }
 
-/// A request of the agent that has had no response.
+/// A request of the agent without a response.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Its name.
     pub(super) request: String,
-    /// How it came, and so how it is responded to.
+    /// How it came, which determines the form of the response.
     pub(super) channel: Channel,
     /// The tool's input.
     pub(super) input: Box<RawValue>,
@@ -34,26 +32,26 @@ pub(super) struct Waiting {
 /// How a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
-    /// Through our hook: the CLI can put it away.
+    /// Through Rapport's hook: the CLI can defer it.
     Hook,
-    /// As a question for permission. It is put away by ending the process; the agent is told the reply by message then.
+    /// As a permission request. It is parked by ending the process; the agent is then told the reply by message.
     Permission,
-    /// As a question of an MCP server: it cannot be put away.
+    /// From an MCP server: it cannot be parked.
     Server,
 }
 
 impl Calls {
-    /// Begins with replies whose calls may come again.
+    /// Starts with replies whose calls may come again.
     pub(super) fn with_replies(replies: impl IntoIterator<Item = (CallId, CallReply)>) -> Self {
         Self { replies: replies.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether the agent waits for somebody.
+    /// Whether any call waits for a person.
     pub(super) fn anyone_waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether this call waits for somebody.
+    /// Whether this call waits for a person.
     pub(super) fn is_waiting(&self, call: &CallId) -> bool {
         self.waiting.contains_key(call)
     }
@@ -73,19 +71,19 @@ impl Calls {
         self.replies.get(call)
     }
 
-    /// The call that was put away last.
+    /// The call that was parked last.
     pub(super) fn parked(&self) -> Option<&CallId> {
         self.parked.as_ref()
     }
 
-    /// A call waits from now on. If its reply is known already, this is the response.
+    /// Registers a waiting call. Returns the response if its reply is known already.
     pub(super) fn wait(&mut self, call: CallId, waiting: Waiting) -> Option<String> {
         self.asked.insert(call.clone());
         self.waiting.insert(call.clone(), waiting);
         self.respond(&call)
     }
 
-    /// A reply is known. If its call waits, this is the response.
+    /// Registers a reply. Returns the response if its call waits.
     pub(super) fn reply(&mut self, call: CallId, reply: CallReply) -> Option<String> {
         if self.sent.contains(&call) {
             return None;
@@ -99,27 +97,27 @@ impl Calls {
         self.waiting.get(call).map(|waiting| waiting.channel)
     }
 
-    /// The call is put away: from now on no reply goes to it. If it came through our hook, this is the response.
+    /// Parks the call: no reply is sent to it from now on. Returns the response if it came through Rapport's hook.
     pub(super) fn park(&mut self, call: &CallId) -> Option<String> {
         let waiting = self.waiting.remove(call)?;
         self.parked = Some(call.clone());
         (waiting.channel == Channel::Hook).then(|| wire::hook_defer(&waiting.request))
     }
 
-    /// The agent took a request back. This is the call it was about, if that still waited.
+    /// The agent withdrew a request. Returns its call, if that still waited.
     pub(super) fn cancel(&mut self, request: &str) -> Option<CallId> {
         let call = self.waiting.iter().find(|(_, waiting)| waiting.request == request)?.0.clone();
         self.waiting.remove(&call);
         Some(call)
     }
 
-    /// A tool gave something back. Tells whether anybody had to do with that call.
+    /// A tool returned its result. Returns whether that call had been asked about.
     pub(super) fn settle(&mut self, call: &CallId) -> bool {
         self.waiting.remove(call);
         self.asked.contains(call) || self.replies.contains_key(call)
     }
 
-    /// The calls of MCP servers that were replied to since this was last asked. They have no result of their own.
+    /// The calls of MCP servers that were replied to since the last call. They have no result of their own.
     pub(super) fn served(&mut self) -> Vec<CallId> {
         std::mem::take(&mut self.served)
     }
@@ -141,7 +139,7 @@ impl Waiting {
             CallReply::Elicited { action, content, .. } => {
                 wire::elicitation_reply(&self.request, *action, content)
             }
-            // Nobody decided: the question was closed, or withdrawn.
+            // Nobody decided: the question was closed or withdrawn.
             _ if self.channel == Channel::Server => {
                 wire::elicitation_reply(&self.request, Consent::Cancel, &Map::new())
             }

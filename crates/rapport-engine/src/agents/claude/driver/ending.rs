@@ -1,4 +1,4 @@
-//! How a run ends: why, when it is ended by force, and what is said about it.
+//! How a run ends: why, when the process is killed, and what is reported.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,15 +11,15 @@ use tokio::time::{Instant, timeout};
 use crate::agents::claude::process::Process;
 use crate::agents::keeper::{NOT_STARTED, start_failure};
 
-/// The end of a run, as far as it has come. The first reason to end is the one that is told.
+/// The progress of ending a run. The first reason is the one that is reported.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
     why: Option<Why>,
-    /// When something is done about it, or when nothing more is waited for.
+    /// When the next step is due, or when waiting ends.
     deadline: Option<Instant>,
-    /// When it is ended by force. Half the way there it is asked to end.
+    /// When it is killed. At half that time it is asked to end.
     force_at: Option<Instant>,
-    /// Whether it had to be made to end.
+    /// Whether it had to be killed.
     was_made_to: bool,
     exit: Option<Option<ExitStatus>>,
 }
@@ -27,12 +27,12 @@ pub(super) struct Ending {
 #[derive(Debug)]
 enum Why {
     Known(Leave),
-    /// It closed its output; its exit may say why.
+    /// It closed its output; its exit status may say why.
     OutputClosed,
 }
 
 impl Ending {
-    /// It is to end, for this reason. Tells whether that is news.
+    /// Starts ending it, for this reason. Returns whether it was not ending already.
     pub(super) fn begin(&mut self, leave: Leave, grace: Duration) -> bool {
         if matches!(self.why, Some(Why::Known(_))) {
             return false;
@@ -56,21 +56,21 @@ impl Ending {
         self.force_at = Some(now + grace);
     }
 
-    /// Patience is at an end for now. Tells whether it is at an end for good: else it is asked to end, and gets the
-    /// rest of its time.
+    /// A deadline passed. Returns whether it is the last one; otherwise the process is asked to end, and gets the rest
+    /// of its time.
     pub(super) fn out_of_patience(&mut self) -> bool {
         self.was_made_to = true;
         self.deadline = self.force_at.take();
         self.deadline.is_none()
     }
 
-    /// It was ended by force. That takes as long as it takes.
+    /// It was killed. From now on there is no deadline.
     pub(super) fn killed(&mut self) {
         self.was_made_to = true;
         self.deadline = None;
     }
 
-    /// No process is left; there may be something left to read.
+    /// No process is left; there may be output to read.
     pub(super) fn gone(&mut self, status: Option<ExitStatus>, grace: Duration) {
         self.exit = Some(status);
         self.deadline = Some(Instant::now() + grace);
@@ -84,22 +84,22 @@ impl Ending {
         self.exit.is_some()
     }
 
-    /// Whether no process is left and nothing more to read.
+    /// Whether no process is left and no output to read.
     pub(super) fn is_over(&self, output_closed: bool) -> bool {
         self.is_gone() && output_closed
     }
 
-    /// When patience is at an end: none before the ending has begun, and then for some time or for ever.
+    /// The deadline: `None` before the ending begins, then a time or none.
     pub(super) fn deadline(&self) -> Option<Option<Instant>> {
         (self.why.is_some() || self.is_gone()).then_some(self.deadline)
     }
 
-    /// Whether the agent closed its output and had to be ended.
+    /// Whether the agent closed its output and had to be killed.
     fn closed_its_output(&self) -> bool {
         matches!(self.why, Some(Why::OutputClosed)) && self.was_made_to
     }
 
-    /// What is said about it.
+    /// The report about the end.
     pub(super) async fn leave(self, program: &Path, process: &mut Process, patience: Duration) -> Leave {
         let program = program.display();
         if self.closed_its_output() {
@@ -120,7 +120,7 @@ impl Ending {
 
 fn exited(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status, status.code())) {
-        // The keeper tells a signal as a shell does.
+        // The keeper reports a signal as a shell does.
         Some((_, Some(code @ 129..=192))) => {
             format!("ended without a result (exit code {code}, signal {})", code - 128)
         }

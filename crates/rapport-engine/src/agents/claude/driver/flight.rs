@@ -1,6 +1,6 @@
-//! What is in flight in the agent's process, so that a call is parked only when it waits alone. The CLI goes on with
-//! whatever else there is: it runs the other calls of the message, or begins another turn when something in the background
-//! ends, and the model then reads that the result of the parked call is missing.
+//! What is in flight in the agent's process, so that a call is parked only when it waits alone. The CLI continues with
+//! anything else: it runs the other calls of the message, or begins another turn when a background task ends, and the
+//! model then reads that the result of the parked call is missing.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,35 +8,34 @@ use rapport_core::{Beside, CallId};
 
 use crate::agents::claude::wire::{Kind, Line, Message};
 
-/// What is in flight in one process.
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// The model has begun a message and not ended it: more calls may follow. A hook is called before that.
+    /// Whether the model has begun a message and not ended it: more calls may follow. A hook is called before that.
     is_speaking: bool,
-    /// Calls of the agent itself that have no result.
+    /// Calls of the agent itself without a result.
     calls: HashSet<String>,
     tasks: HashMap<String, Task>,
 }
 
-/// Something at work beside the conversation.
+/// A background task.
 #[derive(Debug)]
 struct Task {
     is_command: bool,
     stage: Stage,
 }
 
-/// How far a task has come. Its end waits in a queue of the CLI until the model is told; with a call parked, the CLI
-/// would begin another turn to tell it.
+/// The stage of a task. Its end waits in a queue of the CLI until the model is told; with a call parked, the CLI would
+/// begin another turn for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,
     Ended,
-    /// The next request to the model tells it.
+    /// The next request to the model reports its end.
     Told,
 }
 
 impl Flight {
-    /// The agent printed this line.
+    /// Applies a line of the agent.
     pub(super) fn hear(&mut self, line: &Line<'_>) {
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         match line.kind() {
@@ -61,7 +60,7 @@ impl Flight {
         }
     }
 
-    /// What is in flight beside this call, if anything is.
+    /// What is in flight besides this call, if anything.
     pub(super) fn beside(&self, call: &CallId) -> Option<Beside> {
         let is_command = |is_command: bool| self.tasks.values().any(|task| task.is_command == is_command);
         if self.is_speaking || self.calls.iter().any(|other| other != call.as_str()) {
@@ -71,8 +70,8 @@ impl Flight {
         agent.or_else(|| is_command(true).then_some(Beside::Command))
     }
 
-    /// Whether agents of the agent are at work. Each comes to an end, and the conversation then goes on by itself; a
-    /// command that was left running may never do.
+    /// Whether sub-agents are running. Each of them ends, and the conversation then continues by itself; a command that
+    /// was left running may never end.
     pub(super) fn has_agents_at_work(&self) -> bool {
         self.tasks.values().any(|task| !task.is_command && task.stage == Stage::Running)
     }
@@ -102,7 +101,7 @@ impl Flight {
         self.is_told();
     }
 
-    /// The list of all that is at work.
+    /// Applies the list of all background tasks.
     fn background(&mut self, line: &Line<'_>) {
         let listed: Vec<_> = line.tasks.iter().filter_map(|task| task.as_ref()).collect();
         for task in &listed {
@@ -126,7 +125,7 @@ impl Flight {
         }
     }
 
-    /// The next request is being put together: it tells the model what has ended.
+    /// The next request is being made: it tells the model which tasks have ended.
     fn is_told(&mut self) {
         let ended = self.tasks.values_mut().filter(|task| task.stage == Stage::Ended);
         ended.for_each(|task| task.stage = Stage::Told);

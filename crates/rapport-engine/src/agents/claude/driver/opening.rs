@@ -1,4 +1,4 @@
-//! How a conversation is taken up: what it still has to be told.
+//! How a conversation is resumed: what it still has to be told.
 
 use std::borrow::Cow;
 
@@ -10,24 +10,23 @@ use crate::agents::claude::said;
 use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
-/// What an agent is told that may leave plan mode. Where its mode is another by then, it has nothing to leave.
+/// The message to an agent that may leave plan mode. If it is in another mode by then, it needs no further permission.
 const GO_AHEAD: &str = "Yes, go ahead: you may leave plan mode and carry out the plan";
 
-/// How to begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) opening: Opening,
-    /// The first message; none where a call that was put away will be asked again.
+    /// The first message; `None` if a deferred call will be repeated.
     pub(super) message: Option<String>,
-    /// Calls whose replies the conversation holds as soon as the agent says a word.
+    /// Calls whose replies are in the conversation as soon as the agent says a word.
     pub(super) told: Vec<CallId>,
-    /// What was said in the middle of the turn and the conversation does not hold.
+    /// Messages of the turn that are not in the conversation.
     pub(super) said: Vec<Said>,
-    /// Whether a call that was put away will be asked again, before anything else can be said.
+    /// Whether a deferred call will be repeated before anything else can be said.
     pub(super) takes_up: bool,
 }
 
-/// Finds out how to begin, from the order and what the conversation knows of it.
+/// Derives the start from the order and the state of the conversation.
 pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let arrives = |call: &CallId, reply: &CallReply| {
@@ -56,13 +55,13 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) ->
         TurnKind::Draft => SAY_ALL,
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
     };
-    // What somebody said since tells the agent how to go on.
+    // Later messages tell the agent how to continue.
     let message = message.or_else(|| said.is_empty().then(|| otherwise.into()));
     Start { opening, message, told: calls(), said, takes_up: false }
 }
 
-/// What is told on the command line: a message, or what was said since. What was said beside another message is told in the next
-/// turn.
+/// The message on the command line: the first message, or later ones. Messages besides another one are delivered in the
+/// next turn.
 pub(super) fn printed_message(start: &Start) -> (String, Vec<u32>) {
     match &start.message {
         Some(message) => (message.clone(), Vec::new()),
@@ -74,13 +73,13 @@ pub(super) fn printed_message(start: &Start) -> (String, Vec<u32>) {
     }
 }
 
-/// The messages of the turn that the conversation holds, by number.
+/// The messages of the turn that are in the conversation, by number.
 pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
     let is_left = |number: u32| start.said.iter().any(|said| said.number == number);
     order.said.iter().map(|said| said.number).filter(|number| !is_left(*number)).collect()
 }
 
-/// Whether the conversation holds what was said. On the command line nothing has a name.
+/// Whether the conversation contains a message. On the command line messages have no name.
 fn is_said(transcript: &Transcript, channel: Channel, said: &Said) -> bool {
     match channel {
         Channel::Live => transcript.has_said(&said::name(said)),
@@ -88,9 +87,9 @@ fn is_said(transcript: &Transcript, channel: Channel, said: &Said) -> bool {
     }
 }
 
-/// The permission mode to work in: the configured one, unless the agent entered plan mode by itself and a person did not let it
-/// leave; or unless it works in plan mode and a person let it leave that, in this turn or an earlier one, also while it was
-/// parked.
+/// The permission mode to work in: the configured one, unless the agent entered plan mode by itself and a person did
+/// not let it leave; or unless it works in plan mode and a person let it leave, in this turn or an earlier one, even
+/// while it was parked.
 pub(super) fn work_mode<'a>(configured: &'a str, order: &Order, transcript: &Transcript) -> &'a str {
     let is_allowed = |call: &CallId| {
         order.replies.iter().any(|(about, reply)| about == call && matches!(reply, CallReply::Allow { .. }))
@@ -107,14 +106,14 @@ fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> O
     message_of(untold.flat_map(|(call, reply)| in_words(transcript, call, reply)).collect())
 }
 
-/// Whether the conversation holds this reply: as the call's result, or in a message after it.
+/// Whether the conversation contains this reply: as the call's result, or in a message after it.
 fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
     let in_message = |(question, _): &(&str, Cow<'_, str>)| transcript.was_answered_since(call, question);
     has_result(transcript, channel, call, reply) || in_words(transcript, call, reply).iter().all(in_message)
 }
 
-/// Whether the call came to its end with this reply. One that was to be refused has, when it has failed; but in print
-/// mode every call fails, and that says nothing.
+/// Whether the call has ended with this reply. A denied call has ended when it failed; but in print mode every call
+/// fails, so there a failure proves nothing.
 fn has_result(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
     match reply {
         CallReply::Answers(_) | CallReply::Allow { .. } | CallReply::Elicited { .. } => {
@@ -161,7 +160,7 @@ fn in_words<'a>(
         CallReply::Allow { asked } if transcript.leaves_plan_mode(call) => vec![(asked, GO_AHEAD.into())],
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
-        // It is for the server, which asks again when the agent calls it again. The model is not to read it.
+        // It is for the server, which asks again when the agent calls it again. The model must not read it.
         CallReply::Elicited { .. } => Vec::new(),
     }
 }
@@ -172,7 +171,8 @@ mod tests {
 
     use super::*;
 
-    /// A plan that was said and not heard is said again as a whole; "go on" would bring its end, or a remark.
+    /// A plan that was written but not received is requested again as a whole; "go on" would return only its end, or a
+    /// remark.
     #[test]
     fn a_draft_that_was_cut_off_is_said_as_a_whole() {
         let order = Order {
@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(start.message.as_deref(), Some(SAY_ALL));
     }
 
-    /// A permission that was told by message and not used yet is not taken: the agent will ask for it again, and nobody
-    /// else is to be asked.
+    /// A permission that was told by message and not used yet is not taken: the agent will ask for it again, and no
+    /// person is asked again.
     #[test]
     fn a_permission_told_by_message_has_not_arrived_before_it_is_used() {
         let call = CallId::new("toolu_1");
@@ -214,7 +214,8 @@ mod tests {
         }
     }
 
-    /// The CLI does not go back to plan mode when it is resumed: an agent that was told "not yet" would be told that it may begin.
+    /// The CLI does not return to plan mode when it is resumed: an agent that was told "not yet" would be told that it
+    /// may begin.
     #[test]
     fn plan_mode_is_left_only_where_a_person_agreed() {
         let enter = r#"{"type":"assistant","uuid":"a","message":{"content":[{"type":"tool_use","id":"toolu_1","name":"EnterPlanMode"}]}}"#;
@@ -245,7 +246,7 @@ mod tests {
         }
     }
 
-    /// A person who lets the agent go ahead while it is parked allows more than one call.
+    /// A person who lets a parked agent go ahead allows more than one call.
     #[test]
     fn leaving_plan_mode_is_told_as_that() {
         let leave = r#"{"type":"assistant","uuid":"c","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;

@@ -1,4 +1,4 @@
-//! What a tool call would do, taken apart for people: the whole command, the change to a file, or the whole input.
+//! Parses a tool call for people: the whole command, the change to a file, or the whole input.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use similar::{ChangeTag, TextDiff};
 
 use super::words;
 
-/// How long the smallest diff is looked for; after that a larger one does.
+/// The time limit for finding the smallest diff; after that a larger one is used.
 const AT_MOST: Duration = Duration::from_millis(500);
-/// The largest file that a new content is compared with. Beyond it the content is shown as a whole.
+/// The maximum size of a file to compare with new content. Beyond it the whole content is shown.
 const LARGEST_FILE: u64 = 4 * 1024 * 1024;
 
-/// What this call asks leave for. `suggestions` is what the CLI itself would note down, if it were asked to.
+/// The permission that this call needs. `suggestions` are the rules that the CLI itself would store.
 pub(super) fn permission(tool: &str, input: Option<&RawValue>, suggestions: Option<&RawValue>) -> Permission {
     let what = words::what(tool, input);
     let input: Value = input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) fn permission(tool: &str, input: Option<&RawValue>, suggestions: Opti
     asked
 }
 
-/// Every value of an input whose form is known; none where it has another form.
+/// All values of an input of a known form; `None` for any other form.
 fn parts(tool: &str, input: &Value) -> Option<Vec<Part>> {
     let mut rest = input.as_object()?.clone();
     let mut parts = match tool {
@@ -52,7 +52,7 @@ fn parts(tool: &str, input: &Value) -> Option<Vec<Part>> {
         }
         _ => return None,
     };
-    // What is not known here may change what the call does.
+    // An unknown value may change what the call does.
     parts.extend(rest.iter().map(|(key, value)| Part::Flag(format!("{key}: {}", inline(value)))));
     Some(parts)
 }
@@ -111,8 +111,8 @@ fn pretty(input: &Value) -> String {
     serde_json::to_string_pretty(input).unwrap_or_default()
 }
 
-/// The rule that is offered: one of the CLI's, where it names this very tool and is understood here; else, where calls
-/// can be told apart by what they are about, only this. Never a mode, and never a directory.
+/// The rule that is offered: one of the CLI's, if it is about this tool and understood here; else, if calls can be
+/// distinguished by their subject, this exact call. Never a mode, and never a directory.
 fn rule(asked: &Permission, suggestions: Option<&RawValue>) -> Option<Rule> {
     let by_subject =
         matches!(&*asked.tool, "Bash" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "Read");
@@ -131,7 +131,7 @@ fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
     rules.filter_map(|rule| Rule::parse(rule["toolName"].as_str()?, rule["ruleContent"].as_str())).collect()
 }
 
-/// Adds what becomes different in a file that is there. Blocks, so it is done off the loop.
+/// Adds the difference from an existing file. Blocks, so it runs off the loop.
 pub(super) fn compare(asked: &mut Permission, directory: &Path) {
     let Some(content) = asked.parts.iter().find_map(|part| match part {
         Part::Content(content) if asked.tool == "Write" => Some(content),
@@ -147,7 +147,7 @@ pub(super) fn compare(asked: &mut Permission, directory: &Path) {
     }
 }
 
-/// The text of an ordinary file that is not too large. Whatever else is at that path is not waited for.
+/// The text of a regular file that is not too large. Anything else at that path is not waited for.
 fn read(path: &Path) -> Option<String> {
     String::from_utf8(rapport_durable::read_file(path, LARGEST_FILE).ok()?).ok()
 }
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(asked(tool, input, json!([])).text(), expected);
     }
 
-    /// All of what would happen is in the question.
+    /// The question contains everything that would happen.
     #[test]
     fn every_value_of_an_input_is_shown() {
         check(

@@ -15,76 +15,71 @@ use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
 use crate::agents::claude::{said, spending};
 
-/// What an agent is told that asks two questions in the same words. Nobody is asked: answers go by the questions'
-/// texts, so one of the two would be lost. Today's CLI refuses such a call itself.
+/// The reply to two questions with the same text. Nobody is asked: answers are keyed by the questions' texts, so one of
+/// the two would be lost. The current CLI refuses such a call itself.
 const EQUAL_TEXTS: &str =
     "Two questions in this call have the same text, so nobody was asked. Ask again with texts that differ.";
 
-/// Why an agent failed whose model was cut off in the middle of a reply. Half a reply is no plan and no result.
+/// The failure if the model's reply was cut off. A partial reply is neither a plan nor a result.
 const CUT_OFF: &str = "the reply of the model was cut off";
 
-/// How many lines of a process that are not its protocol are kept.
+/// The maximum number of lines outside of the protocol to keep per process.
 const MOST_BABBLE: usize = 200;
 
-/// The state of the talk, and what is to go out.
+/// The state of the talk, and its pending output.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
-    /// For the engine, in order.
     pub(super) reports: VecDeque<Happened>,
-    /// For the agent, in order.
     pub(super) lines: VecDeque<String>,
     calls: Calls,
-    /// Told by message; known to have arrived with the agent's first word.
+    /// Replies told by message, which have arrived once the agent says its first word.
     told: Vec<CallId>,
-    /// Plans by the call that proposes them: the request itself may come without.
+    /// Plans by the call that proposes them: the request itself may lack the plan.
     plans: HashMap<String, String>,
-    /// Messages of the turn that are told by the message on the command line.
+    /// Messages of the turn that are on the command line.
     printed_said: Vec<u32>,
-    /// Messages said to it while it works, and not taken up yet.
+    /// Messages sent while it works, and not read yet.
     unread: Vec<Unread>,
-    /// What is said once the call that was put away has been asked again.
+    /// Messages to send once the deferred call was repeated.
     held: Vec<Said>,
-    /// Whether it has shown nothing of the message it began with. A conversation that was cut off with something in the
-    /// background has a turn about that first, in which the model says nothing.
+    /// Whether it has not reacted to its first message. A conversation that was cut off with a background task first
+    /// has a turn about that, in which the model says nothing.
     is_unopened: bool,
     flight: Flight,
-    /// A call that is parked as soon as it waits alone.
+    /// A call to park as soon as it waits alone.
     to_park: Option<CallId>,
-    /// What was last told to keep it from that.
+    /// The last reported reason why it cannot be parked.
     kept_by: Option<Beside>,
     taken_up: TakenUp,
-    /// How many lines were not its protocol.
+    /// The number of lines outside of the protocol.
     babbled: usize,
-    /// The conversation it said it is in.
+    /// The conversation that it reported.
     conversation: Option<ConversationId>,
-    /// What it printed since its last result.
+    /// Its output since the last result.
     response: Response,
-    /// Whether nobody can be asked while it runs, and so everything it asked is still to be asked in the end.
+    /// Whether nobody can be asked while it runs, so that its questions are asked at the end.
     printed: bool,
     stay: Stay,
-    /// Whether its turn is over and it waits for the next.
+    /// Whether its turn is over and it waits for the next one.
     resting: bool,
 }
 
-/// A message that the agent has not taken up yet.
+/// A message that the agent has not read yet.
 #[derive(Debug)]
 struct Unread {
-    /// The name it has on the channel.
     name: String,
-    /// Which message of the turn it is, where somebody said it.
+    /// The number of the message in the turn, if a person sent it.
     message: Option<u32>,
 }
 
-/// A call that was parked by an earlier process and is asked again in this one. Its result counts once the transcript
-/// holds it where the conversation goes on from: a CLI can take the answer and leave it behind.
+/// A call that an earlier process parked and that this one repeats. Its result is valid once the transcript contains it
+/// on the live branch: a CLI can take the answer and leave it behind.
 #[derive(Debug, Default)]
 enum TakenUp {
-    /// There is none.
     #[default]
     None,
-    /// The first call that is asked is it.
+    /// The first call will be it.
     Expected,
-    /// This one.
     Asked(CallId),
     /// The CLI printed its result. The turn may have ended since.
     Unproven(CallId, Option<Leave>),
@@ -92,10 +87,9 @@ enum TakenUp {
     Retold(CallId, String),
 }
 
-/// What becomes of the process when a turn is over.
+/// What happens to the process when a turn is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stay {
-    /// It ends.
     #[default]
     Leaves,
     /// It stays, in case there is another turn.
@@ -103,7 +97,7 @@ pub(super) enum Stay {
 }
 
 impl Talk {
-    /// Begins a talk with its first lines, and with replies whose calls may be asked again.
+    /// Starts a talk with its first lines, and with replies whose calls may be repeated.
     pub(super) fn live(
         start: Start,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
@@ -123,32 +117,32 @@ impl Talk {
         talk
     }
 
-    /// A talk in which everything is said on the command line, these messages of the turn among it.
+    /// A talk whose input is on the command line, including these messages of the turn.
     pub(super) fn printed(told: Vec<CallId>, printed_said: Vec<u32>) -> Self {
         Self { told, printed_said, printed: true, ..Self::default() }
     }
 
-    /// The conversation holds this message of the turn.
+    /// The conversation contains this message of the turn.
     pub(super) fn has_read(&mut self, message: u32) {
         self.did(AgentDid::Read { message });
     }
 
-    /// Whether something was said that the agent has not read.
+    /// Whether the agent has unread messages.
     pub(super) fn has_unread(&self) -> bool {
         !self.unread.is_empty()
     }
 
-    /// Whether the agent waits for somebody.
+    /// Whether any call waits for a person.
     pub(super) fn anyone_waits(&self) -> bool {
         self.calls.anyone_waits()
     }
 
-    /// A reply to a call is known.
+    /// Handles a reply to a call.
     pub(super) fn reply(&mut self, call: CallId, reply: CallReply) {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
-    /// Something is to be said to the agent, if it listens. A message before a call that was put away is asked again would go on
+    /// Sends a message to the agent, if it listens. A message before the repetition of a deferred call would continue
     /// without that call.
     pub(super) fn say(&mut self, said: Said) {
         if self.printed {
@@ -166,10 +160,9 @@ impl Talk {
         self.unread.push(Unread { name, message });
     }
 
-    /// Another turn begins.
     pub(super) fn next(&mut self, prompt: &str) {
         self.resting = false;
-        // By name: a turn that the agent began by itself, when a command it had left running ended, is not this one.
+        // By name: this is not a turn that the agent began by itself because a background command ended.
         if !self.printed {
             self.say_by_name(prompt, new_name(), None);
         }
@@ -180,7 +173,7 @@ impl Talk {
         self.resting
     }
 
-    /// A call is to be parked, now or as soon as it waits alone.
+    /// Parks a call, now or as soon as it waits alone.
     pub(super) fn park(&mut self, call: &CallId) {
         if self.calls.is_waiting(call) {
             self.to_park = Some(call.clone());
@@ -189,7 +182,7 @@ impl Talk {
         }
     }
 
-    /// What is in flight beside this call, if anything is.
+    /// What is in flight besides this call, if anything.
     pub(super) fn beside(&self, call: &CallId) -> Option<Beside> {
         let unread = (!self.unread.is_empty()).then_some(Beside::Message);
         self.flight.beside(call).or(unread)
@@ -215,21 +208,21 @@ impl Talk {
         }
     }
 
-    /// The call that waits alone, is to be parked, and that the CLI itself cannot put away.
+    /// The call to park that waits alone and that the CLI itself cannot defer.
     pub(super) fn ends_at(&self) -> Option<&CallId> {
         let call = self.to_park.as_ref()?;
         let is_permission = self.calls.channel(call) == Some(Channel::Permission);
         (is_permission && self.beside(call).is_none()).then_some(call)
     }
 
-    /// The process is ended at this call, and no reply goes to it any more.
+    /// Ends the process at this call; no reply is sent to it any more.
     pub(super) fn end_at(&mut self, call: &CallId) -> Leave {
         self.calls.park(call);
         self.to_park = None;
         Leave::Deferred { call: call.clone() }
     }
 
-    /// The agent printed a line. If that was its last, this is how it leaves.
+    /// Handles a line of the agent. Returns how it leaves, if that was its last line.
     pub(super) fn hear(&mut self, text: &str) -> Option<Leave> {
         let text = &*wire::without_halves(text);
         let Ok(line) = wire::parse(text) else {
@@ -277,7 +270,7 @@ impl Talk {
         None
     }
 
-    /// The agent printed a line when it was leaving already: only what it used still counts.
+    /// Handles a line of an agent that is ending: only its usage matters.
     pub(super) fn hear_out(&mut self, text: &str) {
         if let Ok(line) = wire::parse(&wire::without_halves(text))
             && line.kind() == Kind::Result
@@ -286,12 +279,12 @@ impl Talk {
         }
     }
 
-    /// Its workplace kept the agent from a host.
+    /// Handles a host that the workplace refused.
     pub(super) fn miss_host(&mut self, host: String) {
         self.did(AgentDid::MissHost { host });
     }
 
-    /// The agent printed something that cannot be its protocol.
+    /// Handles output that is not part of the protocol.
     pub(super) fn babble(&mut self, text: &str) {
         if text.trim().is_empty() {
             return;
@@ -307,7 +300,7 @@ impl Talk {
         }
     }
 
-    /// The process is gone. Where it told no sum, what its messages told is the best there is.
+    /// The process is gone. If it reported no total, the sum over its messages is the best estimate.
     pub(super) fn end(&mut self) {
         self.spend(self.response.spent_so_far());
     }
@@ -396,7 +389,7 @@ impl Talk {
         self.conversation.as_ref()
     }
 
-    /// The call whose result is in the transcript, or is not.
+    /// The call whose result may not be in the transcript yet.
     pub(super) fn unproven(&self) -> Option<&CallId> {
         match &self.taken_up {
             TakenUp::Unproven(call, _) => Some(call),
@@ -404,14 +397,15 @@ impl Talk {
         }
     }
 
-    /// The transcript holds the result of the unproven call. If the turn has ended meanwhile, this is how the agent leaves.
+    /// The transcript contains the result of the unproven call. If the turn has ended meanwhile, returns how the agent
+    /// leaves.
     pub(super) fn proven(&mut self) -> Option<Leave> {
         let TakenUp::Unproven(call, leave) = std::mem::take(&mut self.taken_up) else { return None };
         self.did(AgentDid::Take { call });
         self.leave_or_rest(leave?)
     }
 
-    /// The transcript does not hold the result of the unproven call: the answer is told by message.
+    /// The transcript does not contain the result of the unproven call: the answer is told by message.
     pub(super) fn lost(&mut self) {
         let TakenUp::Unproven(call, _) = std::mem::take(&mut self.taken_up) else { return };
         let told =
@@ -445,7 +439,7 @@ impl Talk {
         }
     }
 
-    /// An MCP server asks. The CLI has no way to ask that again later, so it is held.
+    /// An MCP server asks. The CLI cannot repeat that later, so the process stays.
     fn elicitation(&mut self, id: &str, request: &Request<'_>) {
         let call = format!("elicitation-{id}");
         let ask = Ask::Questions(wire::elicited(request));
@@ -494,20 +488,20 @@ impl Talk {
                 self.say(said);
             }
         }
-        // What has its reply is not asked anew: the CLI only wants to hear it in another way.
+        // A call with a reply is not asked again: the CLI only wants to hear it in another way.
         if !self.calls.was_replied(&call) {
             let parkable = waiting.channel != Channel::Server;
             self.did(AgentDid::Ask { call: call.clone(), ask, parkable });
         }
-        // Older CLIs pass over a hook that defers, and ask for permission.
+        // Older CLIs ignore a hook that defers, and ask for permission.
         if self.calls.parked() == Some(&call) {
             self.to_park = Some(call.clone());
         }
         self.lines.extend(self.calls.wait(call, waiting));
     }
 
-    /// A turn is over; and the run, unless there is something it has not read yet, or agents of its own are still at work:
-    /// then another turn begins.
+    /// A turn is over; and so is the run, unless there are unread messages or running sub-agents: then another turn
+    /// begins.
     fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
         if self.is_unopened && line.has_no_end() && !line.is_failure() {
             return None;
@@ -528,7 +522,7 @@ impl Talk {
 
     fn leave_or_rest(&mut self, leave: Leave) -> Option<Leave> {
         match leave {
-            // A turn that the agent began by itself: what it said in it was told, and nobody waits for its end.
+            // A turn that the agent began by itself: its output was reported, and nobody waits for its end.
             Leave::Finished { .. } if self.resting => None,
             Leave::Finished { result } if self.stay == Stay::Lingers => {
                 self.resting = true;
@@ -558,7 +552,7 @@ impl Talk {
     }
 
     /// Questions that an older CLI refused without asking anybody. They are asked now; the answers go in a message.
-    /// What was asked over the live channel is not asked again.
+    /// Questions from the live channel are not repeated.
     fn ask_unheard(&mut self) -> Option<CallId> {
         let asked: Vec<Asking> = match self.printed {
             true => self.response.asked().into_iter().cloned().collect(),
@@ -575,7 +569,7 @@ impl Talk {
         last
     }
 
-    /// A result tells what its turn used; what follows counts anew.
+    /// A result reports the usage of its turn; counting starts again.
     fn settle(&mut self, line: &Line<'_>) {
         if self.spend(spending::of_result(line)) {
             self.response = Response::default();

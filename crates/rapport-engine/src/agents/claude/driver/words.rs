@@ -5,13 +5,13 @@ use serde_json::value::RawValue;
 
 use crate::agents::claude::wire::Line;
 
-/// The longest description of what a tool is used on, in characters.
+/// The maximum length of a description of what a tool is used on, in characters.
 const LONG: usize = 2_000;
-/// The longest piece of a line that is not the protocol.
+/// The maximum length of a line outside of the protocol.
 const BABBLE: usize = 500;
-/// How much of an event that is not known is kept.
+/// The maximum length of an unknown event.
 const NOTE: usize = 2_000;
-/// The longest description of what an agent is at.
+/// The maximum length of a description of an agent's activity.
 const GLANCE: usize = 200;
 
 /// What exactly a tool would do: the command, the file, or its whole input.
@@ -29,17 +29,17 @@ pub(super) fn what(tool: &str, input: Option<&RawValue>) -> String {
     }
 }
 
-/// What a tool was used on, in a length to keep.
+/// The same, shortened for the log.
 pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
     cut(&what(tool, input), LONG)
 }
 
-/// The beginning of a line that is not the protocol. It may hold anything, so nothing in it can steer a terminal.
+/// The beginning of a line outside of the protocol, with control characters replaced.
 pub(super) fn babble(line: &str) -> String {
     line.trim_end().chars().take(BABBLE).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 
-/// That the model's API did not answer as it should, and what is done about it.
+/// A failure of the model's API, and when it is retried.
 pub(super) fn retry(line: &Line<'_>) -> String {
     let status = line.error_status.count();
     let what = match (status, &*line.error) {
@@ -52,22 +52,22 @@ pub(super) fn retry(line: &Line<'_>) -> String {
     cut(&format!("{what}; trying again in {seconds:.1} s ({attempt} of {most})"), GLANCE)
 }
 
-/// That the CLI refused a call itself: nobody was asked, so somebody should know.
+/// A call that the CLI refused by itself: nobody was asked, so somebody should know.
 pub(super) fn denied(line: &Line<'_>) -> String {
     let reasons = [&*line.decision_reason, &*line.decision_reason_type];
     let why = reasons.into_iter().find(|why| !why.is_empty()).unwrap_or("it gives no reason");
     cut(&format!("the agent's program refused {} and asked nobody: {why}", &*line.tool_name), GLANCE)
 }
 
-/// What is shown while the model's API lets fewer requests through.
+/// The activity while the model's API limits the rate.
 pub(super) const RATE_LIMITED: &str = "the model's API limits the rate of requests";
 
-/// The beginning of an event that is not known here.
+/// The beginning of an unknown event.
 pub(super) fn note(line: &str) -> String {
     cut(line.trim(), NOTE)
 }
 
-/// The first line of some words.
+/// The first line of a text.
 pub(super) fn glance(words: &str) -> String {
     cut(words.trim().lines().next().unwrap_or_default(), GLANCE)
 }

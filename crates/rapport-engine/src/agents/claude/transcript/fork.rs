@@ -1,12 +1,12 @@
-//! A second conversation out of a first: the same up to a call that waits for its answer, in another directory.
+//! Forks a conversation: the same up to a call that waits for its answer, in another directory.
 
 use rapport_core::{CallId, ConversationId};
 
 use crate::agents::Whereabouts;
 use crate::agents::claude::wire::{self, ASK, Kind, Line};
 
-/// The conversation up to this call, as it was when the call had no answer, under another name and in another
-/// directory; `None` if the call is not in it. A call that had been put away by then still is.
+/// The conversation up to this call, before its answer, under another name and in another directory; `None` if it does
+/// not contain the call. A call that was deferred by then still is.
 pub fn fork(transcript: &[u8], call: &CallId, from: Whereabouts<'_>, to: Whereabouts<'_>) -> Option<Vec<u8>> {
     let lines: Vec<_> = transcript.split_inclusive(|&byte| byte == b'\n').collect();
     let text = |line: &[u8]| std::str::from_utf8(line).ok().map(str::to_owned);
@@ -21,7 +21,7 @@ pub fn fork(transcript: &[u8], call: &CallId, from: Whereabouts<'_>, to: Whereab
     Some(copy(&lines[..asking + 1 + waiting.count()].concat(), from, to))
 }
 
-/// All of a conversation, under another name and in another directory.
+/// A whole conversation, under another name and in another directory.
 pub fn copy(transcript: &[u8], from: Whereabouts<'_>, to: Whereabouts<'_>) -> Vec<u8> {
     let lines = transcript.split_inclusive(|&byte| byte == b'\n');
     let lines = lines.filter_map(|line| std::str::from_utf8(line).ok());
@@ -43,8 +43,8 @@ fn message_id(line: &Line<'_>) -> Option<String> {
     line.message.as_ref().map(|message| message.id.to_string()).filter(|id| !id.is_empty())
 }
 
-/// Whether a line after the call belongs to the time before its answer: what else the same message wants, short of
-/// another question, and what came of that.
+/// Whether a line after the call precedes its answer: other calls of the same message, except for further questions,
+/// and their results.
 fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
     match (line.kind(), line.message.as_ref()) {
         (Kind::User, Some(told)) => {
@@ -56,7 +56,7 @@ fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
             let is_same = message.is_some_and(|message| message == &*said.id);
             is_same && !said.blocks().any(|block| block.is_tool_use() && &*block.name == ASK)
         }
-        // Where the scripted agent notes how far it played, it has gone on.
+        // A note of the scripted agent about its progress means that it continued.
         (Kind::Other, _) => &*line.kind != "rehearsal",
         (Kind::Init | Kind::Retry | Kind::Denied | Kind::RateLimit | Kind::Background | Kind::Receipt, _) => {
             true
@@ -67,8 +67,8 @@ fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
     }
 }
 
-/// A line under the other name. Paths in what the agent did and saw lead to the other directory, or it would go on in
-/// this one. What it was told is left as it was said, and what it thought as it was signed.
+/// A line under the other name. Paths in the agent's calls and results are changed to the other directory, or it would
+/// continue in this one. The user's messages stay verbatim, and thinking stays as it was signed.
 fn renamed(line: &str, from: Whereabouts<'_>, to: Whereabouts<'_>) -> String {
     let quoted = |conversation: &ConversationId| format!("\"{conversation}\"");
     let line = line.replace(&quoted(from.conversation), &quoted(to.conversation));
@@ -95,14 +95,14 @@ fn with_paths(line: &str, from: &str, to: &str) -> String {
     moved
 }
 
-/// Whether a path can begin after this, in the text of a JSON string.
+/// Whether a path can begin after this text of a JSON string.
 fn begins(before: &str) -> bool {
     let mut back = before.chars().rev();
     let (last, escaped) = (back.next(), back.next() == Some('\\'));
     escaped || !last.is_some_and(|last| last.is_alphanumeric() || matches!(last, '_' | '-' | '.'))
 }
 
-/// Whether a name has ended before this.
+/// Whether a name has ended before this text.
 fn ends(after: &str) -> bool {
     let mut next = after.chars();
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');

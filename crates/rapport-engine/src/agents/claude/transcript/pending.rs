@@ -1,10 +1,10 @@
-//! What a kept conversation would continue with: the calls of tools in it that have no result yet.
+//! What a stored conversation would continue with: its tool calls without a result.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// Each call without a result, with all of its input, in the order they were made.
+/// The calls without a result, with their whole input, in order.
 pub fn pending(transcript: &[u8]) -> Vec<String> {
     let lines = transcript.split(|byte| *byte == b'\n');
     let lines: Vec<Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();

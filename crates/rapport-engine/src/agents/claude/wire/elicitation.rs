@@ -1,5 +1,4 @@
-//! What an MCP server asks a person, read from the request that the CLI passes on: a form described by a JSON schema, or a
-//! page to visit.
+//! Parses MCP elicitation requests that the CLI forwards: a form described by a JSON schema, or a page to visit.
 
 use std::fmt;
 
@@ -9,7 +8,8 @@ use serde_json::{Number, Value};
 
 use super::Request;
 
-/// The questions in a request of a server, one for each field. There is always one, so that nobody answers for the person.
+/// The questions in a server's request, one for each field. There is always at least one, so that nobody answers for
+/// the person.
 pub fn elicited(request: &Request<'_>) -> Vec<Draft> {
     let asks = format!("{} asks: {}", &*request.mcp_server_name, &*request.message);
     if !request.url.is_empty() {
@@ -37,7 +37,7 @@ struct Schema {
     required: Vec<String>,
 }
 
-/// A map, in the order in which it was written.
+/// A map in its original order.
 #[derive(Default)]
 struct Pairs(Vec<(String, Value)>);
 
@@ -95,7 +95,7 @@ fn field(request: &Request<'_>, asks: &str, key: &str, property: &Value, is_requ
     }
 }
 
-/// What a property takes, and its own options.
+/// The type of a property, and its options.
 fn kind(property: &Value) -> (FieldKind, Vec<Choice>) {
     let count = |key: &str| property.get(key).and_then(Value::as_u64);
     let number = |key: &str| property.get(key).and_then(Value::as_number).cloned();
@@ -146,7 +146,7 @@ fn options(schema: &Value) -> Vec<Choice> {
     plain.chain(titled).collect()
 }
 
-/// Marks what the server would choose.
+/// Marks the server's default.
 fn with_default(mut options: Vec<Choice>, property: &Value) -> Vec<Choice> {
     let usual = property.get("default").unwrap_or(&Value::Null);
     let is_usual = |value: &str| match usual {

@@ -1,9 +1,10 @@
-//! Halves of signs. The CLI counts text in UTF-16, cuts it anywhere, and prints what is left of a sign as an escape that no
-//! UTF-8 text can hold. Such a line would not be read at all, and its request or result be lost.
+//! Repairs lone UTF-16 surrogates. The CLI counts text in UTF-16 units, may cut between the two halves of a character,
+//! and prints the rest as an escape that UTF-8 cannot represent. Such a line could not be parsed, and its request or
+//! result would be lost.
 
 use std::borrow::Cow;
 
-/// The line with a replacement character in place of every half of a sign that stands alone.
+/// The line with a replacement character in place of every lone surrogate.
 pub fn without_halves(line: &str) -> Cow<'_, str> {
     if !line.contains("\\ud") && !line.contains("\\uD") {
         return Cow::Borrowed(line);
@@ -20,7 +21,7 @@ pub fn without_halves(line: &str) -> Cow<'_, str> {
     Cow::Owned(whole)
 }
 
-/// The escape a text begins with, as it can be read, and what follows it.
+/// The escape at the beginning of a text, repaired, and the rest.
 fn escape(text: &str) -> (&str, &str) {
     let second = || unit(text.get(6..)?);
     match (unit(text), second()) {
@@ -34,7 +35,7 @@ fn escape(text: &str) -> (&str, &str) {
     }
 }
 
-/// The unit of UTF-16 that a text begins with, if it begins with one as an escape.
+/// The UTF-16 unit of an escape at the beginning of a text.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(())?;

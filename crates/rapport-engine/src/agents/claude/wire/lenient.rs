@@ -1,5 +1,5 @@
-//! Values that take what they can use and skip the rest, in one pass: a field of another kind than expected reads as
-//! absent instead of spoiling its line.
+//! Lenient values that are parsed in one pass: a field of an unexpected type reads as absent instead of invalidating
+//! its line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,50 +11,41 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 
 use super::Block;
 
-/// Words, borrowed from the line wherever there are no escapes in them. What is no text is empty.
+/// A string, borrowed from the line if it has no escapes. Anything else is empty.
 #[derive(Debug, Default)]
 pub struct Text<'a>(Cow<'a, str>);
 
-/// A number, or 0.
 #[derive(Debug, Default)]
 pub struct Number(pub f64);
 
-/// Yes, or anything else.
+/// `true`, or anything else.
 #[derive(Debug, Default)]
 pub struct Flag(pub bool);
 
-/// Yes, no, or neither.
+/// `true`, `false`, or anything else.
 #[derive(Debug, Default)]
 pub struct Answer(pub Option<bool>);
 
-/// Words, where `null` means something else than nothing at all.
+/// A string, where `null` differs from an absent field.
 #[derive(Debug, Default)]
 pub enum Word<'a> {
-    /// Nothing.
     #[default]
     Absent,
-    /// `null`.
     Null,
-    /// Words.
     Is(Cow<'a, str>),
 }
 
-/// An object, or nothing.
 #[derive(Debug)]
 pub struct Part<T>(Option<T>);
 
-/// A list, or an empty one.
 #[derive(Debug)]
 pub struct List<T>(Vec<T>);
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Default)]
 pub enum Content<'a> {
-    /// Plain text.
     Plain(Cow<'a, str>),
-    /// Pieces.
     Blocks(List<Part<Block<'a>>>),
-    /// Neither.
     #[default]
     Nothing,
 }
@@ -97,13 +88,13 @@ impl<T> Default for List<T> {
 }
 
 impl Number {
-    /// As a count; what cannot be one is none.
+    /// As a count; 0 if it is not one.
     pub fn count(&self) -> u64 {
         self.0 as u64
     }
 }
 
-/// What a value makes of each kind of JSON; of most kinds, nothing.
+/// What a type makes of each JSON value; by default nothing.
 trait Take<'de>: Default {
     fn text(_: Cow<'de, str>) -> Self {
         Self::default()

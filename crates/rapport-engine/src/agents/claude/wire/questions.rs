@@ -1,11 +1,11 @@
-//! What the input of the question tool asks.
+//! Parses the input of the question tool.
 
 use rapport_core::{Choice, Draft};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// The questions in a tool's input. The tool's own form is objects; plain strings are questions too; what is neither is
-/// passed over.
+/// The questions in a tool's input. The tool's own form is objects; plain strings are accepted too; anything else is
+/// ignored.
 pub fn drafts(input: Option<&RawValue>) -> Vec<Draft> {
     let input: Value = input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let questions = input.get("questions").and_then(Value::as_array);
@@ -20,7 +20,7 @@ fn draft(question: &Value) -> Option<Draft> {
         header: word(question, "header").map(str::to_owned),
         options: options.into_iter().flatten().filter_map(choice).collect(),
         multi: question.get("multiSelect").and_then(Value::as_bool).unwrap_or_default(),
-        // The tool has an "Other" that it does not list.
+        // The tool has an implicit option "Other".
         free_text: true,
         field: None,
     })

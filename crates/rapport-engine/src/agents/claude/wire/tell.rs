@@ -1,4 +1,4 @@
-//! What Claude Code is told, one line each, without the newline.
+//! Lines to Claude Code, one each, without the newline.
 
 use std::collections::HashSet;
 
@@ -10,33 +10,33 @@ use serde_json::{Map, Value, json};
 
 use super::ASK;
 
-/// How long the CLI lets our hook wait. A hook that runs out of time fails open: the model goes on without an answer.
-/// Calls are put away long before; more than 24 days do not fit into a timer of the CLIs that run on Node.
+/// The hook timeout of the CLI. A hook that times out fails open: the model continues without an answer. Calls are
+/// parked long before; more than 24 days do not fit into a timer of CLIs that run on Node.
 pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
 
-/// The first line of all: questions are to come to us, before anything else decides on them.
+/// The first line: it registers the hook for questions, before anything else decides on them.
 pub fn initialize() -> String {
     let hook = json!({"matcher": ASK, "hookCallbackIds": ["ask"], "timeout": HOOK_TIMEOUT_SECONDS});
     request("initialize", json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}))
 }
 
-/// Something for the model to read.
+/// A message for the model.
 pub fn user_message(text: &str) -> String {
     let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": ""}).to_string()
 }
 
-/// Something for the model to read, under a name by which it comes back when it is taken up.
+/// A message for the model, with a name by which the CLI echoes it.
 pub fn named_message(text: &str, name: &str) -> String {
     let message = json!({"role": "user", "content": as_words(text)});
     json!({"type": "user", "message": message, "parent_tool_use_id": null, "session_id": "", "uuid": name})
         .to_string()
 }
 
-/// A message that is nothing but words. The CLI runs a message that begins with the name of a command, such as `/clear`,
-/// and reads every file that is mentioned as `@path` into it, without asking anybody, wherever the file is. It looks for
-/// both in the last piece of a message only. That is its own last line where that is nothing but words, so that nothing is
-/// said that is not in the message.
+/// A message that consists only of text. The CLI runs a message that begins with the name of a command, such as
+/// `/clear`, and includes every file that is mentioned as `@path`, without asking anybody, wherever the file is. It
+/// looks for both only in the last block of a message. That block is the message's own last line if it is plain text,
+/// so that nothing is added to the message.
 fn as_words(text: &str) -> Value {
     if is_words(text) {
         return text.into();
@@ -50,13 +50,12 @@ fn is_words(text: &str) -> bool {
     !text.contains('@') && !text.trim_start().starts_with('/')
 }
 
-/// Stop what you are doing.
 pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
 }
 
-/// The tool may be used this time, with this input. The CLI is never given rules or modes to note down: what they would
-/// allow is more than anybody was shown.
+/// Allows the tool this once, with this input. The CLI is never given rules or modes to store, because they would allow
+/// more than anybody was shown.
 pub fn allow(request_id: &str, input: &RawValue) -> String {
     respond(request_id, &Allow { behavior: "allow", updated_input: input })
 }
@@ -66,23 +65,23 @@ pub fn deny(request_id: &str, message: &str) -> String {
     respond(request_id, &json!({"behavior": "deny", "message": message}))
 }
 
-/// The hook has seen the call, and changed its input to this.
+/// The hook allows the call, with this input.
 pub fn hook_allow(request_id: &str, input: &RawValue) -> String {
     respond_to_hook(request_id, Decision { updated_input: Some(input), ..Decision::new("allow") })
 }
 
-/// The hook does not let the call pass.
+/// The hook denies the call.
 pub fn hook_deny(request_id: &str, reason: &str) -> String {
     let permission_decision_reason = Some(reason);
     respond_to_hook(request_id, Decision { permission_decision_reason, ..Decision::new("deny") })
 }
 
-/// The call is put away: the process ends and asks again when it is resumed.
+/// Defers the call: the process ends, and repeats the call when it is resumed.
 pub fn hook_defer(request_id: &str) -> String {
     respond_to_hook(request_id, Decision::new("defer"))
 }
 
-/// What an MCP server is told.
+/// The reply to an MCP server.
 pub fn elicitation_reply(request_id: &str, action: Consent, content: &Map<String, Value>) -> String {
     match action {
         Consent::Accept => respond(request_id, &json!({"action": action.as_str(), "content": content})),
@@ -90,15 +89,15 @@ pub fn elicitation_reply(request_id: &str, action: Consent, content: &Map<String
     }
 }
 
-/// A request nobody here understands. Without any response the agent would wait for one.
+/// The response to an unknown request. Without any response the agent would wait for one.
 pub fn unsupported(request_id: &str, subtype: &str) -> String {
     let error = format!("{subtype} is not supported by this host");
     let response = json!({"subtype": "error", "request_id": request_id, "error": error});
     json!({"type": "control_response", "response": response}).to_string()
 }
 
-/// The question tool's input with the answers in it. They are keyed by the question's text as the agent wrote it;
-/// texts that differ only in spaces around them are told apart by their order.
+/// The question tool's input with the answers. They are keyed by the question's text as the agent wrote it; texts that
+/// differ only in surrounding spaces are distinguished by their order.
 pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
     let mut answers: Vec<(String, String)> = Vec::new();
@@ -109,11 +108,11 @@ pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
         answers.push((as_written, one.attributed()));
     }
     input.remove("answers");
-    // Maps of values can always be written.
+    // This cannot fail for these types.
     serde_json::value::to_raw_value(&Answered { input, answers: InOrder(answers) }).unwrap_or_default()
 }
 
-/// The tool's input, and the answers in the order in which they were asked: some CLIs tell the model in that order.
+/// The tool's input, and the answers in the order of the questions: some CLIs tell the model in that order.
 #[derive(Serialize)]
 struct Answered {
     #[serde(flatten)]
@@ -129,7 +128,7 @@ impl Serialize for InOrder {
     }
 }
 
-/// Whether two questions have the same text, so that one answer would take the other's place.
+/// Whether two questions have the same text, so that one answer would replace the other.
 pub fn has_equal_texts(input: Option<&RawValue>) -> bool {
     let input: Map<String, Value> =
         input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
@@ -193,7 +192,7 @@ fn respond<T: Serialize>(request_id: &str, response: &T) -> String {
         response: &'a T,
     }
     let response = Success { subtype: "success", request_id, response };
-    // Nothing in these can fail to be written.
+    // This cannot fail for these types.
     serde_json::to_string(&Line { r#type: "control_response", response }).unwrap_or_default()
 }
 

@@ -1,5 +1,5 @@
-//! Turns voice messages into words: by the program that the person's own settings name. It gets the path of a file, and what it
-//! prints are the words.
+//! Transcribes voice messages by the program from the person's own settings. It gets the path of a file, and prints the
+//! text.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,9 @@ use tokio::time::timeout;
 use crate::channels::telegram::Transcriber;
 use crate::environment;
 
-/// How long it may take.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What these words of a command make of a voice message; none where there are no words.
+/// The transcriber for this command; `None` if it is empty.
 pub(super) fn of(command: &[String], home: &Path) -> Option<Transcriber> {
     let (program, args) = command.split_first()?;
     let (program, args, folder) = (program.clone(), args.to_vec(), home.join("run"));
@@ -28,7 +27,7 @@ pub(super) fn of(command: &[String], home: &Path) -> Option<Transcriber> {
         Box::pin(async move {
             let path = put(folder, voice).await?;
             let heard = run(&program, &args, &path).await;
-            // The next one has another name, so what is left behind does no harm.
+            // Names are unique, so a leftover does no harm.
             let _ = spawn_blocking(move || durable::remove(&path)).await;
             heard
         })

@@ -394,6 +394,7 @@ fn used<'a>(call: &'a Call, app: &Path) -> (&'a Option<String>, &'static str, Va
                 json!({"file_path": path, "old_string": edit.find, "new_string": edit.replace}),
             )
         }
+        Call::Tool(tool) if tool.name == "EnterWorktree" => (&tool.id, "EnterWorktree", tool.input.clone()),
         Call::Tool(_) => panic!("no story needs this yet: {call:?}"),
     }
 }

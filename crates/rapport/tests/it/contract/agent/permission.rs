@@ -1,7 +1,7 @@
 //! Tools that need somebody's leave, and plans.
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
-use rapport::agents::rehearsal::scenario::{ExitPlan, Scenario, Step};
+use rapport::agents::rehearsal::scenario::{ExitPlan, OtherTool, Scenario, Step};
 use rapport_core::{AgentDid, Ask, CallReply, Order, TurnKind};
 
 use super::actor::Actor;
@@ -17,6 +17,36 @@ on_every_agent! {
     a_plan_is_approved [Permissions]
     a_plan_is_sent_back [Permissions]
     what_changes_something_is_asked_about_in_plan_mode [Permissions]
+}
+
+/// The real CLI tells the model that there is no such tool, and makes no worktree.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_at_work_makes_no_worktree_of_its_own() {
+    for actor in [Actor::claude(), Actor::named("RAPPORT_TEST_CLAUDE_2_1_197")] {
+        let Some(actor) = actor else { return };
+        let (name, input) = ("EnterWorktree".into(), serde_json::json!({ "name": "mine" }));
+        let enter = OtherTool {
+            name,
+            input,
+            result: String::new(),
+            permission: false,
+            id: Some("toolu_enter".into()),
+        };
+        let scenario = Scenario::new("worktree").step(Step::Tool(enter)).respond_with_text("Done.");
+        let stage = actor.with(scenario);
+        for args in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--quiet", "--allow-empty", "-m", "x"],
+        ] {
+            let git = std::process::Command::new("git").args(args).current_dir(stage.path("app")).status();
+            assert!(git.unwrap().success());
+        }
+        let (_, leave) = stage.start().rest().await;
+        assert_eq!(leave, finished("Done."));
+        let told = stage.model.as_ref().unwrap().tool_result("toolu_enter").unwrap();
+        assert!(told.1 && told.0.contains("EnterWorktree"), "{told:?}");
+        assert!(!stage.path("app/.claude/worktrees").exists());
+    }
 }
 
 const PLAN: &str = "# Auth\n\n1. Add JWT\n2. Tests";

@@ -360,7 +360,7 @@ impl World {
         wait_at_most(Duration::from_secs(1), "the end of the agent", || {
             self.processes().is_empty().then_some(())
         });
-        assert_eq!(self.requests(), requests, "the agent went on without an answer");
+        assert_eq!(self.requests(), requests, "the agent continued without an answer");
         question
     }
 

@@ -1,0 +1,148 @@
+//! Questions that waited already when the channel began, in sessions that began elsewhere. There may be thousands, and a chat
+//! takes about one message a second: a question that comes now must not wait behind all of them. So only the newest few are shown,
+//! and the next when one of those is answered. Of the others nothing is held in memory but which they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use rapport_core::{Presenter, SessionId};
+
+use super::cards::CardKey;
+use super::chat_state::{ChatState, ShownSession};
+use super::commands::waits_for;
+use super::effect::Effect;
+use crate::room::Room;
+
+/// So many questions wait in a chat before those that waited already are held back.
+const SHOWN_AT_ONCE: usize = 5;
+
+/// What is held back.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    /// Since when which sessions wait, by the chat that they are shown in.
+    waiting: BTreeMap<i64, BTreeSet<(Timestamp, SessionId)>>,
+    /// What is known of each.
+    known: BTreeMap<SessionId, HeldBack>,
+    /// Those that are being read, to be shown, and their chats.
+    reading: BTreeMap<SessionId, i64>,
+    /// Whether all sessions are found, so that it is known which are the newest.
+    is_complete: bool,
+}
+
+/// A session that is held back.
+#[derive(Clone, Copy, Debug)]
+struct HeldBack {
+    chat: i64,
+    since: Timestamp,
+    owner: u64,
+    updated_at: Timestamp,
+    cost_micros: u64,
+}
+
+impl Backlog {
+    fn insert(&mut self, id: &SessionId, held: HeldBack) {
+        self.waiting.entry(held.chat).or_default().insert((held.since, id.clone()));
+        self.known.insert(id.clone(), held);
+    }
+
+    /// The newest of a chat, which is read now.
+    fn take_newest(&mut self, chat: i64) -> Option<SessionId> {
+        let (_, id) = self.waiting.get_mut(&chat)?.pop_last()?;
+        self.known.remove(&id);
+        self.reading.insert(id.clone(), chat);
+        Some(id)
+    }
+
+    /// Whatever becomes of this session now, it is not held back. Gives the chat where another may be shown instead.
+    fn forget(&mut self, id: &SessionId) -> Option<i64> {
+        if let Some(held) = self.known.remove(id)
+            && let Some(waiting) = self.waiting.get_mut(&held.chat)
+        {
+            waiting.remove(&(held.since, id.clone()));
+        }
+        self.reading.remove(id)
+    }
+
+    /// All sessions are looked for once more.
+    pub(super) fn begin_again(&mut self) {
+        self.is_complete = false;
+    }
+
+    /// How many are held back in a chat.
+    pub(super) fn len(&self, chat: i64) -> usize {
+        self.waiting.get(&chat).map_or(0, BTreeSet::len)
+    }
+
+    /// What those of somebody cost that were at work since then, in millionths of a dollar.
+    pub(super) fn spent(&self, user: u64, since: Timestamp) -> u64 {
+        let counts = |held: &&HeldBack| held.owner == user && held.updated_at > since;
+        self.known.values().filter(counts).map(|held| held.cost_micros).sum()
+    }
+}
+
+impl ChatState {
+    /// Holds a session back that was found at the start, if it waits for an answer, began elsewhere, and none of it is shown.
+    pub(super) fn hold_back(
+        &mut self,
+        id: &SessionId,
+        presenter: &Presenter,
+        (room, owner): (Room, u64),
+    ) -> bool {
+        let session = presenter.session();
+        let at_home = session.created().origin.as_ref().and_then(Room::of).is_some();
+        let asked = presenter.focus().iter().filter(|focus| waits_for(session, focus).is_some());
+        let Some(since) = asked.map(|focus| focus.at).max() else { return false };
+        let is_known = presenter.focus().iter().any(|focus| self.is_known(&CardKey::of(id, focus)));
+        // Buttons of an older question have to be taken away.
+        let is_open = self.notes.of(id).is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
+        if at_home || is_known || is_open {
+            return false;
+        }
+        let view = session.view(id);
+        let (updated_at, cost_micros) = (view.updated_at, view.usage.cost_micros);
+        self.backlog.insert(id, HeldBack { chat: room.chat, since, owner, updated_at, cost_micros });
+        true
+    }
+
+    /// Shows the newest of what is held back, in every chat where there is room for it, and says how much more there is.
+    pub(super) fn begin_backlog(&mut self) {
+        self.backlog.is_complete = true;
+        let chats: Vec<_> = self.backlog.waiting.keys().copied().collect();
+        for chat in chats {
+            let is_any_shown = self.show_next(chat);
+            let more = self.backlog.len(chat);
+            // Where no more is shown than before, this was said before.
+            if is_any_shown && more > 0 {
+                let words = format!(
+                    "⏳ {more} more {} for you. The next comes when one of these is answered. /status",
+                    if more == 1 { "question waits" } else { "questions wait" }
+                );
+                self.say(Room { chat, topic: None }, &words);
+            }
+        }
+    }
+
+    /// A session that is held back did something, is read, or cannot be read: then it is like any other.
+    pub(super) fn leave_backlog(&mut self, id: &SessionId) -> Option<i64> {
+        self.backlog.forget(id)
+    }
+
+    /// Shows more of what is held back in a chat, if there is room for it. Whether anything is.
+    pub(super) fn show_next(&mut self, chat: i64) -> bool {
+        if !self.backlog.is_complete || self.backlog.len(chat) == 0 {
+            return false;
+        }
+        let waits = |shown: &&ShownSession| {
+            let session = shown.presenter.session();
+            shown.presenter.focus().iter().any(|focus| waits_for(session, focus).is_some())
+        };
+        let here = self.sessions.values().filter(|shown| shown.room.chat == chat).filter(waits);
+        let reading = self.backlog.reading.values().filter(|of| **of == chat);
+        let free = SHOWN_AT_ONCE.saturating_sub(here.count() + reading.count());
+        let next: Vec<_> = (0..free).map_while(|_| self.backlog.take_newest(chat)).collect();
+        for session in &next {
+            self.want(Effect::Read { session: session.clone(), after: 0 });
+        }
+        !next.is_empty()
+    }
+}

@@ -1,0 +1,81 @@
+//! Clocks that are set while an agent waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use rapport::agents::{self, Abilities, Agent, AgentsByName, Controls, Place, RunId};
+use rapport::clock::{self, Clock};
+use rapport::engine::{Engine, Parts, Update};
+use rapport::planners::Nobody;
+use rapport::stores::Holder;
+use rapport::stores::memory::Memory;
+use rapport::workers::local::Local;
+use rapport_core::{AgentDid, Ask, By, CallId, Created, Draft, Event, Order, Terms};
+use tokio::sync::mpsc;
+
+/// An agent that asks one thing, and waits.
+struct Asks;
+
+impl Agent for Asks {
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
+        let (commands, mut told) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let ask = Ask::Questions(vec![Draft { text: "Which way?".into(), ..Draft::default() }]);
+            let did = [
+                AgentDid::Connect { conversation: order.conversation, model: None },
+                AgentDid::Ask { call: CallId::new("call"), ask, parkable: true },
+            ];
+            for did in did {
+                let what = agents::Happened::Did(did);
+                reports.send(agents::Report { run, what }).await.unwrap();
+            }
+            while told.recv().await.is_some() {}
+        });
+        Controls { commands }
+    }
+}
+
+/// Set back by an hour while an agent is hot, the clock keeps it no longer than its hot time.
+#[tokio::test]
+async fn a_clock_that_is_set_back_keeps_no_agent_hot() {
+    let folder = tempfile::tempdir().unwrap();
+    let back = Arc::new(AtomicI64::new(0));
+    let set = back.clone();
+    let wall = move || Timestamp::now() - SignedDuration::from_secs(set.load(Ordering::SeqCst));
+    let engine = Engine::start(Parts {
+        store: Arc::new(Memory::new()),
+        agents: Arc::new(AgentsByName::only(Arc::new(Asks))),
+        planner: Arc::new(Nobody),
+        worker: Arc::new(Local),
+        workshop: None,
+        clock: Clock::from_fn(wall),
+        holder: Holder::this_process(None),
+        home: folder.path().join("home"),
+    });
+    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+    let project = folder.path().display().to_string();
+    let terms = Terms { hot: SignedDuration::from_secs(1), ..Terms::default() };
+    let created = Created::new("go".into(), project, clock::new_conversation(), by);
+    let id = engine.gateway().create(Created { terms, ..created }).await.unwrap();
+    let mut follower = engine.gateway().follow(&id, 0).await.unwrap();
+    let cooled = async {
+        while let Some(update) = follower.next().await {
+            let Update::Entry(entry) = update else { continue };
+            for fact in entry.facts {
+                match fact {
+                    Event::Asked { .. } => back.store(3_600, Ordering::SeqCst),
+                    Event::Cooled { .. } => return,
+                    _ => {}
+                }
+            }
+        }
+        panic!("the session is followed no longer");
+    };
+    tokio::time::timeout(Duration::from_secs(60), cooled).await.expect("it stays hot for an hour");
+}

@@ -1,0 +1,86 @@
+//! Plain technical English: phrases that readers had to read twice do not come back, and a comment says something.
+
+use super::{crates, sources};
+
+/// Phrases that make a reader guess. What to write instead is beside each.
+const RIDDLES: [(&str, &str); 14] = [
+    ("gone on with", "resumed, continued"),
+    ("for who ", "for readers that only ..., name them"),
+    ("who only looks", "without locking it"),
+    ("somebody may be writing on", "a writer may still be appending"),
+    ("whoever did it.", "Who did this."),
+    ("which one.", "name the thing, or leave the comment out"),
+    ("as that one is owned", "with the owner and mode of the target"),
+    ("what the latest of all", "ids of recent messages, for de-duplication"),
+    ("it is not said what", "say what is missing: pass ..."),
+    ("is there already", "already exists"),
+    ("that is there", "existing"),
+    ("what is there", "the existing file, the current content"),
+    ("is told no", "is refused"),
+    ("taken up", "resumed"),
+];
+
+/// The fewest words of a comment on an item. Fewer only repeat its name.
+const FEWEST: usize = 3;
+
+#[test]
+fn phrases_that_need_a_second_reading_do_not_come_back() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        wrong.extend(riddles(&text).into_iter().map(|(line, found, instead)| {
+            format!("{}:{line}: {found:?}; rather: {instead}", file.display())
+        }));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_comment_on_an_item_says_something() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let name = file.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+        // The core documents everything that is public, and the doc comments of commands and options are their help.
+        let is_help = name.starts_with("rapport/src/cli/") || name == "rapport/src/options.rs";
+        if name.starts_with("rapport-core/") || is_help {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        wrong.extend(short_docs(&text).into_iter().map(|(line, doc)| format!("{name}:{line}: {doc}")));
+    }
+    assert!(wrong.is_empty(), "say something, or nothing:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn riddles_and_short_comments_are_recognized() {
+    assert_eq!(riddles("/// It is Gone On With.\nlet x = 1;").len(), 1);
+    assert_eq!(riddles("let x = \"a.txt is there already\";").len(), 1);
+    assert!(riddles("/// Resumes the session.").is_empty());
+    assert_eq!(short_docs("/// The path.\npath: PathBuf,"), [(1, "The path.".to_owned())]);
+    assert!(short_docs("/// The path of the log.\npath: PathBuf,").is_empty());
+    assert!(short_docs("/// First,\n/// then more of it.\nfn x() {}").is_empty());
+}
+
+/// The lines with a riddle, in comments and messages alike, and what to write instead.
+fn riddles(text: &str) -> Vec<(usize, &'static str, &'static str)> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.to_lowercase();
+        let here = RIDDLES.into_iter().filter(|(riddle, _)| line.contains(riddle));
+        found.extend(here.map(|(riddle, instead)| (number + 1, riddle, instead)));
+    }
+    found
+}
+
+/// Doc comments of one line with too few words.
+fn short_docs(text: &str) -> Vec<(usize, String)> {
+    let docs: Vec<_> = text.lines().map(|line| line.trim_start().strip_prefix("///")).collect();
+    let is_doc = |at: Option<usize>| at.and_then(|at| docs.get(at)).is_some_and(Option::is_some);
+    let alone = |at: usize| !is_doc(at.checked_sub(1)) && !is_doc(Some(at + 1));
+    let short = |doc: &str| doc.split_whitespace().count() < FEWEST;
+    let found = docs.iter().enumerate().filter_map(|(at, doc)| Some((at, (*doc)?)));
+    found
+        .filter(|(at, doc)| alone(*at) && short(doc))
+        .map(|(at, doc)| (at + 1, doc.trim().to_owned()))
+        .collect()
+}
