@@ -9,7 +9,7 @@ use crate::question::Purpose;
 use crate::session::{FlowRules, Shared, State};
 
 /// The note in a plan that is older than an answer.
-pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above take precedence.";
+pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above count.";
 
 /// A plan that the agent proposed. The answers behind it are the session's.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -85,7 +85,7 @@ Once this is confirmed, Claude CLI is spawned with this full context to implemen
     let edited =
         expected.replace("A: Our own", "A: System").replace("palette? Our own", "palette? System").replace(
             "## Proposed Plan\n\n",
-            "## Proposed Plan\n\nAn answer came after this was proposed; the answers above take precedence.\n\n",
+            "## Proposed Plan\n\nAn answer came after this was proposed; the answers above count.\n\n",
         );
     check(&story, path, &edited);
     // And once more when it is confirmed (CHAT-30).

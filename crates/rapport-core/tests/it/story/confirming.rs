@@ -91,7 +91,7 @@ fn chat_10_answers_after_the_proposal_are_in_the_plan() {
         .finishes("Stopped.", "turn 1 ended; Rapport asked round 2: confirm");
     let plan = plan_of(&story);
     assert!(plan.contains("**Q: Which way?**\nA: Passwords\n"), "{plan}");
-    let behind = "An answer came after this was proposed; the answers above take precedence.";
+    let behind = "An answer came after this was proposed; the answers above count.";
     assert!(plan.contains(&format!("## Proposed Plan\n\n{behind}\n\n### Login\n")), "{plan}");
     assert!(story.play.view().plan.is_some_and(|plan| plan.behind), "no screen shows it as if it fitted");
 }
