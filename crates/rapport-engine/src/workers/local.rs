@@ -400,7 +400,7 @@ impl Scratch {
         let scratch = Self { index: folder.join("index"), _lock: lock };
         scratch.clear();
         if real.exists() {
-            fs::copy(&real, &scratch.index).map_err(file_error("copy", &real))?;
+            copy_with_time(&real, &scratch.index).map_err(file_error("copy", &real))?;
         }
         Ok(scratch)
     }
@@ -421,6 +421,14 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Copies an index with its modification time. Git compares whole seconds, and reads every file that was changed in the second
+/// of its index or later. A copy with a later time would hide a change of the same size within that second.
+fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
+    let time = fs::metadata(index)?.modified()?;
+    fs::copy(index, copy)?;
+    fs::File::options().write(true).open(copy)?.set_modified(time)
 }
 
 fn files(statuses: &[String], counts: &[String]) -> Vec<FileChange> {
@@ -451,6 +459,28 @@ fn status_word(letter: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A change of the same size, in the second in which git added the file.
+    #[test]
+    fn a_change_within_the_second_of_the_index_is_seen() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        let then = std::time::SystemTime::now() - Duration::from_secs(60);
+        let write = |content: &str| {
+            fs::write(directory.join("a.txt"), content).unwrap();
+            let file = fs::File::options().write(true).open(directory.join("a.txt")).unwrap();
+            file.set_modified(then).unwrap();
+        };
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        // The time of the last change of status cannot be set; everything else about the file is as git noted it.
+        git(directory, None, &["config", "core.trustctime", "false"]).unwrap();
+        write("a\n");
+        git(directory, None, &["add", "a.txt"]).unwrap();
+        fs::File::options().write(true).open(directory.join(".git/index")).unwrap().set_modified(then).unwrap();
+        let before = Directory::at(directory).state().unwrap();
+        write("b\n");
+        assert_ne!(Directory::at(directory).state().unwrap(), before);
+    }
 
     /// A nested repository that was just created does not prevent working there.
     #[test]
