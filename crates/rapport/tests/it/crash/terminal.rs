@@ -13,7 +13,7 @@ use crate::support::scenarios::ONE_QUESTION;
 
 /// What a person does about what is on the screen.
 const KEYS: [(&str, &str); 3] =
-    [("enter or c confirm", "c"), ("Take that back?", "y"), ("enter answer", "2")];
+    [("enter or c confirm", "c"), ("Undo these changes?", "y"), ("enter answer", "2")];
 
 /// Said by the shell when the command is over.
 const OVER: &str = "over with ";
@@ -59,7 +59,7 @@ fn a_run_and_its_undo_in_one_terminal() {
     terminal.wait_until("the shell", |screen| screen.ends_with("shell:"));
     assert_eq!(project.file("paint.txt"), "Blue\n");
     terminal.send(&format!("clear; '{}' undo\n", env!("CARGO_BIN_EXE_rapport")));
-    terminal.wait_for("Take that back?");
+    terminal.wait_for("Undo these changes?");
     terminal.send("y");
     terminal.wait_for("removed: paint.txt");
     terminal.wait_until("the shell", |screen| screen.ends_with("shell:"));
