@@ -476,7 +476,12 @@ mod tests {
         git(directory, None, &["config", "core.trustctime", "false"]).unwrap();
         write("a\n");
         git(directory, None, &["add", "a.txt"]).unwrap();
-        fs::File::options().write(true).open(directory.join(".git/index")).unwrap().set_modified(then).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(directory.join(".git/index"))
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
         let before = Directory::at(directory).state().unwrap();
         write("b\n");
         assert_ne!(Directory::at(directory).state().unwrap(), before);
