@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-
+use nix::unistd::Pid;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{
     Ask as Round, Bash, Call, ExitPlan, FullQuestion, Scenario, Step, SubAgent, WriteFile,
@@ -174,7 +174,7 @@ fn requests(world: &World) -> Vec<String> {
 fn strike(world: &World, running: Running, blow: Blow) {
     let keeper = world.project.agents_alive().into_iter().find(|(_, words)| words.contains(" keep -- "));
     let (keeper, _) = keeper.expect("a keeper");
-    let agents = agents(world);
+    let agents = children(keeper);
     assert!(!agents.is_empty(), "the agent runs");
     if blow == Blow::Both {
         // So that it cannot see its host go.
@@ -185,21 +185,24 @@ fn strike(world: &World, running: Running, blow: Blow) {
         kill(keeper, Signal::SIGKILL).unwrap();
     }
     wait_at_most(Duration::from_secs(10), "the end of the agent", || {
-        let left = if blow == Blow::Both { agents_of(world, &agents) } else { world.processes() };
+        let left = if blow == Blow::Both { alive(&agents) } else { world.processes() };
         left.is_empty().then_some(())
     });
 }
 
-/// The processes of the agent itself, without what it started.
-fn agents(world: &World) -> Vec<i32> {
-    let is_agent = |words: &str| words.contains("--permission-prompt-tool") && !words.contains(" keep -");
-    let ours = world.project.processes().into_iter().filter(|(_, words)| is_agent(words));
-    ours.map(|(id, _)| id.as_raw()).collect()
+/// What a process has started itself: of a keeper, that is the agent. Its name tells nothing, because Node changes it.
+fn children(of: Pid) -> Vec<i32> {
+    let tasks = std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let lists: Vec<_> = lists.collect();
+    lists.iter().flat_map(|list| list.split_ascii_whitespace()).filter_map(|id| id.parse().ok()).collect()
 }
 
-/// Those of these that are still there.
-fn agents_of(world: &World, known: &[i32]) -> Vec<i32> {
-    agents(world).into_iter().filter(|id| known.contains(id)).collect()
+/// Those of these processes that have not ended.
+fn alive(processes: &[i32]) -> Vec<i32> {
+    let stat = |id: i32| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let lives = |id: i32| stat(id).rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'));
+    processes.iter().copied().filter(|id| lives(*id)).collect()
 }
 
 /// A command that was allowed once and has begun is not run a second time because its host was killed.
