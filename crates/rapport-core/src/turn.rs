@@ -365,7 +365,7 @@ pub struct FoundTurn {
     /// Whether the files that the agent will be shown exist.
     #[serde(default)]
     pub is_ready: bool,
-    /// The check sum of what the agent is to be shown, where that is there.
+    /// The check sum of `_context.log`, if the directory has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// What its `plan.md` says, where there is no report.

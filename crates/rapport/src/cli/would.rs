@@ -19,7 +19,7 @@ pub(super) struct Would {
     pub(super) task: String,
     /// The program that its log names as its agent.
     pub(super) program: Option<String>,
-    /// What happens as soon as it is taken up, line by line.
+    /// What happens as soon as it is resumed, line by line.
     pub(super) at_once: Vec<String>,
     /// What its log says was allowed.
     pub(super) allowed: Vec<String>,

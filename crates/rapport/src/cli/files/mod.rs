@@ -87,7 +87,7 @@ pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, S
         Err(error) => return Err(error.into()),
     };
     if store.holder(&folder.id).ok().flatten().is_some() {
-        // Whoever holds it knows what is there.
+        // Its holder knows its turns.
         return Ok((session, seal));
     }
     let found = found(place, folder, seal.counts())?;

@@ -42,9 +42,9 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
 fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns()?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
-    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
+    let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal is not trusted")).collect();
     let is_told = |turn: &&FileTurn| {
-        // What waits to be planned is looked at when the session is taken up.
+        // What waits to be planned is checked when the session is resumed.
         !matches!(turn.stage, TurnStage::Unplanned { .. }) && !session.sealed().contains_key(&turn.folder)
     };
     for turn in session.file_turns().iter().filter(is_told) {

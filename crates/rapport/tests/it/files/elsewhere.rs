@@ -81,7 +81,7 @@ fn looking_at_turns_without_a_log_writes_nothing() {
     }
     project.rapport(&["resume", "-y", "--session", "20260124-older"]).check(9, "is not signed");
     assert_eq!(everything(&project.root().join(".rapport")), before, "nobody has said that it counts");
-    project.rapport(&["trust", "20260124-older", "--yes"]).check(0, "counts from now on");
+    project.rapport(&["trust", "20260124-older", "--yes"]).check(0, "is trusted from now on");
     assert!(turn.with_file_name("log.jsonl").exists(), "who goes on with it has one");
 }
 

@@ -60,7 +60,7 @@ fn what_is_finished_and_not_sealed_is_sealed_once_it_is_trusted() {
     std::fs::create_dir(project.folder().join("01")).unwrap();
     std::fs::write(project.folder().join("01/report.md"), "# Execution Report: x\n").unwrap();
     project.plan_turn("one").check(9, "turn 01");
-    project.rapport(&["trust", "add-greeting", "--yes"]).check(0, "counts from now on");
+    project.rapport(&["trust", "add-greeting", "--yes"]).check(0, "is trusted from now on");
     project.plan_turn("one").check(0, "Turn 02 is shown");
     std::fs::write(project.folder().join("01/report.md"), "# Execution Report: y\n").unwrap();
     project.rapport(&["status"]).check(0, "01/report.md was changed");

@@ -173,7 +173,7 @@ fn file_2_a_directory_of_an_older_tool_is_used_as_it_is() {
     }
     std::fs::write(project.root().join(".teddy/global.context"), "").unwrap();
     project.plan_turn("go on").check(9, "rapport trust 20250101-old");
-    project.rapport(&["trust", "--all-mine", "--yes"]).check(0, "counts from now on");
+    project.rapport(&["trust", "--all-mine", "--yes"]).check(0, "is trusted from now on");
     project
         .plan_turn("go on")
         .check(0, "Turn 02 is shown")

@@ -22,15 +22,15 @@ fn commands(world: &World) -> Vec<(Vec<&str>, [i32; 2])> {
     let [signed, unsigned, done] =
         [&world.signed, &world.unsigned, &world.carried_out].map(|session| session.as_str());
     let mut all: Vec<(Vec<&str>, [i32; 2])> = vec![
-        (vec!["status"], [0, 0]),
-        (vec!["status", "--json", "--all"], [0, 0]),
+        (vec!["status"], [0, 6]),
+        (vec!["status", "--json", "--all"], [0, 6]),
         (vec!["log", "--tree"], [0, 0]),
         (vec!["log", NAMES[0]], [4, 4]),
         (vec!["log", "20260104-linked"], [4, 4]),
         (vec!["diff", "01", "02"], [4, 6]),
         (vec!["diff", done], [0, 0]),
-        (vec!["doctor"], [0, 0]),
-        (vec!["doctor", "--json"], [0, 0]),
+        (vec!["doctor"], [0, 1]),
+        (vec!["doctor", "--json"], [0, 1]),
         (vec!["doctor", "--report"], [0, 0]),
         (vec!["trust"], [3, 3]),
         (vec!["trust", "--json"], [0, 0]),
