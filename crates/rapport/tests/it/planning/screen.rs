@@ -152,7 +152,7 @@ fn questions_of_a_plan_are_answered_line_by_line() {
         let mut pty = project.terminal(&args, 100, 50);
         pty.wait_for("q1 What programming language? >");
         pty.send("\n");
-        pty.wait_for("an empty line answers nothing");
+        pty.wait_for("an empty line is not an answer");
         pty.send("Rust\n");
         pty.wait_for("q2 What database? >");
         pty.send("SQLite\n");
