@@ -328,7 +328,7 @@ fn a_project_without_a_history_is_refused_before_anything_is_made() {
     assert!(!project.root().join(".rapport").exists());
     project
         .rapport(&["run", "--worker", "cloud", "paint"])
-        .check(2, "not one of local, worktree and sandbox");
+        .check(2, "[possible values: local, worktree, sandbox]");
 }
 
 /// Killed while the worktree is made: the next process makes it anew.
