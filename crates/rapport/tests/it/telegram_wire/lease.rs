@@ -11,7 +11,7 @@ fn a_second_one_is_told_who_has_it_and_gets_it_afterwards() {
     let error = Lease::take(&lock).unwrap_err();
     let pid = std::process::id();
     assert!(matches!(error, LeaseError::Busy { pid: Some(named) } if named == pid));
-    assert!(error.to_string().contains(&format!("served already by process {pid};")));
+    assert!(error.to_string().contains(&format!("already served by process {pid};")));
     let other = Lease::take(&BotFiles::new(home.path(), 7002).lock());
     assert!(other.is_ok(), "another bot is nobody's business");
     drop(first);

@@ -98,7 +98,7 @@ const WRITES: [&str; 22] = [
 /// What may write all the same, because nobody counts on it later.
 const NOT_DURABLE: [(&str, &[&str]); 8] = [
     // An index of git's that is made anew for every use.
-    ("rapport-engine/src/workers/local.rs", &["fs::copy", "remove_file"]),
+    ("rapport-engine/src/workers/local.rs", &["File::options", "fs::copy", "remove_file"]),
     // Handles that lead to a pipe and to nowhere.
     ("rapport-engine/src/workers/keeper.rs", &["File::options"]),
     // What Rapport does, for who looks for a fault. No session depends on it.
