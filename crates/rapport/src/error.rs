@@ -12,11 +12,15 @@ use crate::channels::terminal::safe;
 use crate::cli::escaped;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
+use crate::projects::files::FileError;
 use crate::stores::{Holder, StoreError};
 use crate::turns::TurnError;
 
 /// What holds where something cannot be stored.
 pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is mended, go on from there.";
+
+/// What to do where a file is not what it should be.
+const MEND: &str = "Nothing was changed. Mend or remove it.";
 
 /// How a command ended, for scripts. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,15 +210,24 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let failure = Self::new(Code::Store, error.to_string());
+        match error {
+            FileError::Io { .. } => failure.hint(KEPT),
+            FileError::Wrong { .. } => failure.hint(MEND),
+        }
+    }
+}
+
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
         let message = error.to_string();
         match error {
-            TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
+            TurnError::Store(error) => error.into(),
+            TurnError::File(error) => error.into(),
             TurnError::Journal(_) => Self::new(Code::Store, message),
-            TurnError::Wrong { .. } => {
-                Self::new(Code::Store, message).hint("Nothing was changed. Mend or remove it.")
-            }
+            TurnError::Wrong { .. } => Self::new(Code::Store, message).hint(MEND),
             TurnError::NoTurn { .. } => {
                 Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree")
             }

@@ -46,10 +46,8 @@ fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>
         let Some(path) = known.find(id, &turn.folder, batch.approved_at)? else {
             let what =
                 format!("the journal of turn {} is not here, so nobody knows how files were", turn.folder);
-            return Err(TurnError::Wrong {
-                path: crate::config::batches(Path::new(session.project())),
-                what,
-            });
+            let place = crate::config::batches(Path::new(session.project())).display().to_string();
+            return Err(TurnError::Wrong { place, what });
         };
         for fact in BatchDir::read(path.clone())?.facts {
             if let Fact::CommandChanged { files, .. } = &fact {

@@ -27,7 +27,7 @@ use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::logged::variant;
 use crate::projects::grants::Grants;
 use crate::stores::{Log, Store, StoreError};
-use crate::turns::{Workshop, found};
+use crate::turns::{Folder, TurnError, Workshop, found};
 use crate::workers::keeper::mark;
 use crate::workers::{WorkerError, Workplace};
 
@@ -590,34 +590,47 @@ async fn take_up(
     entries: Vec<Entry>,
     workshop: Option<Workshop>,
 ) -> Result<(Session, Option<FoundTurns>), GatewayError> {
-    let taken_up = tokio::task::spawn_blocking(move || {
-        let session = store.replay(&id, &entries)?;
-        let found = look_around(&id, &session, workshop.as_ref())?;
+    let (replayed, session) = (store.clone(), id.clone());
+    let session = on_thread(move || Ok(replayed.replay(&session, &entries)?)).await?;
+    let workshop = workshop.filter(|_| session.created().aim == Aim::Files);
+    let turns = match &workshop {
+        Some(_) => {
+            let turns = found::turns(&Folder::new(store.clone(), &id)).await;
+            turns.map_err(|error| unseen(&store.whereabouts(&id), error))?
+        }
+        None => Vec::new(),
+    };
+    on_thread(move || {
+        let found = workshop.map(|workshop| found::with_batches(&id, turns, &workshop.batches));
+        let found = found.transpose().map_err(|error| unseen(&store.whereabouts(&id), error))?;
         if session.may_have_process() {
             mark::end_left_behind(&id);
         }
         Ok((session, found))
-    });
-    taken_up.await.unwrap_or_else(|error| {
+    })
+    .await
+}
+
+/// Why the turns of a session cannot be looked at.
+fn unseen(place: &str, error: TurnError) -> StoreError {
+    match error {
+        TurnError::Store(error) => error,
+        error => StoreError::Io {
+            what: "look at the turns in",
+            place: place.to_owned(),
+            source: std::io::Error::other(error),
+        },
+    }
+}
+
+/// Has a part of taking a session up done on a thread for what blocks.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, GatewayError> + Send + 'static,
+) -> Result<T, GatewayError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         let (what, place) = ("take up", "a session".to_owned());
         Err(StoreError::Io { what, place, source: std::io::Error::other(error) }.into())
     })
-}
-
-/// What is there of the turns of a session of files.
-fn look_around(
-    id: &SessionId,
-    session: &Session,
-    workshop: Option<&Workshop>,
-) -> Result<Option<FoundTurns>, GatewayError> {
-    let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
-    let folder = workshop.folder(id);
-    let found = found::found(&folder, &workshop.batches).map_err(|error| StoreError::Io {
-        what: "look at the turns in",
-        place: folder.path.display().to_string(),
-        source: std::io::Error::other(error),
-    })?;
-    Ok(Some(found))
 }
 
 /// Where the rules of the project are, if these facts ask for something that one of them may allow.

@@ -1,6 +1,7 @@
 //! A store for callers that have nothing else to do while they wait for it: commands that only read, and tests. Code that runs
 //! in a runtime awaits the store instead.
 
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -80,6 +81,10 @@ impl BlockingStore {
         wait(self.store.attached(id, name))
     }
 
+    pub fn session_at(&self, path: &Path) -> Outcome<Option<SessionId>> {
+        wait(self.store.session_at(path))
+    }
+
     pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Outcome<()> {
         wait(self.store.enlist(id, at, facts))
     }
@@ -129,7 +134,7 @@ impl BlockingReserved {
 }
 
 /// Lets this thread sleep until the future is done. Unlike a runtime's own way to block, this can be called anywhere.
-pub(super) fn wait<F: Future>(future: F) -> F::Output {
+pub fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));
     let mut context = Context::from_waker(&waker);

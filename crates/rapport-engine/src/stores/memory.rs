@@ -9,7 +9,10 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{
+    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    folders_of, is_plain_name,
+};
 use crate::seals::Seal;
 
 /// Sessions that last as long as any clone of this.
@@ -180,7 +183,9 @@ impl Store for Memory {
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
         async move {
             check_name(name)?;
-            self.lock().kept(id)?.beside.insert(name.to_owned(), content);
+            let mut shared = self.lock();
+            shared.kept(id)?.beside.insert(name.to_owned(), content);
+            shared.tell(id);
             Ok(())
         }
         .boxed()
@@ -190,6 +195,53 @@ impl Store for Memory {
         async move {
             check_name(name)?;
             Ok(self.lock().kept(id)?.beside.get(name).cloned())
+        }
+        .boxed()
+    }
+
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
+        async move {
+            let mut shared = self.lock();
+            let names = shared.kept(id)?.beside.keys().map(String::as_str);
+            Ok(folders_of(names, Timestamp::UNIX_EPOCH))
+        }
+        .boxed()
+    }
+
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move {
+            let mut shared = self.lock();
+            let beside = &mut shared.kept(id)?.beside;
+            if let Some((wrong, _)) =
+                documents.iter().find(|(document, _)| !is_plain_name(document) || !is_plain_name(name))
+            {
+                return Err(not_a_name(wrong));
+            }
+            let below = format!("{name}/");
+            if beside.keys().any(|there| there.starts_with(&below)) {
+                return Ok(false);
+            }
+            beside.extend(
+                documents.into_iter().map(|(document, content)| (format!("{below}{document}"), content)),
+            );
+            shared.tell(id);
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let is_document =
+                |name: &String| matches!(Attachment::named(name), Some(Attachment::Document(_)));
+            let shared = self.lock();
+            let documented = shared.sessions.iter().filter(|(_, kept)| kept.beside.keys().any(is_document));
+            Ok(documented.map(|(id, _)| id.clone()).collect())
         }
         .boxed()
     }
@@ -211,7 +263,9 @@ impl Store for Memory {
         async move {
             let (entries, seal) = self.sealed(id, 0).await?;
             let mut shared = self.lock();
-            let attachments = shared.kept(id)?.beside.clone().into_iter().collect();
+            let beside = shared.kept(id)?.beside.clone().into_iter();
+            let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
+            let attachments = beside.filter(|(name, _)| is_plain(name)).collect();
             Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
         }
         .boxed()
@@ -315,6 +369,7 @@ impl Attacher for MemoryAttacher {
                 return Err(StoreError::Superseded { id: self.id.clone() });
             }
             kept.beside.insert(name.to_owned(), content);
+            shared.tell(&self.id);
             Ok(())
         }
         .boxed()
@@ -332,10 +387,12 @@ impl Drop for MemoryLog {
 }
 
 fn check_name(name: &str) -> Result<(), StoreError> {
-    let outside = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
-    let place = || name.to_owned();
-    let named = Attachment::named(name).map(drop);
-    named.ok_or_else(|| StoreError::Io { what: "use", place: place(), source: outside() })
+    Attachment::named(name).map(drop).ok_or_else(|| not_a_name(name))
+}
+
+fn not_a_name(name: &str) -> StoreError {
+    let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+    StoreError::Io { what: "use", place: name.to_owned(), source: outside }
 }
 
 fn full(what: &'static str, place: String) -> StoreError {

@@ -7,6 +7,8 @@ pub mod faulty;
 pub mod files;
 pub mod memory;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -63,18 +65,39 @@ pub trait Store: Send + Sync {
     /// Who holds a session for writing now, if anybody does.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>>;
 
-    /// Tells which sessions change from now on, whoever writes them. It may name one too often, never too seldom.
+    /// Tells which sessions change from now on, their facts or their documents, whoever writes them. It may name one too often,
+    /// never too seldom.
     fn watch(&self) -> Stored<'_, Changes>;
 
     /// Keeps something beside a session's facts, in place of what was kept under this name before. Durable when this
     /// returns. What matters is in the facts; this is what others need to go on with them, such as an agent's conversation,
-    /// or what people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain names.
-    /// Whoever holds the session attaches with [`Log::attacher`], which stops when somebody else does.
+    /// or a document: what people read and may change, such as the plan of a turn (`01/plan.md`). A name is plain, or a path of
+    /// plain names; [`Attachment`] tells them apart. Whoever holds the session attaches with [`Log::attacher`], which stops when somebody else does.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
-    /// What is attached under this name. Under a plain name, only what counts is given; a path leads to what people
-    /// may change, which counts as far as the facts say so.
+    /// What is attached under this name. Under a plain name, only what counts is given; a document is what people may change,
+    /// which counts as far as the facts say so. A session that came without a log has documents as well.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
+
+    /// The folders of a session's documents, sorted by name.
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>>;
+
+    /// Makes a folder with these documents in it, durably; `false` where there is one of that name. Of two who make it at once
+    /// only one does, so to make it is to take its name. Killed in between, this may leave a folder without all documents.
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool>;
+
+    /// Every session that has documents, sorted by name, also those that came without a log.
+    fn documented(&self) -> Stored<'_, Vec<SessionId>>;
+
+    /// The session whose documents are below this path, where a store keeps them as files.
+    fn session_at<'a>(&'a self, _path: &'a Path) -> Stored<'a, Option<SessionId>> {
+        async { Ok(None) }.boxed()
+    }
 
     /// Gives a session a log that came without one, such as a directory of an older tool. One that is there is left as it is.
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
@@ -159,13 +182,27 @@ pub trait Reserved: Send {
     -> Stored<'static, ()>;
 }
 
+/// What every turn of a session is shown: the one document that is in no folder.
+pub const SESSION_CONTEXT: &str = "session.context";
+
+/// A folder of documents, such as that of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFolder {
+    /// What it is called.
+    pub name: String,
+    /// When a document last came or went; long ago where nobody knows.
+    pub changed: Timestamp,
+    /// What its documents are called, without the folder, sorted.
+    pub documents: Vec<String>,
+}
+
 /// What is attached, by its name: checked, so that it leads nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment<'a> {
     /// Kept for Rapport.
     Plain(&'a str),
-    /// A file for people: the folder of a turn, and a path in it.
-    InTurn(&'a str),
+    /// A document, for people: [`SESSION_CONTEXT`], or the path of one in a folder.
+    Document(&'a str),
 }
 
 impl<'a> Attachment<'a> {
@@ -174,8 +211,26 @@ impl<'a> Attachment<'a> {
         if !name.split('/').all(is_plain_name) {
             return None;
         }
-        Some(if name.contains('/') { Self::InTurn(name) } else { Self::Plain(name) })
+        let is_document = name.contains('/') || name == SESSION_CONTEXT;
+        Some(if is_document { Self::Document(name) } else { Self::Plain(name) })
     }
+}
+
+/// The folders that these names of documents make, for a store that has no folders of its own.
+pub fn folders_of<'a>(names: impl Iterator<Item = &'a str>, changed: Timestamp) -> Vec<DocumentFolder> {
+    let mut folders = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for (folder, document) in names.filter_map(|name| name.split_once('/')) {
+        let documents = folders.entry(folder).or_default();
+        if !document.contains('/') {
+            documents.insert(document);
+        }
+    }
+    let owned = folders.into_iter().map(|(name, documents)| DocumentFolder {
+        name: name.to_owned(),
+        changed,
+        documents: documents.into_iter().map(str::to_owned).collect(),
+    });
+    owned.collect()
 }
 
 /// Whether a name is one part of a path and nothing else: not empty, not `..`, no slash, nothing a system call rejects.

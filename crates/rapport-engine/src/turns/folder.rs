@@ -1,165 +1,171 @@
-//! A session's directory, the turns in it, and which of them comes next.
+//! The documents of a session of files, the turns they are in, and which of these comes next.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use rapport_core::{SessionId, slug};
-use rapport_durable as durable;
+use rapport_core::SessionId;
 
-use super::{
-    CONTEXT_LOG, Meta, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, io_error, name, sync,
-};
+use super::{CONTEXT_LOG, META, Meta, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, name};
+use crate::stores::{DocumentFolder, Store};
 
-/// A session's directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A session's documents, wherever its store keeps them.
+#[derive(Clone)]
 pub struct Folder {
-    /// The session's name, which is the directory's.
+    /// The session's name.
     pub id: SessionId,
-    /// Where it is.
-    pub path: PathBuf,
+    store: Arc<dyn Store>,
 }
 
 /// One turn.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Turn {
-    /// Its name, which is its directory's.
+    /// Its name, which is its folder's.
     pub name: TurnName,
-    /// Where it is.
-    pub path: PathBuf,
     /// Where it comes from, as far as that is known.
     pub meta: Meta,
     /// When it was made.
     pub created: Timestamp,
-}
-
-/// How far a turn is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// There is no plan in it.
-    Unplanned,
-    /// There is a plan, and nothing was done about it.
-    Pending,
-    /// There is a report.
-    Complete,
+    documents: BTreeSet<String>,
+    folder: Folder,
 }
 
 impl Folder {
-    /// The session of this name below the directory of all sessions.
-    pub fn new(sessions: &Path, id: &SessionId) -> Self {
-        Self { id: id.clone(), path: sessions.join(id.as_str()) }
+    /// The documents of this session.
+    pub fn new(store: Arc<dyn Store>, id: &SessionId) -> Self {
+        Self { id: id.clone(), store }
     }
 
-    /// Every directory that looks like a session of files, by name. Whether its log agrees is not looked at.
-    pub fn all(sessions: &Path) -> Result<Vec<Self>, TurnError> {
-        let entries = match fs::read_dir(sessions) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(io_error("list the sessions in", sessions))?,
-        };
-        // A link could lead anywhere; names are printed, and pasted into shells.
-        let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut all: Vec<_> = names
-            .filter(|name| slug::is_name(name))
-            .map(|name| Self::new(sessions, &SessionId::new(name)))
-            .collect();
-        all.retain(Self::looks_like_one);
-        all.sort_by(|one, other| one.id.as_str().cmp(other.id.as_str()));
+    /// Every session that looks like one of files, by name. Whether its log agrees is not looked at.
+    pub async fn all(store: &Arc<dyn Store>) -> Result<Vec<Self>, TurnError> {
+        let mut all = Vec::new();
+        for id in store.documented().await? {
+            let folder = Self::new(store.clone(), &id);
+            if folder.looks_like_one().await {
+                all.push(folder);
+            }
+        }
         Ok(all)
     }
 
     /// Whether there are turns in it, or what they are made from.
-    fn looks_like_one(&self) -> bool {
-        self.path.join(SESSION_CONTEXT).is_file() || self.turns().is_ok_and(|turns| !turns.is_empty())
+    async fn looks_like_one(&self) -> bool {
+        let names = self.store.folders(&self.id).await.unwrap_or_default();
+        names.iter().any(|folder| folder.name.parse::<TurnName>().is_ok())
+            || self.store.attached(&self.id, SESSION_CONTEXT).await.is_ok_and(|document| document.is_some())
     }
 
-    /// The session a directory is in, if it is in one.
-    pub fn around(sessions: &Path, directory: &Path) -> Option<SessionId> {
-        let sessions = sessions.canonicalize().ok()?;
-        let inside = directory.canonicalize().ok()?;
-        let name = inside.strip_prefix(sessions).ok()?.iter().next()?.to_str()?;
-        Some(SessionId::new(name))
+    /// Where a document is, in words for a person.
+    pub fn place(&self, document: &str) -> String {
+        format!("{}/{document}", self.whereabouts())
+    }
+
+    /// Where the session is, in words for a person.
+    pub fn whereabouts(&self) -> String {
+        self.store.whereabouts(&self.id)
+    }
+
+    /// A document; `None` where there is none.
+    pub async fn read(&self, document: &str) -> Result<Option<Vec<u8>>, TurnError> {
+        Ok(self.store.attached(&self.id, document).await?)
+    }
+
+    /// A document as text; `None` where there is none.
+    pub async fn text(&self, document: &str) -> Result<Option<String>, TurnError> {
+        let Some(bytes) = self.read(document).await? else { return Ok(None) };
+        let text = String::from_utf8(bytes);
+        let wrong = |_| TurnError::Wrong { place: self.place(document), what: "it is not UTF-8 text".into() };
+        text.map(Some).map_err(wrong)
+    }
+
+    /// Writes a document: it is there whole or as it was before. Durable when this returns.
+    pub async fn write(&self, document: &str, content: Vec<u8>) -> Result<(), TurnError> {
+        Ok(self.store.attach(&self.id, document, content).await?)
     }
 
     /// Its turns, in the order in which they were made.
-    pub fn turns(&self) -> Result<Vec<Turn>, TurnError> {
-        let entries = fs::read_dir(&self.path).map_err(io_error("list the turns in", &self.path))?;
+    pub async fn turns(&self) -> Result<Vec<Turn>, TurnError> {
         let mut turns = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(io_error("list the turns in", &self.path))?;
-            let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            if let Some(name) = name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-                turns.push(Turn::read(name, entry.path())?);
+        for folder in self.store.folders(&self.id).await? {
+            if let Ok(name) = folder.name.parse() {
+                turns.push(self.read_turn(name, folder).await?);
             }
         }
         turns.sort_by_key(|turn| (turn.created, turn.name));
         Ok(turns)
     }
 
+    async fn read_turn(&self, name: TurnName, found: DocumentFolder) -> Result<Turn, TurnError> {
+        let meta = self.meta(&found.name).await?.unwrap_or_default();
+        let created = meta.created().unwrap_or(found.changed);
+        let documents = found.documents.into_iter().collect();
+        Ok(Turn { name, meta, created, documents, folder: self.clone() })
+    }
+
+    /// Where a turn comes from; `None` where nothing says so.
+    pub async fn meta(&self, turn: &str) -> Result<Option<Meta>, TurnError> {
+        let document = format!("{turn}/{META}");
+        let text = self.text(&document).await?.filter(|text| !text.trim().is_empty());
+        text.map(|text| Meta::parse(&text, &self.place(&document))).transpose()
+    }
+
     /// The turn of this name.
-    pub fn turn(&self, name: &str) -> Result<Turn, TurnError> {
+    pub async fn turn(&self, name: &str) -> Result<Turn, TurnError> {
         let missing = || TurnError::NoTurn { name: name.to_owned(), session: self.id.to_string() };
         let known: TurnName = name.parse().map_err(|()| missing())?;
-        self.turns()?.into_iter().find(|turn| turn.name == known).ok_or_else(missing)
+        self.turns().await?.into_iter().find(|turn| turn.name == known).ok_or_else(missing)
     }
 
     /// The turn that was made last; `None` before the first.
-    pub fn latest(&self) -> Result<Option<Turn>, TurnError> {
-        Ok(self.turns()?.pop())
+    pub async fn latest(&self) -> Result<Option<Turn>, TurnError> {
+        Ok(self.turns().await?.pop())
     }
 
-    /// Makes the directory of the turn after this one. To make it is to find out whether the name is free, so nobody else
-    /// gets it.
-    pub fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
+    /// Makes the turn after this one. To make its folder is to find out whether the name is free, so nobody else gets it.
+    pub async fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
         let number = after.map_or(1, |turn| turn.name.number + 1);
         if number > name::MOST {
             return Err(TurnError::Full { session: self.id.to_string() });
         }
-        self.make(TurnName::at(number), after.map(|turn| turn.name), now)
+        self.make(TurnName::at(number), after.map(|turn| turn.name), now).await
     }
 
-    /// Makes the directory of another try of this turn, with what that one was to be shown, and was.
-    pub fn make_branch(&self, of: &Turn, now: Timestamp) -> Result<Turn, TurnError> {
-        let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now)?;
-        for name in [TURN_CONTEXT, CONTEXT_LOG] {
-            let from = of.path.join(name);
-            match super::read(&from) {
-                Ok(content) => super::replace(&made.path.join(name), &content)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io_error("read", &from)(error)),
+    /// Makes another try of this turn, with what that one was to be shown, and was.
+    pub async fn make_branch(&self, of: &Turn, now: Timestamp) -> Result<Turn, TurnError> {
+        let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now).await?;
+        for document in [TURN_CONTEXT, CONTEXT_LOG] {
+            if let Some(content) = of.read(document).await? {
+                made.write(document, content).await?;
             }
         }
         Ok(made)
     }
 
-    fn make(
+    async fn make(
         &self,
-        mut names: impl Iterator<Item = TurnName>,
+        names: impl Iterator<Item = TurnName>,
         parent: Option<TurnName>,
         now: Timestamp,
     ) -> Result<Turn, TurnError> {
         // Turns are ordered by when they were made; a clock that was set back must not change that.
-        let latest = self.latest()?.map(|turn| turn.created);
+        let latest = self.latest().await?.map(|turn| turn.created);
         let now = latest.filter(|latest| *latest >= now).map_or(now, just_after);
-        let (name, path) = loop {
-            let name = names.next().ok_or_else(|| TurnError::Full { session: self.id.to_string() })?;
-            let path = self.path.join(name.to_string());
-            match durable::new_private_folder(&path) {
-                Ok(()) => break (name, path),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io_error("create the directory", &path)(error)),
+        for name in names {
+            let meta = Meta::new(name, parent, now);
+            let content = meta.to_yaml()?.into_bytes();
+            if self.store.new_folder(&self.id, &name.to_string(), vec![(META.to_owned(), content)]).await? {
+                let documents = BTreeSet::from([META.to_owned()]);
+                return Ok(Turn { name, meta, created: now, documents, folder: self.clone() });
             }
-        };
-        let meta = Meta::new(name, parent, now);
-        let made = meta.write(&path).and_then(|()| sync(&self.path));
-        if made.is_err() {
-            // Nothing is in it yet. What cannot be removed is a turn without a plan, which the next plan fills.
-            let _ = durable::remove_folder(&path);
         }
-        made?;
-        Ok(Turn { name, path, meta, created: now })
+        Err(TurnError::Full { session: self.id.to_string() })
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -168,24 +174,38 @@ fn just_after(latest: Timestamp) -> Timestamp {
 }
 
 impl Turn {
-    fn read(name: TurnName, path: PathBuf) -> Result<Self, TurnError> {
-        let meta = Meta::read(&path)?.unwrap_or_default();
-        let created = meta.created().unwrap_or_else(|| modified(&path));
-        Ok(Self { name, path, meta, created })
+    /// Whether it had this document when it was read.
+    pub fn has(&self, document: &str) -> bool {
+        self.documents.contains(document)
     }
 
-    /// A file in it.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    /// Where one of its documents is, in words for a person.
+    pub fn place(&self, document: &str) -> String {
+        self.folder.place(&self.path(document))
     }
 
-    /// How far it is.
-    pub fn standing(&self) -> Standing {
-        match (self.file(PLAN).exists(), self.file(REPORT).exists()) {
-            (_, true) => Standing::Complete,
-            (true, false) => Standing::Pending,
-            (false, false) => Standing::Unplanned,
-        }
+    /// One of its documents; `None` where there is none.
+    pub async fn read(&self, document: &str) -> Result<Option<Vec<u8>>, TurnError> {
+        self.folder.read(&self.path(document)).await
+    }
+
+    /// The same as text.
+    pub async fn text(&self, document: &str) -> Result<Option<String>, TurnError> {
+        self.folder.text(&self.path(document)).await
+    }
+
+    /// Writes one of its documents. Durable when this returns.
+    pub async fn write(&self, document: &str, content: Vec<u8>) -> Result<(), TurnError> {
+        self.folder.write(&self.path(document), content).await
+    }
+
+    /// Where it comes from, as that is written now; `None` where it is not.
+    pub async fn meta_now(&self) -> Result<Option<Meta>, TurnError> {
+        self.folder.meta(&self.name.to_string()).await
+    }
+
+    fn path(&self, document: &str) -> String {
+        format!("{}/{document}", self.name)
     }
 
     /// The turn before this one in its line, among all of the session: another try follows what the first try followed.
@@ -210,21 +230,22 @@ impl Turn {
     }
 }
 
-/// When a directory was last changed; long ago where nobody knows.
-fn modified(path: &Path) -> Timestamp {
-    let modified = fs::metadata(path).and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    Timestamp::try_from(modified).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
 
-    fn folder() -> (tempfile::TempDir, Folder) {
+    use super::*;
+    use crate::stores::files::Files;
+    use crate::turns::{PLAN, REPORT};
+
+    fn folder() -> (tempfile::TempDir, PathBuf, Folder) {
         let root = tempfile::tempdir().unwrap();
-        let folder = Folder::new(root.path(), &SessionId::new("20260124-add-user-auth"));
-        fs::create_dir(&folder.path).unwrap();
-        (root, folder)
+        let id = SessionId::new("20260124-add-user-auth");
+        let path = root.path().join(id.as_str());
+        fs::create_dir(&path).unwrap();
+        let folder = Folder::new(Arc::new(Files::new(root.path().to_owned())), &id);
+        (root, path, folder)
     }
 
     fn at(second: i64) -> Timestamp {
@@ -232,25 +253,26 @@ mod tests {
     }
 
     // FILE-4, FILE-5, FILE-38, FILE-39: turns follow each other; a branch has what its origin was shown, not what came of it.
-    #[test]
-    fn file_38_branches_go_on_as_their_own_line() {
-        let (_root, folder) = folder();
-        let first = folder.make_next(None, at(1)).unwrap();
-        let second = folder.make_next(Some(&first), at(2)).unwrap();
+    #[tokio::test]
+    async fn file_38_branches_go_on_as_their_own_line() {
+        let (_root, path, folder) = folder();
+        let first = folder.make_next(None, at(1)).await.unwrap();
+        let second = folder.make_next(Some(&first), at(2)).await.unwrap();
         for name in [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT] {
-            fs::write(second.file(name), name).unwrap();
+            fs::write(path.join("02").join(name), name).unwrap();
         }
-        let third = folder.make_next(Some(&second), at(3)).unwrap();
+        let third = folder.make_next(Some(&second), at(3)).await.unwrap();
         // Made by a clock that was set back.
-        let branch = folder.make_branch(&second, at(0)).unwrap();
-        let again = folder.make_branch(&branch, at(5)).unwrap();
-        let on = folder.make_next(Some(&branch), at(6)).unwrap();
-        let names: Vec<_> = folder.turns().unwrap().iter().map(|turn| turn.name.to_string()).collect();
+        let branch = folder.make_branch(&second, at(0)).await.unwrap();
+        let again = folder.make_branch(&branch, at(5)).await.unwrap();
+        let on = folder.make_next(Some(&branch), at(6)).await.unwrap();
+        let turns = folder.turns().await.unwrap();
+        let names: Vec<_> = turns.iter().map(|turn| turn.name.to_string()).collect();
         assert_eq!(names, ["01", "02", "03", "02-branch-01", "02-branch-02", "03-branch-01"]);
-        assert_eq!(fs::read_to_string(branch.file(TURN_CONTEXT)).unwrap(), TURN_CONTEXT);
-        assert_eq!(fs::read_to_string(again.file(CONTEXT_LOG)).unwrap(), CONTEXT_LOG);
-        assert_eq!((second.standing(), branch.standing()), (Standing::Complete, Standing::Unplanned));
-        let turns = folder.turns().unwrap();
+        assert_eq!(branch.text(TURN_CONTEXT).await.unwrap().as_deref(), Some(TURN_CONTEXT));
+        assert_eq!(again.text(CONTEXT_LOG).await.unwrap().as_deref(), Some(CONTEXT_LOG));
+        let has = |turn: usize| [PLAN, REPORT, TURN_CONTEXT].map(|name| turns[turn].has(name));
+        assert_eq!((has(1), has(3)), ([true, true, true], [false, false, true]));
         let before = |turn: &Turn| turn.before(&turns).map(|turn| turn.name.to_string());
         assert_eq!(before(&first), None);
         assert_eq!(before(&third).as_deref(), Some("02"));
@@ -259,28 +281,33 @@ mod tests {
         assert_eq!(before(&on).as_deref(), Some("02-branch-01"));
     }
 
-    #[test]
-    fn there_are_99_turns_at_most() {
-        let (_root, folder) = folder();
-        let mut last = folder.make_next(None, at(1)).unwrap();
+    #[tokio::test]
+    async fn there_are_99_turns_at_most() {
+        let (_root, _, folder) = folder();
+        let mut last = folder.make_next(None, at(1)).await.unwrap();
         last.name.number = name::MOST;
-        assert!(matches!(folder.make_next(Some(&last), at(2)), Err(TurnError::Full { .. })));
+        assert!(matches!(folder.make_next(Some(&last), at(2)).await, Err(TurnError::Full { .. })));
     }
 
-    #[test]
-    fn what_is_no_turn_is_passed_over() {
-        let (root, folder) = folder();
+    #[tokio::test]
+    async fn what_is_no_turn_is_passed_over() {
+        let (root, path, folder) = folder();
+        let store: Arc<dyn Store> = Arc::new(Files::new(root.path().to_owned()));
         for name in ["kept", "1", "001", "02-branch"] {
-            fs::create_dir(folder.path.join(name)).unwrap();
+            fs::create_dir(path.join(name)).unwrap();
         }
-        fs::write(folder.path.join("01"), "a file").unwrap();
-        assert_eq!(folder.turns().unwrap(), []);
-        assert!(Folder::all(root.path()).unwrap().is_empty(), "there is nothing of a session of files in it");
-        fs::create_dir(folder.path.join("02")).unwrap();
-        assert_eq!(Folder::all(root.path()).unwrap(), std::slice::from_ref(&folder));
-        assert_eq!(Folder::around(root.path(), &folder.path.join("02")), Some(folder.id.clone()));
-        assert_eq!(Folder::around(root.path(), root.path()), None);
-        assert!(folder.turn("03").is_err());
-        assert!(folder.turn("..").is_err());
+        fs::write(path.join("01"), "a file").unwrap();
+        assert!(folder.turns().await.unwrap().is_empty());
+        assert!(
+            Folder::all(&store).await.unwrap().is_empty(),
+            "there is nothing of a session of files in it"
+        );
+        fs::create_dir(path.join("02")).unwrap();
+        let all: Vec<_> = Folder::all(&store).await.unwrap().into_iter().map(|folder| folder.id).collect();
+        assert_eq!(all, std::slice::from_ref(&folder.id));
+        assert_eq!(store.session_at(&path.join("02")).await.unwrap(), Some(folder.id.clone()));
+        assert_eq!(store.session_at(root.path()).await.unwrap(), None);
+        assert!(folder.turn("03").await.is_err());
+        assert!(folder.turn("..").await.is_err());
     }
 }

@@ -2,7 +2,8 @@
 //! files are written from them, and what else is in the directories is [`found`]. `docs/formats/session-directory.md` is the
 //! contract.
 //!
-//! [`Folder`] is a session's directory, [`Turn`] one directory in it, [`TurnName`] its name, [`Meta`] where it comes from,
+//! Everything here is read and written through the store, as documents of the session, whatever the store is; only journals of
+//! batches ([`batches`]) are where the project is. [`Folder`] has the documents of a session, [`Turn`] is one folder of them, [`TurnName`] its name, [`Meta`] where it comes from,
 //! [`batches`] has the directories of batches, [`check`] and [`report`] are what happens to a plan before and after.
 //! Everything is written at once or not at all, and nothing is written twice: what is finished gets [`checksum`]s.
 
@@ -11,23 +12,19 @@ pub mod check;
 pub mod checksum;
 pub mod folder;
 pub mod found;
-pub mod gathering;
-pub mod memos;
 pub mod meta;
 pub mod name;
 pub mod report;
 pub mod workshop;
 
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
-
 use thiserror::Error;
 
 use crate::actions::JournalError;
+use crate::projects::files::FileError;
+use crate::stores::StoreError;
 
-use rapport_durable as durable;
-
-pub use folder::{Folder, Standing, Turn};
+pub use crate::stores::SESSION_CONTEXT;
+pub use folder::{Folder, Turn};
 pub use meta::Meta;
 pub use name::TurnName;
 pub use workshop::{Helpers, Workshop};
@@ -42,27 +39,21 @@ pub const PLAN: &str = "plan.md";
 pub const REPORT: &str = "report.md";
 /// Where the turn comes from.
 pub const META: &str = "meta.yaml";
-/// What every turn of a session is shown.
-pub const SESSION_CONTEXT: &str = "session.context";
 
-/// What can go wrong with the files of a session.
+/// What can go wrong with the documents of a session.
 #[derive(Debug, Error)]
 pub enum TurnError {
-    /// The system said no.
-    #[error("cannot {what} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        what: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file is not what it should be.
-    #[error("{}: {what}", path.display())]
+    /// The store said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of the project, beside those of the session, cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A document is not what it should be.
+    #[error("{place}: {what}")]
     Wrong {
-        /// Which.
-        path: PathBuf,
+        /// Where it is, in words for a person.
+        place: String,
         /// What is wrong.
         what: String,
     },
@@ -83,59 +74,4 @@ pub enum TurnError {
         /// Which session.
         session: String,
     },
-}
-
-/// Says what was tried and with what, beside what the system said.
-pub fn io_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TurnError {
-    move |source| TurnError::Io { what, path: path.to_owned(), source }
-}
-
-/// Either the old file or the whole new one, whatever happens in between. Durable when this returns.
-pub fn replace(path: &Path, content: &[u8]) -> Result<(), TurnError> {
-    replace_in_pieces(path, [content])
-}
-
-/// The same, for what need not be put together for it.
-pub fn replace_in_pieces<B: AsRef<[u8]>>(
-    path: &Path,
-    pieces: impl IntoIterator<Item = B>,
-) -> Result<(), TurnError> {
-    durable::replace_private_in_pieces(path, pieces).map_err(io_error("write", path))
-}
-
-/// A file of ours, which is not behind a link that leads out of the project.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let is_ours =
-        |place: &&Path| place.file_name().is_some_and(|name| name == ".rapport" || name == ".teddy");
-    let project = path.ancestors().find(is_ours).and_then(Path::parent);
-    if let (Some(project), Ok(about)) = (project, path.symlink_metadata())
-        && about.is_symlink()
-        && !path.canonicalize()?.starts_with(project.canonicalize()?)
-    {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is a link that leads out of the project",
-        ));
-    }
-    let mut content = Vec::new();
-    durable::open_file(path)?.read_to_end(&mut content)?;
-    Ok(content)
-}
-
-/// A file as text; `None` where there is none.
-pub fn text(path: &Path) -> Result<Option<String>, TurnError> {
-    match read(path) {
-        Ok(bytes) => {
-            let text = String::from_utf8(bytes);
-            text.map(Some)
-                .map_err(|_| TurnError::Wrong { path: path.to_owned(), what: "it is not UTF-8 text".into() })
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("read", path)(error)),
-    }
-}
-
-/// Makes the new names in a directory durable.
-fn sync(directory: &Path) -> Result<(), TurnError> {
-    durable::sync_folder(directory).map_err(io_error("sync the directory", directory))
 }

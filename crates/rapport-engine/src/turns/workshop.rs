@@ -1,12 +1,8 @@
-//! Where and with what the engine works on turns: the directories of sessions and batches, what actions need, and who helps.
+//! With what the engine works on turns: where batches are, what actions need, and who helps.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::SessionId;
-
-use super::Folder;
 use super::batches::Batches;
 use crate::actions::{Means, Pending};
 use crate::seals::Seals;
@@ -14,8 +10,6 @@ use crate::seals::Seals;
 /// What it takes to work on turns. Clones share it.
 #[derive(Clone)]
 pub struct Workshop {
-    /// Where the directories of sessions are.
-    pub sessions: PathBuf,
     /// Where the batches are.
     pub batches: Batches,
     /// What a plan is called in reports and problems, where it is not the one in a turn's directory.
@@ -42,15 +36,10 @@ impl Workshop {
     pub fn plan_name(&self) -> &str {
         self.plan_name.as_deref().unwrap_or(super::PLAN)
     }
-
-    /// The directory of a session.
-    pub fn folder(&self, session: &SessionId) -> Folder {
-        Folder::new(&self.sessions, session)
-    }
 }
 
 impl fmt::Debug for Workshop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workshop").field("sessions", &self.sessions).finish_non_exhaustive()
+        f.debug_struct("Workshop").field("batches", &self.batches).finish_non_exhaustive()
     }
 }

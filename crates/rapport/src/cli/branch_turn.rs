@@ -11,6 +11,7 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
@@ -24,8 +25,8 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     check_ours(&place, &folder)?;
     let session = files::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
-    let origin = folder.turn(turn)?;
-    let made = folder.make_branch(&origin, Clock::system().now())?;
+    let origin = wait(folder.turn(turn))?;
+    let made = wait(folder.make_branch(&origin, Clock::system().now()))?;
     tell(common, &folder, (&origin, &made), &standing(&session, &folder, turn))
 }
 
@@ -63,7 +64,7 @@ fn check_ours(place: &Place, folder: &Folder) -> Outcome {
 }
 
 fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standing: &[String]) -> Outcome {
-    let path = made.path.display().to_string();
+    let path = folder.place(&made.name.to_string());
     if common.json {
         return say_json(&json!({
             "session": folder.id, "turn": made.name.to_string(), "branched_from": origin.name.to_string(), "path": path,

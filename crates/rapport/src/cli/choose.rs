@@ -1,6 +1,8 @@
 //! Which session a command is about: one rule for every verb. The session that is named, else the one around the current
 //! directory, else the only one that fits the verb; where several do, they are listed, and none is taken.
 
+use std::path::Path;
+
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
 use super::output::shorten;
@@ -11,7 +13,6 @@ use crate::config;
 use crate::error::{Candidate, Code, Failure};
 use crate::seals::Seal;
 use crate::stores::StoreError;
-use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// How much of a task and of a question is listed.
@@ -171,9 +172,15 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
 /// The session whose directory, or whose worktree, the current directory is in.
 fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
-    let folders = [config::sessions(&place.project), config::worktrees(&place.project)];
-    let Some(id) = folders.iter().find_map(|folder| Folder::around(folder, &here)) else { return Ok(None) };
-    by_name(place, id.as_str()).map(Some)
+    let around = place.store().session_at(&here)?.or_else(|| with_worktree(place, &here));
+    around.map(|id| by_name(place, id.as_str())).transpose()
+}
+
+/// The session whose worktree a directory is in.
+fn with_worktree(place: &Place, directory: &Path) -> Option<SessionId> {
+    let worktrees = config::worktrees(&place.project).canonicalize().ok()?;
+    let inside = directory.canonicalize().ok()?;
+    Some(SessionId::new(inside.strip_prefix(worktrees).ok()?.iter().next()?.to_str()?))
 }
 
 /// Every session that can be read, and why others cannot.
@@ -191,7 +198,7 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 /// The names of all sessions; also of directories of an older tool, which have no log.
 fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
     let mut ids = place.store().list()?;
-    for folder in Folder::all(&files::sessions_of(place))? {
+    for folder in place.folders()? {
         if !ids.contains(&folder.id) {
             ids.push(folder.id);
         }
@@ -203,7 +210,7 @@ fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
 /// A session, whatever kind it is.
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
-    let folder = Folder::new(&files::sessions_of(place), id);
+    let folder = place.folder(id);
     let (session, seal, logged) = match store.sealed(id, 0) {
         Ok((entries, seal)) => {
             let session = sessions::replay(&store, id, &entries)?;

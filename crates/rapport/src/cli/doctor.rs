@@ -14,9 +14,8 @@ use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::config::{self, Layer};
+use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
 use crate::workers::sandboxes::Sandboxes;
 
@@ -191,7 +190,6 @@ fn home(place: &Place) -> Check {
 
 fn store(place: &Place) -> Check {
     let store = place.store();
-    let folder = config::sessions(&place.project);
     let all = match store.list() {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
@@ -199,7 +197,7 @@ fn store(place: &Place) -> Check {
     if let Some(failure) = all.iter().find_map(|id| sessions::view(&store, id).err()) {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
-    let folders = Folder::all(&folder).unwrap_or_default();
+    let folders = place.folders().unwrap_or_default();
     let broken = folders.iter().find_map(|folder| {
         let what = seals::broken_in(place, folder).ok()?.into_iter().next()?;
         Some((&folder.id, what))
@@ -213,7 +211,7 @@ fn store(place: &Place) -> Check {
                 "Bring it back from version control, or build on it as it is now: rapport resume {id} --accept-changes"
             )),
         },
-        None => good("sessions", format!("{} in {}", all.len(), folder.display())),
+        None => good("sessions", format!("{} in {}", all.len(), place.whereabouts())),
     }
 }
 

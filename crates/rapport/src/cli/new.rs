@@ -12,10 +12,12 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
+use crate::projects::files::{FileError, io_error, replace};
+use crate::projects::gathering::suggested;
 use crate::stores::Holder;
-use crate::turns::gathering::suggested;
-use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
-use crate::wiring::Place;
+use crate::stores::blocking::wait;
+use crate::turns::{Folder, SESSION_CONTEXT};
+use crate::wiring::{Place, Shelf};
 
 /// Begin a session of files: plan, review, run what you approve, report, turn by turn
 ///
@@ -44,8 +46,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if name != args.name && !common.json {
         warn(format_args!("the name becomes {name}"));
     }
-    let folder = make(&place, &name)?;
-    let path = folder.path.display().to_string();
+    let folder = wait(make(&place, &name))?;
+    let path = folder.whereabouts();
     let suggested = suggested(&place.project, &name);
     if common.json {
         return say_json(&json!({ "session": folder.id, "path": path, "suggested": suggested }));
@@ -61,13 +63,14 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Makes a session of this name, and what all sessions share where it is missing.
-pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
+pub(super) async fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let settings = place.settings(Layer::default())?;
     let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
     let holder = Holder::this_process(None);
-    let (id, _, log) = place.store().create(name, Clock::system().now(), facts, &holder)?;
-    let folder = Folder::new(&config::sessions(&place.project), &id);
-    replace(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD.as_bytes())?;
+    let store = place.store_in(&Shelf::Sessions);
+    let (id, _, log) = store.create(name, Clock::system().now(), facts, &holder).await?;
+    let folder = Folder::new(store.clone(), &id);
+    folder.write(SESSION_CONTEXT, SESSION_HEAD.as_bytes().to_vec()).await?;
     drop(log);
     for (path, content) in
         [(config::global_context(&place.project), GLOBAL_HEAD), (config::memos(&place.project), "[]\n")]
@@ -77,7 +80,7 @@ pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     Ok(folder)
 }
 
-fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {
+fn make_if_missing(path: &Path, content: &str) -> Result<(), FileError> {
     if path.try_exists().map_err(io_error("look for", path))? {
         return Ok(());
     }

@@ -105,7 +105,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             asking: asking(&args),
             consent: if args.replan { Consent::Given } else { Consent::Ask },
             changed: Changed::from_flag(args.accept_changes),
-            under_way: if args.instead { UnderWay::Leave } else { UnderWay::GoOn },
+            under_way: if args.instead { UnderWay::Leave } else { UnderWay::Resume },
             at: &args.at,
             agent: &args.agent,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rapport_core::{ActionPlan, Entry, Input, Part, Purpose, Session, SessionId, Want, World};
 use serde_json::{Value, json};
 
-use super::files::{asking, sessions_of};
+use super::files::asking;
 use super::output::{say, say_json};
 use super::{Common, choose, screen, sessions};
 use crate::actions::journal::Journal;
@@ -17,9 +17,9 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Seals, Verifier};
 use crate::stores::Looked;
-use crate::stores::blocking::BlockingStore;
+use crate::stores::blocking::{BlockingStore, wait};
 use crate::turns::batches::{self, BatchDir};
-use crate::turns::{Folder, PLAN, Standing, text};
+use crate::turns::{Folder, PLAN, REPORT};
 use crate::wiring::{self, Place};
 
 /// The session or batch that is meant, if there is one of that name.
@@ -151,7 +151,7 @@ impl Finding {
         let store = place.store();
         let looked = Arc::new(store.look(&id)?);
         let session = sessions::replay(&store, &id, &looked.entries)?;
-        let folder = Folder::new(&sessions_of(place), &id);
+        let folder = place.folder(&id);
         let mut batches = Vec::new();
         for path in batches::all(&place.project)? {
             if batches::turn_of(&folder.id, &path).is_some() {
@@ -352,11 +352,11 @@ fn pending(place: &Place, session: &Session, looked: &Looked) -> Result<Vec<Stri
 /// What plans would do that were not carried out yet.
 fn planned(folder: &Folder) -> Result<Vec<String>, Failure> {
     let mut planned = Vec::new();
-    for turn in folder.turns()? {
-        if turn.standing() != Standing::Pending {
+    for turn in wait(folder.turns())? {
+        if !turn.has(PLAN) || turn.has(REPORT) {
             continue;
         }
-        let source = text(&turn.file(PLAN))?.unwrap_or_default();
+        let source = wait(turn.text(PLAN))?.unwrap_or_default();
         let plan = ActionPlan::parse(&source);
         let actions = plan.iter().flat_map(|plan| &plan.actions);
         planned.extend(actions.map(|action| format!("{}: {}", turn.name, action.kind.in_brief())));

@@ -7,10 +7,10 @@ use rapport_core::SessionId;
 use tokio::sync::mpsc;
 
 use super::dirs;
-use super::disk::{Disk, LOG, io_error};
-use crate::stores::{Changes, StoreError};
+use super::disk::{Disk, KEPT, LOG, io_error};
+use crate::stores::{Changes, SESSION_CONTEXT, StoreError};
 
-/// Tells of every session whose log changes from now on.
+/// Tells of every session whose log or documents change from now on.
 pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
     dirs::make_all(&disk.root)?;
     let (tell, changed) = mpsc::unbounded_channel();
@@ -40,13 +40,16 @@ fn changed_by(disk: &Disk, event: Result<Event, notify::Error>) -> Vec<SessionId
     }
 }
 
-/// The session whose log, or whose whole directory, this is.
+/// The session whose log or document, or whose whole directory, this is. What is written beside a document before it takes its
+/// place is none.
 fn session(root: &Path, path: &Path) -> Option<SessionId> {
-    let mut parts = path.strip_prefix(root).ok()?.iter();
-    let name = parts.next()?.to_str()?;
-    let within = parts.next();
-    let is_log = within.is_none_or(|file| file == LOG);
-    is_log.then(|| SessionId::new(name))
+    let parts: Option<Vec<_>> = path.strip_prefix(root).ok()?.iter().map(|part| part.to_str()).collect();
+    let is_change = match parts.as_deref()? {
+        [_] | [_, LOG | SESSION_CONTEXT] => true,
+        [_, folder, .., document] => *folder != KEPT && !document.starts_with('.'),
+        _ => false,
+    };
+    is_change.then(|| parts.and_then(|parts| parts.first().copied()).map(SessionId::new)).flatten()
 }
 
 #[cfg(test)]
@@ -68,12 +71,21 @@ mod tests {
         let path = folder.path().join(one.as_str()).join(LOG);
         let created = Event::new(EventKind::Create(CreateKind::File)).add_path(path.clone());
         let read = Event::new(EventKind::Access(AccessKind::Any)).add_path(path);
+        let changed = |name: &str| {
+            let path = folder.path().join(one.as_str()).join(name);
+            Event::new(EventKind::Create(CreateKind::File)).add_path(path)
+        };
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         for (event, expected) in [
             (Ok(created), vec![one.clone()]),
             (Ok(read), vec![]),
+            (Ok(changed("01/plan.md")), vec![one.clone()]),
+            (Ok(changed("session.context")), vec![one.clone()]),
+            (Ok(changed("01/.plan.md.tmp")), vec![]),
+            (Ok(changed("kept/conversation")), vec![]),
+            (Ok(changed("lock")), vec![]),
             (Ok(overflow), vec![one.clone(), two.clone()]),
-            (Err(notify::Error::generic("too many")), vec![one, two]),
+            (Err(notify::Error::generic("too many")), vec![one.clone(), two]),
         ] {
             assert_eq!(changed_by(&disk, event), expected);
         }

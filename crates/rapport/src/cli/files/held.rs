@@ -24,7 +24,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<dyn Store>,
-    shelf: Shelf,
+    pub(in crate::cli) shelf: Shelf,
 }
 
 /// Holds a session while something is done in it. What it was at when it was last held goes on at once.

@@ -21,7 +21,7 @@ impl Helpers for ProjectHelpers {
 
     fn invoke<'a>(&'a self, agent: &'a str, message: &'a str) -> Pending<'a> {
         Box::pin(async move {
-            let begun = self.begin(agent, message).map_err(|failure| failure.message)?;
+            let begun = self.begin(agent, message).await.map_err(|failure| failure.message)?;
             Ok(begun.id.to_string())
         })
     }
@@ -29,9 +29,9 @@ impl Helpers for ProjectHelpers {
 
 impl ProjectHelpers {
     /// A session for another agent, with its first turn ready to be planned.
-    fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
-        let folder = new::make(&self.place, agent)?;
-        drafting::prepare_for(&self.place, &self.settings, &folder, agent, message)?;
+    async fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
+        let folder = new::make(&self.place, agent).await?;
+        drafting::prepare_for(&self.place, &self.settings, &folder, agent, message).await?;
         Ok(folder)
     }
 

@@ -10,19 +10,17 @@ pub(super) mod reviewing;
 pub(super) mod seals;
 pub(super) mod told;
 
-use std::path::PathBuf;
-
 use rapport_core::{Aim, Entry, Event, FileTurn, Input, Session, World};
 
 use super::choose::{self, Known, Verb};
-use super::sessions;
 use crate::clock::Clock;
-use crate::config::{self, Layer};
+use crate::config::Layer;
 use crate::error::{Code, Failure};
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
-use crate::wiring::Place;
+use crate::wiring::{Place, Shelf};
 
 /// Which session and turn is meant.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -35,11 +33,6 @@ pub(super) struct Where {
     pub(super) turn: Option<String>,
 }
 
-/// Where a project's sessions are.
-pub(super) fn sessions_of(place: &Place) -> PathBuf {
-    config::sessions(&place.project)
-}
-
 /// The session of files that is meant, which this usage names.
 pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
     let verb = Verb::new(usage, "of files", &Known::has_turns).rather(Known::goes_on);
@@ -48,7 +41,7 @@ pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> R
 
 /// The session of files that is meant by this verb.
 pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
-    let folder = Folder::new(&sessions_of(place), &choose::choose(place, named, verb)?);
+    let folder = place.folder(&choose::choose(place, named, verb)?);
     if has_turns(place, &folder)? {
         return Ok(folder);
     }
@@ -67,12 +60,17 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
     Ok(first.is_some_and(|entry| entry.facts.iter().any(is_of_files)))
 }
 
-/// A session as it stands: what its log says, and what else is in its directory. Nothing is written.
+/// A session as it stands, for a command that waits for what it reads.
 pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
-    let store = place.store();
+    wait(read_state(place, folder))
+}
+
+/// A session as it stands: what its log says, and what else is among its documents. Nothing is written.
+pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
+    let store = place.store_in(&Shelf::Sessions);
     let now = Clock::system().now();
-    let (mut session, counts) = match store.sealed(&folder.id, 0) {
-        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal.counts()),
+    let (mut session, counts) = match store.sealed(&folder.id, 0).await {
+        Ok((entries, seal)) => (store.replay(&folder.id, &entries)?, seal.counts()),
         // One of an older tool has no log.
         Err(StoreError::NotFound(_)) => {
             let settings = place.settings(Layer::default())?;
@@ -83,13 +81,13 @@ pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> 
         }
         Err(error) => return Err(error.into()),
     };
-    if store.holder(&folder.id).ok().flatten().is_some() {
+    if store.holder(&folder.id).await.ok().flatten().is_some() {
         // Whoever holds it knows what is there.
         return Ok(session);
     }
     // Of a session that does not count itself, everything is shown as it says.
     let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
-    let found = found::found(folder, &batches)?;
+    let found = found::with_batches(&folder.id, found::turns(folder).await?, &batches)?;
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
     session.apply_entry(&entry);

@@ -9,6 +9,7 @@ use crate::channels::terminal::safe;
 use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::{CONTEXT_LOG, Folder, checksum};
 use crate::wiring::Place;
 
@@ -29,10 +30,10 @@ impl Changed {
 }
 
 /// What of a session's finished turns is no longer as it was.
-fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
+async fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(session) {
-        let changed = checksum::broken(&folder.path.join(turn), sums)?;
+        let changed = checksum::broken(folder, turn, sums).await?;
         broken.extend(changed.iter().map(|what| format!("{what}, after its turn was finished")));
     }
     Ok(broken)
@@ -40,14 +41,14 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
 
 /// What of a session's turns, finished or not, is not Rapport's word: journals of batches that do not count, and what the agent
 /// was shown, where it was changed before the turn was sealed.
-fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
-    let (batches, turns) = (place.batches(), folder.turns()?);
+async fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
+    let (batches, turns) = (place.batches(), folder.turns().await?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
     let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal does not count")).collect();
     for turn in session.file_turns().iter().filter(|turn| !session.sealed().contains_key(&turn.folder)) {
-        let path = folder.path.join(&turn.folder);
-        if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {
-            found.push(format!("{} was changed, after planning began", path.join(CONTEXT_LOG).display()));
+        if turn.shown.iter().zip(&checksum::shown(folder, &turn.folder).await?).any(|(was, is)| was != is) {
+            let place = folder.place(&format!("{}/{CONTEXT_LOG}", turn.folder));
+            found.push(format!("{place} was changed, after planning began"));
         }
     }
     Ok(found)
@@ -61,10 +62,10 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
         read => {
             let (entries, seal) = read?;
             let session = crate::cli::sessions::replay(&store, &folder.id, &entries)?;
-            let mut found = broken(folder, &session)?;
+            let mut found = wait(broken(folder, &session))?;
             // Of a session that does not count itself, nothing else does.
             if seal.counts() {
-                found.extend(refused(place, folder, &session)?);
+                found.extend(wait(refused(place, folder, &session))?);
             }
             Ok(found)
         }
@@ -82,18 +83,16 @@ pub(in crate::cli) fn warn(broken: &[String]) {
 /// is told once and not with every command from here on.
 pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome {
     let session = held.session().await?;
-    let broken = broken(&held.folder, &session)?;
+    let broken = broken(&held.folder, &session).await?;
     warn(&broken);
-    warn(&refused(held.place, &held.folder, &session)?);
+    warn(&refused(held.place, &held.folder, &session).await?);
     match changed {
         _ if broken.is_empty() => Ok(()),
         Changed::Accept => {
-            let now = sealed(&session).map(|(turn, _)| {
-                let path = held.folder.path.join(turn);
-                let sums = if path.is_dir() { checksum::sums(&path)? } else { BTreeMap::new() };
-                Ok((turn.clone(), sums))
-            });
-            let turns = now.collect::<Result<_, Failure>>()?;
+            let mut turns = BTreeMap::new();
+            for (turn, _) in sealed(&session) {
+                turns.insert(turn.clone(), checksum::sums(&held.folder, turn).await?);
+            }
             held.submit(Act::AcceptChanges { turns }).await
         }
         Changed::Refuse => {

@@ -15,7 +15,7 @@ const ENGINE: [(&str, &[&str]); 13] = [
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
-    ("turns", &["actions", "config", "seals"]),
+    ("turns", &["actions", "config", "projects", "seals", "stores"]),
     ("workers", &[]),
     ("agents", &["projects", "workers"]),
     ("planners", &["agents"]),

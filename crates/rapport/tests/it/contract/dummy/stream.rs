@@ -7,7 +7,8 @@ use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport::seals::Seal;
 use rapport::stores::{
-    Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    folders_of,
 };
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
@@ -45,8 +46,21 @@ impl Service {
             return Err(StoreError::Superseded { id: id.clone() });
         }
         self.messages.push((id.clone(), entry.clone()));
-        self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
+        self.tell(id);
         Ok(entry)
+    }
+
+    fn put(&mut self, object: (SessionId, String), content: Vec<u8>) {
+        self.tell(&object.0);
+        self.objects.insert(object, content);
+    }
+
+    fn names(&self, id: &SessionId) -> impl Iterator<Item = &str> {
+        self.objects.keys().filter(move |(of, _)| of == id).map(|(_, name)| name.as_str())
+    }
+
+    fn tell(&mut self, id: &SessionId) {
+        self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
     }
 }
 
@@ -110,7 +124,7 @@ impl Attacher for Lease {
             if service.leases.get(&self.id) != Some(&self.holder) {
                 return Err(StoreError::Superseded { id: self.id.clone() });
             }
-            service.objects.insert(object, content);
+            service.put(object, content);
             Ok(())
         }
         .boxed()
@@ -246,7 +260,7 @@ impl Store for Stream {
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
         async move {
             let object = self.object(id, name)?;
-            self.service().objects.insert(object, content);
+            self.service().put(object, content);
             Ok(())
         }
         .boxed()
@@ -256,6 +270,52 @@ impl Store for Stream {
         async move {
             let object = self.object(id, name)?;
             Ok(self.service().objects.get(&object).cloned())
+        }
+        .boxed()
+    }
+
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
+        async move {
+            let service = self.service();
+            service.of(id)?;
+            Ok(folders_of(service.names(id), Timestamp::UNIX_EPOCH))
+        }
+        .boxed()
+    }
+
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move {
+            let objects =
+                documents.iter().map(|(document, _)| self.object(id, &format!("{name}/{document}")));
+            let objects = objects.collect::<Result<Vec<_>, _>>()?;
+            let mut service = self.service();
+            if folders_of(service.names(id), Timestamp::UNIX_EPOCH).iter().any(|folder| folder.name == name) {
+                return Ok(false);
+            }
+            for (object, (_, content)) in objects.into_iter().zip(documents) {
+                service.put(object, content);
+            }
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let service = self.service();
+            let is_document = |name: &str| matches!(Attachment::named(name), Some(Attachment::Document(_)));
+            let ids: BTreeSet<_> = service
+                .objects
+                .keys()
+                .filter(|(_, name)| is_document(name))
+                .map(|(id, _)| id.clone())
+                .collect();
+            Ok(ids.into_iter().collect())
         }
         .boxed()
     }
@@ -275,7 +335,8 @@ impl Store for Stream {
         async move {
             let entries = self.read(id, 0).await?;
             let service = self.service();
-            let objects = service.objects.iter().filter(|((of, _), _)| of == id);
+            let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
+            let objects = service.objects.iter().filter(|((of, name), _)| of == id && is_plain(name));
             let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
             Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
         }
