@@ -127,6 +127,29 @@ fn writes(text: &str) -> Vec<&'static str> {
     WRITES.into_iter().filter(|call| code.iter().any(|line| line.contains(call))).collect()
 }
 
+/// The documents of turns are the store's: nothing else knows whether they are files. Journals of batches are where the project is,
+/// with the files as they were; one file reads their directories.
+#[test]
+fn turns_are_read_and_written_through_the_store() {
+    const JOURNALS: &str = "rapport-engine/src/turns/batches.rs";
+    let in_turns =
+        ["fs::", "File::open", "tokio::fs", "durable::replace", "durable::open", "private_folder", "PathBuf"];
+    let in_commands = ["config::sessions", "stores::files"];
+    let turns = files(&crates().join("rapport-engine/src/turns"));
+    let turns = turns.iter().filter(|file| !file.ends_with(JOURNALS)).map(|file| (file, &in_turns[..]));
+    let commands = files(&crates().join("rapport/src/cli"));
+    let commands = commands.iter().map(|file| (file, &in_commands[..]));
+    let mut wrong = Vec::new();
+    for (file, forbidden) in turns.chain(commands) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let found = code.filter(|line| forbidden.iter().any(|word| line.contains(word)));
+        wrong.extend(found.map(|line| format!("{}: {}", file.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "these reach past the store:\n{}", wrong.join("\n"));
+}
+
 /// What a command prints may quote what others wrote. One file makes all of it safe to show.
 #[test]
 fn commands_print_through_one_place() {

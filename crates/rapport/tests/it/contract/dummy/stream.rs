@@ -290,6 +290,10 @@ impl Store for Stream {
         documents: Vec<(String, Vec<u8>)>,
     ) -> Stored<'a, bool> {
         async move {
+            if !matches!(Attachment::named(name), Some(Attachment::Plain(_))) {
+                let source = std::io::ErrorKind::InvalidInput.into();
+                return Err(StoreError::Io { what: "use", place: name.to_owned(), source });
+            }
             let objects =
                 documents.iter().map(|(document, _)| self.object(id, &format!("{name}/{document}")));
             let objects = objects.collect::<Result<Vec<_>, _>>()?;
