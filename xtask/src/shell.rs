@@ -15,10 +15,17 @@ pub(crate) fn step(name: &str, work: impl FnOnce() -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// `cargo` with these arguments, in the root of the workspace.
+/// `cargo` with these arguments, in the root of the workspace. `cargo run` describes the xtask package in variables, on which
+/// build scripts may depend (ring's does): with them, every change between `cargo xtask` and plain `cargo` would rebuild
+/// what is built from ring.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -55,11 +55,11 @@ text_id! {
     QuestionId
 }
 text_id! {
-    /// One tool call of an agent (Claude Code's `tool_use_id`): where an answer has to arrive.
+    /// One tool call of an agent: where an answer has to arrive.
     CallId
 }
 text_id! {
-    /// An agent's own conversation (Claude Code's `session_id`), by which it can be resumed.
+    /// An agent's own conversation, by which it can be resumed.
     ConversationId
 }
 number_id! {

@@ -327,6 +327,9 @@ pub struct ReviewView {
 /// The agent and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
+    /// Which kind of agent it is, where the session says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The state of its process.
     pub state: AgentState,
     /// The tool it uses or the words it said last.
@@ -457,7 +460,8 @@ impl Shared {
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
         let doing = turn.and_then(|turn| turn.doing.clone());
         let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
-        AgentView { state, doing, kept_by, model: self.model.clone(), is_not_started }
+        let name = self.created.agent.as_ref().map(|agent| agent.name.clone());
+        AgentView { name, state, doing, kept_by, model: self.model.clone(), is_not_started }
     }
 
     fn kept_by(&self, turn: &Turn) -> Option<Beside> {

@@ -3,6 +3,8 @@
 //! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names (`<U+202E>`).
 //! Ordinary writing in any language stays as it is.
 
+use std::fmt::Write as _;
+
 use rapport_core::visible::push;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -23,6 +25,27 @@ pub fn lines(text: &str) -> Vec<String> {
 pub fn typed(c: char) -> String {
     let mut out = String::new();
     push(&mut out, c, None, "↵");
+    out
+}
+
+/// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
+/// characters are only ever in strings, where they can be written as numbers.
+pub fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            _ => out.push(c),
+        }
+    }
     out
 }
 
@@ -82,5 +105,14 @@ mod tests {
     #[test]
     fn lines_stay_lines() {
         assert_eq!(lines("a\r\nb\n\nc"), ["a", "b", "", "c"]);
+    }
+
+    /// JSON is looked at in terminals as well.
+    #[test]
+    fn json_moves_no_cursor_and_reorders_nothing() {
+        let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });
+        let text = json(&value.to_string());
+        assert_eq!(text, r#"{"a":"\u009b31m \u202etxt \u001b[0m é 🎉"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::channels::terminal::safe;
-use crate::cli::escaped;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
 use crate::projects::files::FileError;
@@ -112,7 +111,7 @@ impl Failure {
             if !self.candidates.is_empty() {
                 error["candidates"] = json!(self.candidates);
             }
-            escaped(&json!({ "error": error }).to_string())
+            safe::json(&json!({ "error": error }).to_string())
         } else {
             // Messages quote plans, files and arguments.
             safe::lines(&self.to_string()).join("\n")

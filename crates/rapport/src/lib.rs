@@ -3,6 +3,8 @@
 pub mod cli;
 pub mod error;
 mod logging;
+pub mod options;
+mod output;
 pub mod wiring;
 
 pub use rapport_engine::{

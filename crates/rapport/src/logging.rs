@@ -17,8 +17,9 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, Registry, fmt};
 
 use crate::channels::terminal;
-use crate::cli::{Common, warn};
 use crate::error::{Code, Failure};
+use crate::options::Common;
+use crate::output::warn;
 use crate::workers::process;
 
 /// The level where a file is named and no level is.

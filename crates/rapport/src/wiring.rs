@@ -1,28 +1,24 @@
 //! Puts the parts together. The only place that knows them all.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{AgentCommand, Aim, Clarifier, Created, SessionId, Terms};
+use rapport_core::{Aim, Clarifier, Created, SessionId, Terms};
 
 use crate::actions;
-use crate::agents::by_name::MakeAgent;
-use crate::agents::claude::channel::ChannelChoice;
-use crate::agents::claude::{self, Claude, ClaudeConfig, brought};
-use crate::agents::{Agent, AgentsByName};
+use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::channels::terminal::{self, safe};
-use crate::cli::{Common, ProjectHelpers, warn};
 use crate::clock::{self, Clock};
 use crate::config::{self, Layer, NetworkName, Secret, Settings, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
-use crate::environment;
 use crate::error::{Code, Failure};
+use crate::options::Common;
+use crate::output::warn;
 use crate::planners::messages::Credential;
 use crate::planners::{self, Means, Planner, Via};
 use crate::projects::grants::Grants;
@@ -32,7 +28,7 @@ use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
-use crate::turns::{Folder, TurnError, Workshop};
+use crate::turns::{Folder, Helpers, TurnError, Workshop};
 use crate::workers::Workers;
 use crate::workers::local::{self, Local};
 use crate::workers::network::{HostPattern, Network};
@@ -45,14 +41,8 @@ pub const ROUNDS: u32 = 5;
 /// So many files are named where the agent is started without them.
 const MOST_NAMED: usize = 5;
 
-/// How long an agent gets to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(3);
-
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Variables that only the scripted agent of our own takes.
-const REHEARSAL_ENV: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
 
 /// Where a command is given.
 #[derive(Clone, Debug)]
@@ -61,9 +51,16 @@ pub struct Place {
     pub home: PathBuf,
     /// The project.
     pub project: PathBuf,
+    /// The kinds of agents that there are.
+    pub agents: AgentKinds,
 }
 
 impl Place {
+    /// This home and this project, with the agents that come with Rapport.
+    pub fn new(home: PathBuf, project: PathBuf) -> Self {
+        Self { home, project, agents: AgentKinds::builtin() }
+    }
+
     /// Finds it from the command line, the environment and the current directory.
     pub fn find(common: &Common) -> Result<Self, Failure> {
         let home = config::home(variable).ok_or_else(|| {
@@ -107,7 +104,7 @@ impl Place {
             config::Notify::Bell => terminal::Notice::Bell,
             config::Notify::Desktop => terminal::Notice::Desktop,
         });
-        Ok(Self { home, project })
+        Ok(Self::new(home, project))
     }
 
     /// The settings that hold here. What the person has to know about them is told once, on stderr.
@@ -135,7 +132,11 @@ impl Place {
     /// take from it.
     pub fn brought(&self) -> Vec<Brought> {
         let settings = config::brought(&self.home, &self.project);
-        settings.into_iter().chain(brought::brought(&self.project, &own())).collect()
+        settings.into_iter().chain(self.brought_for_agents()).collect()
+    }
+
+    fn brought_for_agents(&self) -> Vec<Brought> {
+        self.agents.brought(&self.project, &Environment::of_this_process())
     }
 
     /// What the person said about that.
@@ -146,7 +147,7 @@ impl Place {
     /// Tells once, on stderr, what the agent's CLI is started without.
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
         static TOLD: Once = Once::new();
-        let brought = brought::brought(&self.project, &own());
+        let brought = self.brought_for_agents();
         if self.trust()?.standing(&brought) == Standing::Trusted {
             return Ok(());
         }
@@ -242,7 +243,7 @@ impl Place {
         let worker = if aim == Aim::Work { settings.worker } else { WorkerName::Local };
         let worker = worker.as_str().to_owned();
         // Where there is none, whoever starts a turn is told.
-        let agent = agent_command(settings).ok();
+        let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
         Ok(Created { aim, terms, agent, worker, ..begun })
     }
@@ -266,7 +267,12 @@ impl Shelf {
         }
     }
 
-    fn workshop(&self, place: &Place, settings: &Settings) -> Result<Workshop, Failure> {
+    fn workshop(
+        &self,
+        place: &Place,
+        settings: &Settings,
+        helpers: Arc<dyn Helpers>,
+    ) -> Result<Workshop, Failure> {
         let mut means = crate::actions::Means::new(env::current_exe()?);
         means.command_env.clone_from(&settings.command_env);
         means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
@@ -275,13 +281,13 @@ impl Shelf {
             Shelf::Sessions => (Naming::ByTurn, None),
             Shelf::Plans(name) => (Naming::Alone, Some(name.clone())),
         };
-        let (place, settings, seals) = (place.clone(), settings.clone(), Arc::new(place.seals()));
+        let seals = Arc::new(place.seals());
         Ok(Workshop {
             batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
             seals: Some(seals),
             means,
-            helpers: Arc::new(ProjectHelpers { place, settings }),
+            helpers,
         })
     }
 }
@@ -295,13 +301,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for this place. Needs a runtime around it.
-    pub fn start(place: &Place, settings: &Settings) -> Result<Self, Failure> {
-        Self::start_in(place, settings, &Shelf::Sessions)
-    }
-
-    /// The same for what is kept there.
-    pub fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Self, Failure> {
+    /// Starts an engine for what is kept there, in which these do what an action cannot do alone. Needs a runtime around it.
+    pub fn start(
+        place: &Place,
+        settings: &Settings,
+        shelf: &Shelf,
+        helpers: Arc<dyn Helpers>,
+    ) -> Result<Self, Failure> {
         refuse_agents()?;
         raise_file_limit();
         place.tell_what_does_not_count()?;
@@ -318,7 +324,7 @@ impl Host {
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
             worker: Arc::new(place.workers_with(network(settings)?)),
-            workshop: Some(shelf.workshop(place, settings)?),
+            workshop: Some(shelf.workshop(place, settings, helpers)?),
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
             home: place.home.clone(),
@@ -375,64 +381,23 @@ fn raise_file_limit() {
 
 /// The agents that sessions here may have, by name. New ones begin with the agent of the settings.
 pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
-    let keeper = env::current_exe()?;
-    let (home, known, trust) = (place.home.clone(), settings.clone(), place.trust()?);
-    let claude: MakeAgent = Box::new(move |command| {
-        let config = claude_config((&home, &keeper), &known, &trust, command);
-        Ok(Arc::new(Claude::new(config.ok_or("the agent's command is empty")?)))
-    });
-    Ok(AgentsByName::new(agent_command(settings)?)
-        .with(claude::NAME, claude)
-        .for_all(settings.agent_is_named))
+    let setup = AgentSetup {
+        home: place.home.clone(),
+        keeper: env::current_exe()?,
+        settings: settings.clone(),
+        trust: place.trust()?,
+        environment: Environment::of_this_process(),
+    };
+    AgentsByName::new(place.agents.clone(), setup).map_err(|why| {
+        Failure::new(Code::Usage, why).hint(
+            "Name the agent in config.yaml, or in RAPPORT_AGENT_NAME and RAPPORT_AGENT_COMMAND; for one run: --agent COMMAND",
+        )
+    })
 }
 
 /// The agent of the settings, which new sessions begin with.
 pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
-}
-
-fn agent_command(settings: &Settings) -> Result<AgentCommand, Failure> {
-    if settings.agent_command.is_empty() {
-        return Err(Failure::new(Code::Usage, "agent.command is empty").hint(
-            "Name the agent in config.yaml, in RAPPORT_AGENT_COMMAND or with --agent; \"claude\" is the usual one.",
-        ));
-    }
-    Ok(AgentCommand { name: claude::NAME.into(), command: settings.agent_command.clone() })
-}
-
-/// How Claude Code, or what speaks its protocol, is run with this command; `None` where the command is empty.
-fn claude_config(
-    (home, keeper): (&Path, &Path),
-    settings: &Settings,
-    trust: &Trust,
-    command: &[String],
-) -> Option<ClaudeConfig> {
-    let (program, rest) = command.split_first()?;
-    let is_rehearsal = program == config::REHEARSAL;
-    let rest = rest.iter().map(OsString::from);
-    let (program, leading_args) = if is_rehearsal {
-        (keeper.to_owned(), ["rehearse".into()].into_iter().chain(rest).collect())
-    } else {
-        (PathBuf::from(program), rest.collect())
-    };
-    Some(ClaudeConfig {
-        program,
-        leading_args,
-        extra_args: Vec::new(),
-        // Our own scripted agent speaks every way; there is nothing to find out.
-        channel: if is_rehearsal && settings.channel == config::Channel::Auto {
-            ChannelChoice::Live
-        } else {
-            channel(settings)
-        },
-        work_mode: settings.permission_mode.clone(),
-        env: agent_env(home, settings, is_rehearsal),
-        keeper: keeper.to_owned(),
-        silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
-        grace: GRACE,
-        trust: trust.clone(),
-        private: Some(home.join("run")),
-    })
 }
 
 /// Who makes rounds of questions here: a model, over its API where there is a key, else through the agent's CLI.
@@ -466,42 +431,12 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     })
 }
 
-/// How the agent is to be talked to.
-fn channel(settings: &Settings) -> ChannelChoice {
-    match settings.channel {
-        config::Channel::Auto => ChannelChoice::Auto,
-        config::Channel::Live => ChannelChoice::Live,
-        config::Channel::Print => ChannelChoice::Print,
-    }
-}
-
-fn agent_env(home: &Path, settings: &Settings, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
-    let wanted = |name: &str| {
-        environment::is_usual(name)
-            || claude::takes_variable(name)
-            || settings.agent_env.iter().any(|named| named == name)
-            || is_rehearsal && REHEARSAL_ENV.contains(&name)
-    };
-    let mut env: Vec<_> = env::vars_os().filter(|(name, _)| name.to_str().is_some_and(wanted)).collect();
-    // The scripted agent keeps its conversations apart from the real one's.
-    if is_rehearsal && !env.iter().any(|(name, _)| name == "CLAUDE_CONFIG_DIR") {
-        env.push(("CLAUDE_CONFIG_DIR".into(), home.join("rehearsal").into()));
-    }
-    env
-}
-
 /// In debug builds the crash test can have a store that dies on purpose.
 pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::faulty::wrap(store);
     #[cfg(not(debug_assertions))]
     store
-}
-
-/// Where the person's own files for the agent's CLI are.
-fn own() -> brought::Own {
-    let path = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    brought::Own::new(path("HOME"), path("CLAUDE_CONFIG_DIR"))
 }
 
 fn variable(name: &str) -> Option<String> {

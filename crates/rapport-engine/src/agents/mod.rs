@@ -19,7 +19,7 @@ use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
 pub use crate::workers::keeper;
-pub use by_name::AgentsByName;
+pub use by_name::{AgentKind, AgentKinds, AgentSetup, AgentsByName, Environment};
 
 /// A program that does the work.
 ///
@@ -179,8 +179,9 @@ pub struct Whereabouts<'a> {
 
 /// Finding out whether an agent is installed and usable.
 pub trait Diagnosis: Send + Sync {
-    /// Runs the program and says what it is and how it can be talked to. May block.
-    fn diagnose(&self) -> Diagnosed;
+    /// Runs the program in this directory and says what it is and how it can be talked to. Dropped before the end, the program
+    /// is ended.
+    fn diagnose<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Diagnosed>;
 }
 
 /// What a diagnosis found.
@@ -196,11 +197,21 @@ pub enum Diagnosed {
         advice: String,
     },
     /// It is there, and nobody is logged in to it.
-    LoggedOut(String),
+    LoggedOut {
+        /// Its version.
+        found: String,
+        /// How to log in.
+        advice: String,
+    },
     /// It runs, and does not work.
     Broken(String),
     /// It cannot be run.
-    Missing(String),
+    Missing {
+        /// Why.
+        found: String,
+        /// How to get it.
+        advice: String,
+    },
 }
 
 /// Where an agent works, and where its driver keeps what it takes to go on elsewhere.

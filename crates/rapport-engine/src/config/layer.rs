@@ -93,7 +93,9 @@ pub struct ExecutionLayer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentLayer {
-    /// The CLI to run (`claude`), or `rehearsal` for the scripted one.
+    /// Which kind of agent it is.
+    pub name: Option<String>,
+    /// The CLI to run, or `rehearsal` for the scripted one.
     pub command: Option<String>,
     /// How long a waiting agent's process is kept (`5m`).
     #[serde(deserialize_with = "some_duration")]
@@ -104,15 +106,15 @@ pub struct AgentLayer {
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
     /// How it is talked to: `auto`, `live` or `print`.
-    pub channel: Option<Channel>,
+    pub channel: Option<ChannelChoice>,
     /// Variables the agent gets beside the usual ones.
     pub env: Option<Vec<String>>,
 }
 
-/// How the agent's CLI is talked to.
+/// How the agent's CLI is to be talked to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Channel {
+pub enum ChannelChoice {
     /// As its version allows.
     #[default]
     Auto,
@@ -170,6 +172,7 @@ impl Layer {
             |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
         Ok(Self {
             agent: AgentLayer {
+                name: env("RAPPORT_AGENT_NAME"),
                 command: env("RAPPORT_AGENT_COMMAND"),
                 hot: parsed(&env, "RAPPORT_AGENT_HOT", duration)?,
                 silence: parsed(&env, "RAPPORT_AGENT_SILENCE", duration)?,
@@ -204,6 +207,7 @@ impl Layer {
     pub fn under(self, upper: Self) -> Self {
         Self {
             agent: AgentLayer {
+                name: upper.agent.name.or(self.agent.name),
                 command: upper.agent.command.or(self.agent.command),
                 hot: upper.agent.hot.or(self.agent.hot),
                 silence: upper.agent.silence.or(self.agent.silence),
@@ -254,11 +258,11 @@ fn number(words: &str) -> Result<u32, String> {
     words.parse().map_err(|_| format!("{words:?} is not a number such as 5"))
 }
 
-fn channel(word: &str) -> Result<Channel, String> {
+fn channel(word: &str) -> Result<ChannelChoice, String> {
     match word {
-        "auto" => Ok(Channel::Auto),
-        "live" => Ok(Channel::Live),
-        "print" => Ok(Channel::Print),
+        "auto" => Ok(ChannelChoice::Auto),
+        "live" => Ok(ChannelChoice::Live),
+        "print" => Ok(ChannelChoice::Print),
         _ => Err(format!("{word:?} is not one of auto, live and print")),
     }
 }

@@ -20,7 +20,7 @@ use crate::projects::trust::{Brought, Standing, Trust};
 
 use layer::LARGEST;
 pub use layer::{
-    AgentLayer, Channel, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
+    AgentLayer, ChannelChoice, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
     TerminalLayer, duration,
 };
 pub use places::{home, link_outward, project};
@@ -45,8 +45,10 @@ const MAX_TOKENS: u64 = 200_000;
 /// What holds, after all layers are laid over each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The CLI to run, and what goes before its arguments.
-    pub agent_command: Vec<String>,
+    /// The kind of agent that new sessions begin with, where somebody says so.
+    pub agent_name: Option<String>,
+    /// The CLI to run, and what goes before its arguments, where somebody says so.
+    pub agent_command: Option<Vec<String>>,
     /// Whether that CLI was named for this very run, so that it also runs sessions that were begun with another.
     pub agent_is_named: bool,
     /// How long a waiting agent's process is kept.
@@ -56,7 +58,7 @@ pub struct Settings {
     /// The permission mode of working turns.
     pub permission_mode: String,
     /// How the agent is talked to.
-    pub channel: Channel,
+    pub channel: ChannelChoice,
     /// Variables the agent gets beside the usual ones.
     pub agent_env: Vec<String>,
     /// How many rounds of questions before a plan, where somebody says so.
@@ -133,7 +135,8 @@ impl Settings {
         let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
-            agent_command: all.agent.command.map_or_else(|| vec!["claude".into()], |command| words(&command)),
+            agent_name: all.agent.name,
+            agent_command: all.agent.command.map(|command| words(&command)),
             agent_is_named,
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
@@ -163,7 +166,7 @@ impl Settings {
 
     /// Whether the scripted agent runs.
     pub fn is_rehearsal(&self) -> bool {
-        self.agent_command.first().is_some_and(|program| program == REHEARSAL)
+        self.agent_command.iter().flatten().next().is_some_and(|program| program == REHEARSAL)
     }
 }
 

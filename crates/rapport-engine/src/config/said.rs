@@ -9,7 +9,8 @@ use super::{FILE, places};
 use rapport_durable as durable;
 
 /// Settings whose values are no secrets. All others are masked, also those that are yet to come.
-const HARMLESS: [&str; 23] = [
+const HARMLESS: [&str; 24] = [
+    "agent.name",
     "agent.hot",
     "agent.silence",
     "agent.permission_mode",
@@ -35,9 +36,8 @@ const HARMLESS: [&str; 23] = [
     "log",
 ];
 
-/// Variables by which Rapport and its agents are set up.
-const PREFIXES: [&str; 7] =
-    ["RAPPORT_", "TELEGRAM_", "RELAY_", "ANTHROPIC_", "CLAUDE_", "DISABLE_", "HTTPS_PROXY"];
+/// How the names of variables begin by which Rapport is set up.
+const PREFIXES: [&str; 4] = ["RAPPORT_", "TELEGRAM_", "RELAY_", "HTTPS_PROXY"];
 
 /// One thing that is said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,8 +50,14 @@ pub struct Said {
     pub value: String,
 }
 
-/// Everything that is said in the files and the environment, in the order in which it counts: later ones win.
-pub fn said(home: &Path, project: &Path, env: impl Iterator<Item = (String, String)>) -> Vec<Said> {
+/// Everything that is said in the files and the environment, in the order in which it counts: later ones win. Agents are set up by
+/// variables of their own.
+pub fn said(
+    home: &Path,
+    project: &Path,
+    env: impl Iterator<Item = (String, String)>,
+    is_of_agents: impl Fn(&str) -> bool,
+) -> Vec<Said> {
     let mut said = Vec::new();
     let folders = [("home", home.to_owned()), ("project", places::rapport_folder(project))];
     for (source, folder) in folders {
@@ -61,7 +67,7 @@ pub fn said(home: &Path, project: &Path, env: impl Iterator<Item = (String, Stri
             Err(()) => said.push(Said { source, key: FILE.into(), value: "cannot be read".into() }),
         }
     }
-    let ours = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let ours = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || is_of_agents(name);
     let mut variables: Vec<_> = env.filter(|(name, _)| ours(name)).collect();
     variables.sort();
     said.extend(variables.into_iter().map(|(name, value)| {

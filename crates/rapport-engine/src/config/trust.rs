@@ -25,7 +25,7 @@ pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> 
         terminal: _,
         trusted,
     } = project;
-    let AgentLayer { command, hot: _, silence: _, permission_mode, channel, env } = agent;
+    let AgentLayer { name, command, hot: _, silence: _, permission_mode, channel, env } = agent;
     let PlannerLayer { via, model: _, base_url, timeout: _, api_key } = planner;
     let RoundsLayer { max } = rounds;
     let QuestionsLayer { expire } = questions;
@@ -36,6 +36,7 @@ pub(super) fn set_aside(project: &mut Layer, home: &Layer) -> Vec<&'static str> 
     let is_torn_down = home.worker.kind.is_some_and(WorkerName::is_wall);
     let kind = kind.take_if(|kind| is_torn_down && !kind.is_wall());
     let said = [
+        ("agent.name", name.take().is_some()),
         ("agent.command", command.take().is_some()),
         ("agent.permission_mode", permission_mode.take().is_some()),
         ("agent.channel", channel.take().is_some()),

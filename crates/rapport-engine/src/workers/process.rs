@@ -56,6 +56,9 @@ pub struct Launch<'a> {
     pub stderr: Stdio,
     /// What the keeper gets beside that: of an agent its input, to be held; for a command where to tell what it left.
     pub beside: OwnedFd,
+    /// Folders of the person's home that it is installed in, beside those of usual tools. A place that is apart from the host lets
+    /// it read them.
+    pub tools: &'static [&'static str],
     /// The service that it talks to with a person's credentials, if it does.
     pub service: Option<Service>,
     /// Where it is told which hosts the place keeps it from, as often as it tries.

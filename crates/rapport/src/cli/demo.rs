@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::output::{say, say_json};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, sessions};
+use super::{Common, follow, host, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::{Host, Place};
+use crate::wiring::Place;
 use crate::workers::local::Directory;
 
 const TASK: &str = "add a greeting";
@@ -47,7 +47,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let agent = command(args.scenario.as_deref())?;
     let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
-    let place = Place { home: folder.path().join("home"), project: folder.path().join("app") };
+    let place = Place::new(folder.path().join("home"), folder.path().join("app"));
     repository(&place.project)?;
     let answering = if screen::is_interactive() && !args.auto && !common.json {
         Answering::Person
@@ -106,7 +106,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let id = runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        let host = Host::start(place, &settings)?;
+        let host = host::start(place, &settings)?;
         let sessions = host.sessions();
         let story = async {
             let id = sessions.create(place.session(task.to_owned(), Aim::Work, &settings)?, None).await?;

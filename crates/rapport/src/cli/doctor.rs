@@ -14,7 +14,7 @@ use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::config::Layer;
+use crate::config::{Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{self, Place, ROUNDS};
 use crate::workers::sandboxes::Sandboxes;
@@ -34,14 +34,9 @@ pub(super) struct Args {
     report: Option<PathBuf>,
 }
 
-/// How to get an agent.
-pub(super) const GET_AN_AGENT: &str = "Install Claude Code with: npm install -g @anthropic-ai/claude-code
-or name another with agent.command in config.yaml,
+/// What else there is, where an agent is missing.
+pub(super) const OTHER_AGENTS: &str = "or name another with agent.command in config.yaml,
 or try the scripted one: rapport run --agent rehearsal \"add a greeting\"";
-
-/// How to let an agent in.
-const LOG_IN: &str = "Log in with: claude auth login
-or give it a key: export ANTHROPIC_API_KEY=KEY";
 
 #[derive(Serialize)]
 struct Check {
@@ -110,7 +105,7 @@ fn settings(place: &Place) -> Check {
         Ok(settings) => {
             let found = format!(
                 "agent {}, hot {:#}, {} rounds",
-                settings.agent_command.join(" "),
+                command(place, &settings),
                 settings.hot,
                 settings.max_rounds.unwrap_or(ROUNDS)
             );
@@ -131,18 +126,24 @@ fn agent(place: &Place) -> Check {
     };
     let agent = match wiring::agent(place, &settings) {
         Ok(agent) => agent,
-        Err(failure) => return bad("agent", failure.message, "Set agent.command."),
+        Err(failure) => return bad("agent", failure.message, &failure.hints.join(" ")),
     };
-    match agent.diagnosis().map(|diagnosis| diagnosis.diagnose()) {
-        None => good("agent", settings.agent_command.join(" ")),
-        Some(Diagnosed::Usable(found)) => good("agent", found),
-        Some(Diagnosed::Limited { found, advice }) => {
+    let Some(diagnosis) = agent.diagnosis() else { return good("agent", command(place, &settings)) };
+    let Ok(runtime) = runtime() else { return no_runtime("agent") };
+    match runtime.block_on(diagnosis.diagnose(&place.project)) {
+        Diagnosed::Usable(found) => good("agent", found),
+        Diagnosed::Limited { found, advice } => {
             Check { name: "agent", state: State::Missing, found, advice: Some(advice) }
         }
-        Some(Diagnosed::Broken(found)) => bad("agent", found, "Look at its own message."),
-        Some(Diagnosed::LoggedOut(found)) => bad("agent", found, LOG_IN),
-        Some(Diagnosed::Missing(found)) => bad("agent", found, GET_AN_AGENT),
+        Diagnosed::Broken(found) => bad("agent", found, "Look at its own message."),
+        Diagnosed::LoggedOut { found, advice } => bad("agent", found, &advice),
+        Diagnosed::Missing { found, advice } => bad("agent", found, &format!("{advice}\n{OTHER_AGENTS}")),
     }
+}
+
+/// The command that agents are run with.
+fn command(place: &Place, settings: &Settings) -> String {
+    place.agents.command(settings).map_or_else(|why| why, |agent| agent.command.join(" "))
 }
 
 fn git(place: &Place) -> Check {
@@ -239,9 +240,7 @@ fn telegram(place: &Place) -> Check {
         Ok(api) => api,
         Err(failure) => return bad("telegram", failure.message, &failure.hints.join(" ")),
     };
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return bad("telegram", "no runtime could be made".into(), "Look at the system's limits.");
-    };
+    let Ok(runtime) = runtime() else { return no_runtime("telegram") };
     let me = match runtime.block_on(api.get_me()) {
         Ok(me) => me,
         Err(error) => {
@@ -278,6 +277,14 @@ fn telegram(place: &Place) -> Check {
         },
     };
     good("telegram", format!("@{name}, {users}, {receives}"))
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+fn no_runtime(name: &'static str) -> Check {
+    bad(name, "no runtime could be made".into(), "Look at the system's limits.")
 }
 
 fn writable(folder: &Path) -> std::io::Result<()> {

@@ -6,12 +6,12 @@ use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, Workpl
 
 use super::output::say;
 use super::page::Page;
-use super::{Common, choose, diff, sessions};
+use super::{Common, choose, diff, host, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{Layer, WorkerName};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::{Host, Place};
+use crate::wiring::Place;
 use crate::workers::WorkerError;
 use crate::workers::sandboxes::Sandboxes;
 use crate::workers::worktrees::Worktrees;
@@ -52,7 +52,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
         if let Some(ended) = sessions::until(&place.sessions(), id, &outcome).await? {
             return Ok(ended);
         }
-        let host = Host::start(place, &settings)?;
+        let host = host::start(place, &settings)?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
             // Another process was faster, and sees it through.
             Err(failure) if failure.code != Code::Busy => Err(failure),

@@ -22,10 +22,10 @@ mod files;
 mod follow;
 mod graph;
 mod handover;
+mod host;
 mod log;
 mod message;
 mod new;
-mod output;
 mod page;
 mod plan;
 mod plan_turn;
@@ -49,20 +49,17 @@ mod undo_work;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use rapport_engine::variant;
 use tracing::info;
 
 use crate::agents::{keeper, rehearsal};
 use crate::channels::terminal;
 use crate::error::{Code, Failure, Outcome};
-use crate::logging;
-
-pub(crate) use files::helpers::ProjectHelpers;
-pub(crate) use output::{escaped, warn};
+use crate::options::{Common, When};
+use crate::{logging, output};
 
 /// Makes coding agents ask instead of guess.
 ///
@@ -99,43 +96,6 @@ Exit codes:
   0 done   1 trouble   2 wrong usage   3 refused   4 no such session
   5 held by another process   6 log cannot be read or written
   7 the agent failed   8 cancelled   9 not trusted   130 stopped, can be resumed";
-
-const EVERYWHERE: &str = "Options of every command";
-
-/// What every command takes.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Common {
-    /// Print JSON for scripts instead of words for people
-    #[arg(long, global = true, help_heading = EVERYWHERE)]
-    pub json: bool,
-    /// The project's directory (default: the one around the current directory)
-    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
-    pub project: Option<PathBuf>,
-    /// When to use colour: auto (on a terminal, unless NO_COLOR is set), always, never
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = EVERYWHERE,
-        hide_possible_values = true, hide_default_value = true)]
-    pub color: When,
-    /// Ask and answer line by line, without a screen (also: terminal.plain, RAPPORT_PLAIN=1)
-    #[arg(long, global = true, help_heading = EVERYWHERE)]
-    pub plain: bool,
-    /// Log what Rapport does: a level (info, debug, trace), or one per module (also: RAPPORT_LOG)
-    #[arg(long, global = true, value_name = "FILTER", env = "RAPPORT_LOG", hide_env = true, help_heading = EVERYWHERE)]
-    pub log: Option<String>,
-    /// Where the log goes, at the end of the file (also: RAPPORT_LOG_FILE; default: stderr)
-    #[arg(long, global = true, value_name = "FILE", env = "RAPPORT_LOG_FILE", hide_env = true, help_heading = EVERYWHERE)]
-    pub log_file: Option<PathBuf>,
-}
-
-/// When to use colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -10,13 +10,13 @@ use super::agent_flags::AgentFlags;
 use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, cancel, follow, handover, sessions, text, trust, typed};
+use super::{Common, cancel, follow, handover, host, sessions, text, trust, typed};
 use crate::channels::terminal::safe;
 use crate::config::{self, Layer, Settings, WorkerLayer, WorkerName};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
-use crate::wiring::{Host, Place};
+use crate::wiring::Place;
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
 ///
@@ -67,7 +67,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        let host = Host::start(place, settings)?;
+        let host = host::start(place, settings)?;
         let sessions = host.sessions();
         let outcome = async {
             let id = match start {

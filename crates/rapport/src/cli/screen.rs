@@ -9,8 +9,9 @@ use rapport_core::{Aim, By, OpenQuestion, Reply, SessionId, Status, View};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::doctor::GET_AN_AGENT;
+use super::doctor::OTHER_AGENTS;
 use super::{Common, When};
+use crate::agents::{AgentKind, AgentKinds};
 use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, TerminalError, safe};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -137,7 +138,10 @@ fn ended_on_screen(view: &View) -> Outcome {
 /// What helps against this failure, beside trying again.
 fn advice(view: &View) -> impl Iterator<Item = &'static str> {
     let helps = view.agent.is_not_started && Path::new(&view.project).is_dir();
-    helps.then_some(GET_AN_AGENT).into_iter().flat_map(str::lines)
+    let kinds = AgentKinds::builtin();
+    let name = view.agent.name.as_deref().filter(|_| helps);
+    let installation = name.and_then(|name| kinds.find(name).ok()).map(AgentKind::installation);
+    installation.into_iter().chain(helps.then_some(OTHER_AGENTS)).flat_map(str::lines)
 }
 
 /// Whether nothing more comes by itself.

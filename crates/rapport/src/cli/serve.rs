@@ -9,15 +9,15 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 
-use super::Common;
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
+use super::{Common, host};
 use crate::channels::terminal::safe;
 use crate::config::Settings;
 use crate::engine::ChannelLease;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::{Host, Place};
+use crate::wiring::Place;
 
 /// How many files are written at once. More only cost memory: the disk is not faster for it.
 const WRITERS: usize = 64;
@@ -78,7 +78,7 @@ async fn serve(
     let run = place.home.join("run");
     let leases: Vec<_> =
         channels.iter().map(|channel| ChannelLease::take(&run, channel.name())).collect::<Result<_, _>>()?;
-    let host = Host::start(place, settings)?;
+    let host = host::start(place, settings)?;
     let telling = tokio::spawn(tell(heard, common.json, place.clone()));
     let served = Served { sessions: host.sessions(), stop: stopped, notices };
     let mut running: JoinSet<_> = channels.into_iter().map(|channel| channel.run(served.clone())).collect();

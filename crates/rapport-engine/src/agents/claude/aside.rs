@@ -2,19 +2,30 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::time::timeout;
 
-use super::channel::Version;
+use super::channel::{PATIENCE, Version};
+use super::config::ClaudeCode;
+use super::once::SaidOfItself;
 use super::{Claude, once, structured, transcript};
+use crate::agents::by_name::AgentKind as _;
 use crate::agents::{
     Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
 };
+use crate::workers::local::Directory;
 
 /// How to get a version that can do everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
+
+/// How to be let in.
+const LOG_IN: &str = "Log in with: claude auth login
+or give it a key: export ANTHROPIC_API_KEY=KEY";
+
+/// What is said of a CLI that says nothing.
+const NO_ANSWER: &str = "it gave no answer within ten seconds";
 
 /// From which version on the CLI says whether somebody is logged in.
 const TELLS_LOGIN: Version = Version(2, 1, 90);
@@ -57,17 +68,15 @@ impl Conversations for Claude {
 }
 
 impl Claude {
-    /// What the CLI says about itself.
-    fn run(&self, words: &[&str]) -> io::Result<Output> {
-        let config = &self.config;
-        let mut command = Command::new(&config.program);
-        command.args(&config.leading_args).args(words).stdin(Stdio::null());
-        command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value))).output()
+    /// What the CLI says about itself in this directory.
+    async fn says(&self, words: &[&str], directory: &Path) -> io::Result<SaidOfItself> {
+        let said = timeout(PATIENCE, once::run(&self.config, words, &Directory::at(directory))).await;
+        said.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER)))
     }
 
     /// Whether the CLI says that nobody is logged in. Older versions would take these words for a prompt, and our scripted agent
     /// has no account.
-    fn is_logged_out(&self, version: Option<Version>) -> bool {
+    async fn is_logged_out(&self, version: Option<Version>, directory: &Path) -> bool {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Login {
@@ -75,35 +84,45 @@ impl Claude {
         }
         let is_known =
             version.is_some_and(|version| version >= TELLS_LOGIN) && self.config.leading_args.is_empty();
-        let said = is_known.then(|| self.run(&["auth", "status"])).and_then(Result::ok);
-        let login = said.and_then(|said| serde_json::from_slice::<Login>(&said.stdout).ok());
+        if !is_known {
+            return false;
+        }
+        let said = self.says(&["auth", "status"], directory).await.ok();
+        let login = said.and_then(|said| serde_json::from_str::<Login>(&said.output).ok());
         login.is_some_and(|login| !login.logged_in)
+    }
+
+    async fn diagnosed(&self, directory: &Path) -> Diagnosed {
+        let config = &self.config;
+        let program = config.program.display();
+        match self.says(&["--version"], directory).await {
+            Ok(said) if said.status.success() => {
+                let words = said.output.trim();
+                let version = Version::find(words);
+                if self.is_logged_out(version, directory).await {
+                    let found = format!("{words}, not logged in");
+                    return Diagnosed::LoggedOut { found, advice: LOG_IN.into() };
+                }
+                match config.channel.lacks(version) {
+                    Some(lacks) => {
+                        Diagnosed::Limited { found: format!("{words}; {lacks}"), advice: UPDATE.into() }
+                    }
+                    None => Diagnosed::Usable(format!("{words}; {}", config.channel.explain(version))),
+                }
+            }
+            Ok(said) => Diagnosed::Broken(format!("{program} --version: {}", said.errors.join(" "))),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                Diagnosed::Broken(format!("{program} --version: {error}"))
+            }
+            Err(error) => {
+                Diagnosed::Missing { found: error.to_string(), advice: ClaudeCode.installation().into() }
+            }
+        }
     }
 }
 
 impl Diagnosis for Claude {
-    fn diagnose(&self) -> Diagnosed {
-        let config = &self.config;
-        let program = config.program.display();
-        match self.run(&["--version"]) {
-            Ok(output) if output.status.success() => {
-                let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                let version = Version::find(&said);
-                if self.is_logged_out(version) {
-                    return Diagnosed::LoggedOut(format!("{said}, not logged in"));
-                }
-                match config.channel.lacks(version) {
-                    Some(lacks) => {
-                        Diagnosed::Limited { found: format!("{said}; {lacks}"), advice: UPDATE.into() }
-                    }
-                    None => Diagnosed::Usable(format!("{said}; {}", config.channel.explain(version))),
-                }
-            }
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                Diagnosed::Broken(format!("{program} --version: {}", said.trim()))
-            }
-            Err(error) => Diagnosed::Missing(format!("cannot run {program}: {error}")),
-        }
+    fn diagnose<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Diagnosed> {
+        self.diagnosed(directory).boxed()
     }
 }

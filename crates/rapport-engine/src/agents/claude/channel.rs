@@ -1,12 +1,14 @@
 //! How an agent is talked to: over the live channel, or, where the CLI is too old for that, message by message.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::command::ClaudeConfig;
+use super::once;
+use crate::workers::Workplace;
+
+pub use crate::config::ChannelChoice;
 
 /// The first version with a live channel that carries questions.
 pub const LIVE_SINCE: Version = Version(2, 0, 0);
@@ -14,20 +16,8 @@ pub const LIVE_SINCE: Version = Version(2, 0, 0);
 /// The last version seen that does not offer the question tool over the live channel.
 const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
-/// How long a CLI may take to say which version it is.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How an agent is to be talked to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChannelChoice {
-    /// As its version allows.
-    #[default]
-    Auto,
-    /// Over the live channel.
-    Live,
-    /// Message by message: what it asks is answered in the next one.
-    Print,
-}
+/// How long a CLI may take to say something about itself.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How an agent is talked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,21 +89,17 @@ impl ChannelChoice {
     }
 }
 
-/// Asks the CLI for its version where that matters, and decides.
-pub(super) async fn choose(config: &ClaudeConfig) -> Channel {
+/// Asks the CLI for its version where that matters, in the place where it is to run, and decides.
+pub(super) async fn choose(config: &ClaudeConfig, workplace: &dyn Workplace) -> Channel {
     match config.channel {
-        ChannelChoice::Auto => config.channel.decide(version(config).await),
+        ChannelChoice::Auto => config.channel.decide(version(config, workplace).await),
         ChannelChoice::Live | ChannelChoice::Print => config.channel.decide(None),
     }
 }
 
-async fn version(config: &ClaudeConfig) -> Option<Version> {
-    let mut command = Command::new(&config.program);
-    command.args(&config.leading_args).arg("--version");
-    command.env_clear().envs(config.env.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = timeout(PATIENCE, command.output()).await.ok()?.ok()?;
-    Version::find(&String::from_utf8_lossy(&output.stdout))
+async fn version(config: &ClaudeConfig, workplace: &dyn Workplace) -> Option<Version> {
+    let said = timeout(PATIENCE, once::run(config, &["--version"], workplace)).await.ok()?.ok()?;
+    Version::find(&said.output)
 }
 
 #[cfg(test)]

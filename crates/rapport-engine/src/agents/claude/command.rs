@@ -17,7 +17,7 @@ const VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
 const VARIABLE_PREFIXES: [&str; 3] = ["ANTHROPIC_", "DISABLE_", "CLAUDE_CODE_DISABLE_"];
 
 /// Whether a variable of the person's environment is meant for the CLI.
-pub fn takes_variable(name: &str) -> bool {
+pub(super) fn takes_variable(name: &str) -> bool {
     VARIABLES.contains(&name) || VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 

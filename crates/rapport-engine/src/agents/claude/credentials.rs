@@ -15,7 +15,7 @@ const ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const USUAL_ADDRESS: &str = "https://api.anthropic.com";
 
 /// The variables that hold what lets somebody in there; the last is for a login.
-const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
+pub(super) const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
 const LOGIN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// Variables that mean nothing away from the person's home, or may hold a credential among other things.

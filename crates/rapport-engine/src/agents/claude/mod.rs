@@ -1,6 +1,6 @@
 //! Claude Code, driven over its live stream-json channel, and whatever else speaks that protocol.
 //!
-//! `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
+//! `config` makes one from the settings, `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
 //! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
 //! `brought` is what the CLI would take from a project, `credentials` what it takes from the person.
@@ -15,6 +15,7 @@ pub mod wire;
 
 mod aside;
 mod command;
+mod config;
 mod credentials;
 mod driver;
 mod process;
@@ -31,11 +32,9 @@ use tracing::Instrument as _;
 use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
 
 use channel::Channel;
-pub use command::{ClaudeConfig, FromProject, Opening, takes_variable};
+pub use command::{ClaudeConfig, FromProject, Opening};
+pub use config::{ClaudeCode, NAME};
 pub use driver::answers_message;
-
-/// What the agent is called in the facts of a session.
-pub const NAME: &str = "claude";
 
 /// Claude Code, or a program that speaks its protocol.
 #[derive(Clone, Debug)]
@@ -57,7 +56,7 @@ impl Agent for Claude {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
         let driven = async move {
-            let channel = *channel.get_or_init(|| channel::choose(&config)).await;
+            let channel = *channel.get_or_init(|| channel::choose(&config, &*place.workplace)).await;
             driver::drive(config.clone(), channel, run, order, place, received, reports).await;
         };
         tokio::spawn(driven.in_current_span());

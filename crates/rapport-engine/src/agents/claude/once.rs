@@ -1,13 +1,17 @@
-//! One question to the agent, in a conversation of its own that nobody goes on with: what it says is all that is wanted.
+//! One question to the agent, in a conversation of its own that nobody goes on with, or to its CLI: what it says is all that is
+//! wanted.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
 use super::process::Process;
 use super::structured::{last_words, result_line};
 use super::wire;
-use crate::workers::keeper::mark::Mark;
+use crate::workers::Workplace;
+use crate::workers::keeper::{mark::Mark, start_failure};
 use crate::workers::local::Directory;
 
 /// Asks it, with only these tools, and gives its last words. Dropped before the end, the agent is ended.
@@ -51,4 +55,37 @@ pub async fn ask(
         return Err("the agent ended without a word".to_owned());
     }
     Ok(result.result.to_string())
+}
+
+/// What a CLI said about itself.
+#[derive(Debug)]
+pub(super) struct SaidOfItself {
+    /// How it ended.
+    pub(super) status: ExitStatus,
+    /// What it printed.
+    pub(super) output: String,
+    /// The last lines of its errors.
+    pub(super) errors: Vec<String>,
+}
+
+/// Runs the CLI with these words instead of a conversation, in this place and under its keeper. Dropped before the end, the
+/// CLI is ended.
+pub(super) async fn run(
+    config: &ClaudeConfig,
+    words: &[&str],
+    workplace: &dyn Workplace,
+) -> io::Result<SaidOfItself> {
+    let args: Vec<_> = config.leading_args.iter().cloned().chain(words.iter().map(OsString::from)).collect();
+    let (mut process, mut lines) = Process::spawn(config, &args, workplace, Mark::unnamed(), None)?;
+    process.close_input();
+    let mut output = String::new();
+    while let Some(heard) = lines.recv().await {
+        output.push_str(&heard.lossy());
+    }
+    let status = process.gone().await?;
+    let errors: Vec<_> = process.last_words().await.into();
+    match start_failure(errors.last()) {
+        Some(why) => Err(io::Error::new(io::ErrorKind::NotFound, why.clone())),
+        None => Ok(SaidOfItself { status, output, errors }),
+    }
 }

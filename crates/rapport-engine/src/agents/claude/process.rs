@@ -16,6 +16,9 @@ use crate::workers::Workplace;
 use crate::workers::keeper::{self, mark::Mark};
 use crate::workers::process::{Kept, Kind, Launch};
 
+/// Where the CLI's own installer puts it, in the person's home.
+const INSTALLED: [&str; 1] = [".local/share/claude"];
+
 /// The longest line that is read as one.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
 /// How much of a longer line is kept.
@@ -80,6 +83,7 @@ impl Process {
             stdout: agent_stdout.into(),
             stderr: agent_stderr.into(),
             beside: stdin.try_clone()?.into(),
+            tools: &INSTALLED,
             service: Some(service),
             refused,
         })?;

@@ -71,14 +71,13 @@ const ETC: [&str; 37] = [
 ];
 
 /// Tools that people install in their homes. None of these folders is for secrets.
-const TOOLS: [&str; 16] = [
+const TOOLS: [&str; 15] = [
     ".bun/bin",
     ".cargo/bin",
     ".deno/bin",
     ".fnm",
     ".local/bin",
     ".local/lib",
-    ".local/share/claude",
     ".local/share/fnm",
     ".local/share/mise",
     ".local/share/uv",
@@ -140,7 +139,8 @@ impl Walls {
         told.words(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
         SYSTEM.iter().for_each(|path| told.show(path));
         ETC.iter().for_each(|name| told.show(Path::new("/etc").join(name)));
-        let tools = self.person.iter().flat_map(|person| TOOLS.map(|tool| person.join(tool)));
+        let tools = TOOLS.iter().chain(launch.tools);
+        let tools = self.person.iter().flat_map(|person| tools.clone().map(|tool| person.join(tool)));
         tools.for_each(|tool| told.show(tool));
         // A folder of programs that holds the person's home would show all of it.
         let holds_home = |path: &PathBuf| self.person.as_ref().is_some_and(|person| person.starts_with(path));

@@ -7,14 +7,14 @@ use futures_util::stream::BoxStream;
 use rapport_core::{Act, Aim, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow};
+use crate::cli::{Common, follow, host};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
-use crate::wiring::{Host, Place, Shelf};
+use crate::wiring::{Place, Shelf};
 
 /// A session of files, held.
 pub(in crate::cli) struct Held<'a> {
@@ -50,7 +50,7 @@ pub(in crate::cli) fn hold_in<T>(
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
         let store = place.store_in(&shelf);
-        let host = Host::start_in(place, settings, &shelf)?;
+        let host = host::start_in(place, settings, &shelf)?;
         let held = Held { common, place, settings, folder, sessions: host.sessions(), store, shelf };
         let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,

@@ -62,7 +62,7 @@ impl Base {
         folder: &Folder,
         before: Option<&Turn>,
     ) -> Result<Self, Failure> {
-        let agent = agent_name(settings);
+        let agent = agent_name(place, settings);
         let Some(before) = before else {
             return Ok(Self { context: String::new(), report: None, agent, cost: 0.0 });
         };
@@ -92,9 +92,10 @@ impl Base {
 }
 
 /// Who plans, where nobody else is named.
-fn agent_name(settings: &Settings) -> String {
-    let program = settings.agent_command.first().map_or("claude", String::as_str);
-    program.rsplit('/').next().unwrap_or(program).to_owned()
+fn agent_name(place: &Place, settings: &Settings) -> String {
+    let agent = place.agents.command(settings).ok();
+    let program = agent.and_then(|agent| agent.command.into_iter().next()).unwrap_or_default();
+    program.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// Puts together what the agent is told.

@@ -51,7 +51,7 @@ pub(super) async fn channel(place: &Place, settings: &Settings) -> Result<Telegr
         quiet: telegram.quiet.as_deref().map(quiet_hours).transpose()?,
         zone: jiff::tz::TimeZone::system(),
         budget: telegram.budget.map(|budget| budget.0),
-        secrets: secrets(settings).into_iter().map(Secret::into_inner).collect(),
+        secrets: secrets(place, settings).into_iter().map(Secret::into_inner).collect(),
         now: Arc::new(|| Clock::system().now()),
     })?;
     let store = place.store_in(&Shelf::Sessions);
@@ -77,12 +77,11 @@ fn quiet_hours(words: &str) -> Result<QuietHours, Failure> {
 }
 
 /// What is never sent to a chat, whoever wrote it down where.
-fn secrets(settings: &Settings) -> Vec<Secret> {
+fn secrets(place: &Place, settings: &Settings) -> Vec<Secret> {
     let telegram = &settings.telegram;
     let webhook = telegram.webhook.as_ref().and_then(|webhook| webhook.secret.clone());
     let said = [telegram.token.clone(), webhook, settings.planner.api_key.clone()].into_iter().flatten();
-    let named = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
-    let named = named.into_iter().filter_map(|name| std::env::var(name).ok()).map(Secret::new);
+    let named = place.agents.credentials().filter_map(|name| std::env::var(name).ok()).map(Secret::new);
     said.chain(named).collect()
 }
 

@@ -264,7 +264,7 @@ fn json_of_every_verb_moves_no_cursor() {
 fn doctor_says_what_is_missing_and_how_to_get_it() {
     let project = Project::with_agent("no-such-agent");
     let doctor = project.rapport(&["doctor"]);
-    doctor.check(1, "bad      agent     cannot run no-such-agent: No such file or directory");
+    doctor.check(1, "bad      agent     cannot start no-such-agent: No such file or directory");
     doctor.check(1, "npm install -g @anthropic-ai/claude-code");
     doctor.check(1, "ok       sessions  0 in ").check(1, "what needs mending: agent");
     let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");

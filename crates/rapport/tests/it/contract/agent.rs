@@ -8,6 +8,7 @@
 mod actor;
 mod asking;
 mod beside;
+mod choosing;
 mod elicitation;
 mod ending;
 mod faults;

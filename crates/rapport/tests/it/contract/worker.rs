@@ -133,6 +133,7 @@ async fn processes(place: &dyn Workplace) {
             stdout: written.try_clone().unwrap().into(),
             stderr: written.into(),
             beside: told.into(),
+            tools: &[],
             service: None,
             refused: None,
         })

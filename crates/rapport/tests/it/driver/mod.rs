@@ -6,6 +6,7 @@ mod fake;
 mod fork;
 mod keeper;
 mod once;
+mod probes;
 mod recorded;
 mod rehearsed;
 mod resuming;

@@ -17,7 +17,7 @@ const ENGINE: [(&str, &[&str]); 13] = [
     ("stores", &["seals"]),
     ("turns", &["actions", "config", "projects", "seals", "stores"]),
     ("workers", &[]),
-    ("agents", &["projects", "workers"]),
+    ("agents", &["config", "environment", "projects", "workers"]),
     ("planners", &["agents"]),
     ("logged", &[]),
     (
@@ -48,6 +48,23 @@ fn arrows_between_folders_go_one_way() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Commands use what the binary is put together from, and nothing of that uses a command.
+#[test]
+fn nothing_below_the_commands_uses_a_command() {
+    let source = crates().join("rapport/src");
+    let below = files(&source).into_iter().filter(|file| !file.starts_with(source.join("cli")));
+    // These two start the command line.
+    let below = below.filter(|file| !["lib.rs", "main.rs"].iter().any(|start| *file == source.join(start)));
+    let below: Vec<_> = below.collect();
+    for name in ["wiring.rs", "logging.rs", "error.rs"] {
+        assert!(below.contains(&source.join(name)), "{name} is looked at");
+    }
+    let uses_commands =
+        |file: &&PathBuf| uses(&std::fs::read_to_string(file).unwrap()).contains(&"cli".into());
+    let wrong: Vec<_> = below.iter().filter(uses_commands).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 /// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it writes, and the
@@ -150,11 +167,59 @@ fn turns_are_read_and_written_through_the_store() {
     assert!(wrong.is_empty(), "these reach past the store:\n{}", wrong.join("\n"));
 }
 
+/// What is about the usual agent is in its folder. Elsewhere its name is only in what people read, and in paths that the
+/// requirements and other tools name.
+const NAMES_THE_AGENT: [(&str, &[&str]); 11] = [
+    // The agents that there are, one line for each.
+    ("rapport-engine/src/agents/mod.rs", &["pub mod claude;"]),
+    ("rapport-engine/src/agents/by_name.rs", &["use super::{Agent, claude};", "claude::ClaudeCode"]),
+    // CHAT-40: where plans are, and what is written at their end.
+    ("rapport-core/src/plan.rs", &[".claude/todos/", "Claude CLI"]),
+    ("rapport-engine/src/workers/mod.rs", &["\".claude/todos\""]),
+    // What a chat is told, in the words that people know from the relay that came before.
+    ("rapport-telegram/src/flow/card/ending.rs", &["Claude failed to start."]),
+    // Files of projects that programs of others know.
+    ("rapport-core/src/check/paths.rs", &["\".claude\""]),
+    ("rapport-engine/src/projects/gathering.rs", &["\"CLAUDE.md\""]),
+    // The relay that came before kept its files there.
+    ("rapport/src/cli/serve/telegram.rs", &[".claude-relay/sessions"]),
+    // A model of the API that planners ask, whatever the agent.
+    ("rapport-engine/src/planners/messages.rs", &["\"claude-haiku-4-5\""]),
+    // Help, where the person has to know the name.
+    ("rapport/src/cli/mod.rs", &["speaks Claude Code's stream-json"]),
+    ("rapport/src/cli/agent_flags.rs", &["(\"claude\", \"rehearsal --scenario FILE\")"]),
+];
+
+#[test]
+fn nothing_of_the_usual_agent_is_outside_of_its_folder() {
+    let allowed: BTreeMap<_, _> = NAMES_THE_AGENT.into_iter().collect();
+    let (mut wrong, mut unused) = (Vec::new(), Vec::new());
+    for file in sources() {
+        let name = file.strip_prefix(crates()).unwrap().to_string_lossy().into_owned();
+        // The scripted agent plays that very program.
+        if name.starts_with("rapport-engine/src/agents/claude/") || name.starts_with("rapport-rehearsal/") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let may = allowed.get(name.as_str()).copied().unwrap_or_default();
+        unused.extend(
+            may.iter().filter(|words| !text.contains(*words)).map(|words| format!("{name}: {words}")),
+        );
+        let mut rest = text.to_owned();
+        may.iter().for_each(|words| rest = rest.replace(words, ""));
+        let lines = rest.lines().filter(|line| line.to_lowercase().contains("claude"));
+        wrong.extend(lines.map(|line| format!("{name}: {}", line.trim())));
+    }
+    assert!(wrong.is_empty(), "these belong into agents/claude/:\n{}", wrong.join("\n"));
+    assert!(unused.is_empty(), "these need no permission: {unused:?}");
+}
+
 /// What a command prints may quote what others wrote. One file makes all of it safe to show.
 #[test]
 fn commands_print_through_one_place() {
     // One makes everything safe to show; the other does so with a failure.
-    const MAY: [&str; 2] = ["cli/output.rs", "error.rs"];
+    const MAY: [&str; 2] = ["output.rs", "error.rs"];
     const PRINTS: [&str; 5] = ["print!(", "println!(", "stdout().lock", "write!(io::std", "writeln!(io::std"];
     let source = crates().join("rapport/src");
     let mut wrong = Vec::new();

@@ -81,6 +81,7 @@ impl Process {
             stdout: written.try_clone()?.into(),
             stderr: written.into(),
             beside: told.into(),
+            tools: &[],
             service: None,
             refused: None,
         })?;

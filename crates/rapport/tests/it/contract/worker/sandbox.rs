@@ -73,6 +73,7 @@ async fn says((place, person): (&dyn Workplace, &Path), script: &str, service: O
             stdout: written.try_clone().unwrap().into(),
             stderr: written.into(),
             beside: told.into(),
+            tools: &[],
             service,
             refused: None,
         })

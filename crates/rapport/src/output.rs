@@ -1,7 +1,7 @@
 //! What commands print, and the only place where they do: everything is made safe to show on the way, so that no text of
 //! others reaches the terminal as it came. A reader that has had enough is no failure.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,33 +12,33 @@ use crate::channels::terminal::text::Line;
 use crate::error::Outcome;
 
 /// Prints a line, or a few. Text from outside that has to stay in its line is made one by the caller (`safe::line`).
-pub(super) fn say(text: impl Display) -> Outcome {
+pub(crate) fn say(text: impl Display) -> Outcome {
     write(&format!("{}\n", shown(text)))
 }
 
 /// Prints the cells of a row, each safe to show, with tabs between them, for programs to take apart.
-pub(super) fn say_cells(cells: &[&str]) -> Outcome {
+pub(crate) fn say_cells(cells: &[&str]) -> Outcome {
     let cells: Vec<_> = cells.iter().map(|cell| safe::line(cell)).collect();
     write(&format!("{}\n", cells.join("\t")))
 }
 
 /// Prints a value as JSON.
-pub(super) fn say_json(value: &impl serde::Serialize) -> Outcome {
-    write(&format!("{}\n", escaped(&serde_json::to_string(value).map_err(io::Error::from)?)))
+pub(crate) fn say_json(value: &impl serde::Serialize) -> Outcome {
+    write(&format!("{}\n", safe::json(&serde_json::to_string(value).map_err(io::Error::from)?)))
 }
 
 /// Prints lines in tones. What is in a line is safe to show.
-pub(super) fn show(theme: Theme, lines: &[Line]) -> Outcome {
+pub(crate) fn show(theme: Theme, lines: &[Line]) -> Outcome {
     write(&painted(theme, lines))
 }
 
 /// Lines as a terminal takes them.
-pub(super) fn painted(theme: Theme, lines: &[Line]) -> String {
+pub(crate) fn painted(theme: Theme, lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{}\n", theme.paint(line))).collect()
 }
 
 /// Shows what somebody is to type after, on the same line.
-pub(super) fn prompt(text: &str) -> Outcome {
+pub(crate) fn prompt(text: &str) -> Outcome {
     let lines: Vec<_> = text.split('\n').map(safe::line).collect();
     write(&lines.join("\n"))
 }
@@ -58,29 +58,8 @@ fn write(text: &str) -> Outcome {
     Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
-/// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
-/// characters are only ever in strings, where they can be written as numbers.
-pub(crate) fn escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\u{7f}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
 /// The beginning of a text, in at most so many characters.
-pub(super) fn shorten(text: &str, most: usize) -> String {
+pub(crate) fn shorten(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         None => text.to_owned(),
         Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
@@ -88,26 +67,12 @@ pub(super) fn shorten(text: &str, most: usize) -> String {
 }
 
 /// How long ago, in one unit.
-pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
     match (passed.as_secs(), passed.as_mins(), passed.as_hours()) {
         (_, _, hours) if hours >= 48 => format!("{}d ago", hours / 24),
         (_, _, hours) if hours >= 1 => format!("{hours}h ago"),
         (_, mins, _) if mins >= 1 => format!("{mins}m ago"),
         (secs, _, _) => format!("{secs}s ago"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// JSON is looked at in terminals as well.
-    #[test]
-    fn json_moves_no_cursor_and_reorders_nothing() {
-        let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });
-        let json = escaped(&value.to_string());
-        assert_eq!(json, r#"{"a":"\u009b31m \u202etxt \u001b[0m é 🎉"}"#);
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
     }
 }

@@ -1,0 +1,116 @@
+//! Claude Code as a kind of agent: what is known about it before one runs, and how one is made from the settings.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::brought::{self, Own};
+use super::channel::ChannelChoice;
+use super::command::{ClaudeConfig, takes_variable};
+use super::{Claude, credentials};
+use crate::agents::Agent;
+use crate::agents::by_name::{AgentKind, AgentSetup, Environment};
+use crate::config::REHEARSAL;
+use crate::environment;
+use crate::projects::trust::Brought;
+
+/// What the agent is called in the facts of a session.
+pub const NAME: &str = "claude";
+
+/// How long an agent gets to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Where the CLI's folder is, if not in the person's home.
+const FOLDER: &str = "CLAUDE_CONFIG_DIR";
+
+/// Variables that only the scripted agent takes.
+const OF_REHEARSAL: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
+
+/// How the names of variables begin that the CLI is set up by.
+const PREFIXES: [&str; 3] = ["ANTHROPIC_", "CLAUDE_", "DISABLE_"];
+
+/// Claude Code, and what else speaks its protocol: the scripted agent does.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaudeCode;
+
+impl AgentKind for ClaudeCode {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn usual_command(&self) -> &'static str {
+        "claude"
+    }
+
+    fn make(&self, command: &[String], setup: &AgentSetup) -> Result<Arc<dyn Agent>, String> {
+        let config = ClaudeConfig::from_settings(command, setup).ok_or("the agent's command is empty")?;
+        Ok(Arc::new(Claude::new(config)))
+    }
+
+    fn installation(&self) -> &'static str {
+        "Install Claude Code with: npm install -g @anthropic-ai/claude-code"
+    }
+
+    fn brought(&self, project: &Path, environment: &Environment) -> Vec<Brought> {
+        let path = |name: &str| environment.get(name).map(PathBuf::from);
+        brought::brought(project, &Own::new(path("HOME"), path(FOLDER)))
+    }
+
+    fn credentials(&self) -> &'static [&'static str] {
+        &credentials::CREDENTIALS
+    }
+
+    fn is_set_up_by(&self, variable: &str) -> bool {
+        PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
+    }
+}
+
+impl ClaudeConfig {
+    /// How the CLI is run with this command, as the settings say; `None` where the command is empty.
+    fn from_settings(command: &[String], setup: &AgentSetup) -> Option<Self> {
+        let settings = &setup.settings;
+        let (program, rest) = command.split_first()?;
+        let is_rehearsal = program == REHEARSAL;
+        let rest = rest.iter().map(OsString::from);
+        let (program, leading_args) = if is_rehearsal {
+            (setup.keeper.clone(), ["rehearse".into()].into_iter().chain(rest).collect())
+        } else {
+            (PathBuf::from(program), rest.collect())
+        };
+        Some(Self {
+            program,
+            leading_args,
+            extra_args: Vec::new(),
+            // The scripted agent speaks every way; there is nothing to find out.
+            channel: match settings.channel {
+                ChannelChoice::Auto if is_rehearsal => ChannelChoice::Live,
+                choice => choice,
+            },
+            work_mode: settings.permission_mode.clone(),
+            env: variables(setup, is_rehearsal),
+            keeper: setup.keeper.clone(),
+            silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
+            grace: GRACE,
+            trust: setup.trust.clone(),
+            private: Some(setup.home.join("run")),
+        })
+    }
+}
+
+/// What of the person's environment the agent gets.
+fn variables(setup: &AgentSetup, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
+    let wanted = |name: &str| {
+        environment::is_usual(name)
+            || takes_variable(name)
+            || setup.settings.agent_env.iter().any(|named| named == name)
+            || is_rehearsal && OF_REHEARSAL.contains(&name)
+    };
+    let all = setup.environment.0.iter();
+    let mut env: Vec<_> = all.filter(|(name, _)| name.to_str().is_some_and(wanted)).cloned().collect();
+    // The scripted agent keeps its conversations apart from the real one's.
+    if is_rehearsal && !env.iter().any(|(name, _)| name == FOLDER) {
+        env.push((FOLDER.into(), setup.home.join("rehearsal").into()));
+    }
+    env
+}

@@ -1,0 +1,19 @@
+//! An engine, as commands start it: with what actions of a plan need commands for.
+
+use std::sync::Arc;
+
+use super::files::helpers::ProjectHelpers;
+use crate::config::Settings;
+use crate::error::Failure;
+use crate::wiring::{Host, Place, Shelf};
+
+/// Starts an engine for this place. Needs a runtime around it.
+pub(super) fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
+    start_in(place, settings, &Shelf::Sessions)
+}
+
+/// The same for what is kept there.
+pub(super) fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Host, Failure> {
+    let helpers = ProjectHelpers { place: place.clone(), settings: settings.clone() };
+    Host::start(place, settings, shelf, Arc::new(helpers))
+}

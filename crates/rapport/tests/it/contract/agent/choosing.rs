@@ -1,0 +1,114 @@
+//! Agents are chosen by name: a new kind is registered in one place, and the settings choose it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use rapport::actions::Pending;
+use rapport::agents::rehearsal::scenario::Scenario;
+use rapport::agents::{Agent, AgentKind, AgentKinds, AgentSetup};
+use rapport::config::{Layer, Settings};
+use rapport::turns::Helpers;
+use rapport::wiring::{self, Host, Place, Shelf};
+use rapport_core::{AgentCommand, Aim};
+
+use super::asking::storage;
+use super::plain::PlainAgent;
+
+/// The agent of `plain.rs` as a kind.
+struct Plain;
+
+impl AgentKind for Plain {
+    fn name(&self) -> &'static str {
+        "plain"
+    }
+
+    fn usual_command(&self) -> &'static str {
+        "plain-agent"
+    }
+
+    fn make(&self, command: &[String], _: &AgentSetup) -> Result<Arc<dyn Agent>, String> {
+        if command[0] == "broken" {
+            return Err("plain agents are not run with this".into());
+        }
+        let asks = Scenario::new("one question").asks(storage());
+        Ok(Arc::new(PlainAgent::playing(asks.build())))
+    }
+
+    fn installation(&self) -> &'static str {
+        "It comes with the tests."
+    }
+}
+
+/// Nothing here carries out actions.
+struct NoHelpers;
+
+impl Helpers for NoHelpers {
+    fn research<'a>(&'a self, _: &'a [String]) -> Pending<'a> {
+        Box::pin(async { Err("nobody searches".into()) })
+    }
+
+    fn invoke<'a>(&'a self, _: &'a str, _: &'a str) -> Pending<'a> {
+        Box::pin(async { Err("nobody is there".into()) })
+    }
+}
+
+fn place(folder: &Path) -> Place {
+    let (home, app) = (folder.join("home"), folder.join("app"));
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&app).unwrap();
+    Place { agents: AgentKinds::builtin().with(Plain), ..Place::new(home, app) }
+}
+
+fn settings(place: &Place, said: &str) -> Settings {
+    std::fs::write(place.home.join("config.yaml"), said).unwrap();
+    Settings::load(&place.home, &place.project, |_| None, Layer::default()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_setting_chooses_the_agent_and_the_session_says_which_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = place(folder.path());
+    let chosen = settings(&place, "agent: { name: plain }");
+    let created = place.session("paint it".into(), Aim::Work, &chosen).unwrap();
+    let plain = AgentCommand { name: "plain".into(), command: vec!["plain-agent".into()] };
+    assert_eq!(created.agent, Some(plain));
+    let host = Host::start(&place, &chosen, &Shelf::Sessions, Arc::new(NoHelpers)).unwrap();
+    let sessions = host.sessions();
+    let id = sessions.create(created, None).await.unwrap();
+    let mut seen = sessions.follow(&id, 0).await.unwrap();
+    while sessions.view(&id).await.unwrap().questions.is_empty() {
+        let came = tokio::time::timeout(Duration::from_secs(60), seen.next()).await;
+        came.expect("the agent asks in time").expect("the session is followed");
+    }
+    let view = sessions.view(&id).await.unwrap();
+    assert_eq!(view.questions[0].text, "Which storage?");
+    assert_eq!(view.agent.name.as_deref(), Some("plain"));
+    host.stop().await;
+}
+
+#[test]
+fn without_a_name_it_is_the_usual_one_and_an_unknown_name_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = place(folder.path());
+    let usual = place.agents.command(&settings(&place, "agent: {}")).unwrap();
+    assert_eq!((usual.name.as_str(), usual.command), ("claude", vec!["claude".to_owned()]));
+    let refused = wiring::agents(&place, &settings(&place, "agent: { name: oracle }")).unwrap_err();
+    assert!(refused.message.contains("does not know the agent \"oracle\""), "{}", refused.message);
+    assert!(refused.message.contains("it knows: claude, plain"), "{}", refused.message);
+}
+
+/// `--agent` names a command, not another kind: nobody else could talk to what the session was begun with.
+#[test]
+fn a_command_for_one_run_keeps_the_kind_of_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = place(folder.path());
+    let mut chosen = settings(&place, "agent: { command: broken }");
+    let agents = wiring::agents(&place, &chosen).unwrap();
+    let began = AgentCommand { name: "plain".into(), command: vec!["fine".into()] };
+    assert!(agents.find(Some(&began)).is_ok());
+    chosen.agent_is_named = true;
+    let agents = wiring::agents(&place, &chosen).unwrap();
+    assert_eq!(agents.find(Some(&began)).err().unwrap(), "plain agents are not run with this");
+}
