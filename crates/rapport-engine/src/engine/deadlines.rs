@@ -1,8 +1,8 @@
-//! When time alone changes something in a session.
+//! The deadlines of sessions: when a session has to be looked at although nothing came in.
 //!
-//! A deadline is a time on the wall clock, because the log knows no other. Somebody may set that clock back, and a waiting process
-//! would then be kept for an hour longer. So a deadline also counts as reached once as much time has passed as it was away
-//! when it was noted, by a clock that nobody can set. The wall clock still counts: the other one may stand still while the machine sleeps.
+//! A deadline is a time on the wall clock, which is the only one in the log. Setting that clock back by an hour would keep a
+//! waiting process an hour longer. A deadline is therefore also reached by the monotonic clock, after the time that was left
+//! when it was noted. Both are needed: the monotonic clock may stop while the machine sleeps.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use rapport_core::SessionId;
 use tokio::time::Instant;
 
-/// When a session has to be looked at, by both clocks.
+/// A deadline on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deadline {
-    /// On the wall clock,
+    /// On the wall clock.
     pub(super) at: Timestamp,
-    /// and on the one that nobody can set.
+    /// On the monotonic clock.
     by: Instant,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Notes a deadline. `wall` and `steady` are now.
+    /// Adds a deadline. `wall` and `steady` are the current times.
     pub(super) fn insert(
         &mut self,
         id: &SessionId,
@@ -36,7 +36,7 @@ impl Deadlines {
         wall: Timestamp,
         steady: Instant,
     ) -> Deadline {
-        // What is further away than this clock can tell is left to the wall clock.
+        // The monotonic clock cannot represent a deadline this far away; the wall clock decides.
         let by = steady.checked_add(until(at, wall)).unwrap_or(steady + FAR);
         self.by_wall.insert((at, id.clone()));
         self.by_steady.insert((by, at, id.clone()));
@@ -48,14 +48,14 @@ impl Deadlines {
         self.by_steady.remove(&(deadline.by, deadline.at, id.clone()));
     }
 
-    /// The sessions whose deadline is reached by either clock, with that deadline.
+    /// The sessions whose deadline is reached on either clock, with that deadline.
     pub(super) fn due(&self, wall: Timestamp, steady: Instant) -> BTreeSet<(Timestamp, SessionId)> {
         let by_wall = self.by_wall.iter().take_while(|(at, _)| *at <= wall).cloned();
         let by_steady = self.by_steady.iter().take_while(|(by, ..)| *by <= steady);
         by_wall.chain(by_steady.map(|(_, at, id)| (*at, id.clone()))).collect()
     }
 
-    /// How long until the next one is reached by either clock.
+    /// The time until the next deadline is reached on either clock.
     pub(super) fn next(&self, wall: Timestamp, steady: Instant) -> Option<Duration> {
         let by_wall = self.by_wall.first().map(|(at, _)| until(*at, wall));
         let by_steady = self.by_steady.first().map(|(by, ..)| by.saturating_duration_since(steady));
@@ -66,7 +66,7 @@ impl Deadlines {
 /// A year, which is longer than any process waits.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How long it is until then. What is overdue is due at once.
+/// The time until a deadline; zero if it is overdue.
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! What Rapport writes into a turn's directory before the facts tell of it: what the agent is to be shown, or a plan that is run
-//! alone. Before it does, it notes the digests beside the log, under its seal. So after a kill in between, what is in the
-//! directory is still known as its own, and told from what came from elsewhere, with a pull for example.
+//! Sealed notes about documents that Rapport writes into a turn's directory before a fact records them: the agent's context,
+//! or a plan that is run alone. The note holds their digests and is durable first. After a kill in between, the documents
+//! are thus still known as Rapport's own, and not taken for documents that came from elsewhere, such as with a pull.
 
 use rapport_core::SessionId;
 use rapport_durable::{hex, sha256_of};
@@ -8,7 +8,7 @@ use rapport_durable::{hex, sha256_of};
 use crate::stores::blocking::BlockingStore;
 use crate::stores::{Store, StoreError};
 
-/// Notes what is about to be written into the directory of a turn, in pieces. Durable when this returns.
+/// Notes the digest of a document, given in pieces, before it is written. The note is durable when this returns.
 pub async fn note(store: &dyn Store, id: &SessionId, turn: &str, pieces: &[&[u8]]) -> Result<(), StoreError> {
     let name = name(turn);
     let mut note = noted(store.attached(id, &name).await)?.unwrap_or_default();
@@ -17,7 +17,7 @@ pub async fn note(store: &dyn Store, id: &SessionId, turn: &str, pieces: &[&[u8]
     store.attach(id, &name, note.into_bytes()).await
 }
 
-/// The digests of what Rapport wrote into the directory of a turn. None where there is no note that counts.
+/// The digests of the documents that Rapport wrote into a turn's directory; empty without a trusted note.
 pub(super) fn of(store: &BlockingStore, id: &SessionId, turn: &str) -> Result<Vec<String>, StoreError> {
     let note = noted(store.attached(id, &name(turn)))?.unwrap_or_default();
     Ok(note.lines().map(str::to_owned).collect())
@@ -27,7 +27,7 @@ fn name(turn: &str) -> String {
     format!("turn-{turn}")
 }
 
-/// A note of somebody else says nothing, and neither does one beside no log.
+/// Ignores a note that this person's Rapport did not sign, and one without a log.
 fn noted(read: Result<Option<Vec<u8>>, StoreError>) -> Result<Option<String>, StoreError> {
     match read {
         Err(StoreError::NotOurs { .. } | StoreError::NotFound(_)) => Ok(None),

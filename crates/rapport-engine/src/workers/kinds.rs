@@ -1,5 +1,5 @@
-//! The kinds of places that there are. Each says about itself what is asked before one is opened: its name, its help, whether a
-//! project can have it. A new kind is one line here.
+//! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project supports
+//! it. A new kind is one line here.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,26 @@ use super::network::Network;
 use super::sandboxes::SandboxKind;
 use super::worktrees::WorktreeKind;
 
-/// Every kind. The first is the usual one.
+/// All kinds; the first is the default.
 const KINDS: [&dyn WorkerKind; 3] = [&LocalKind, &WorktreeKind, &SandboxKind];
 
-/// A kind of place, as settings and commands know it.
+/// A kind of worker, as settings and commands see it.
 pub trait WorkerKind: Sync {
     /// Its name in the setting `worker`, and in the facts of sessions.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a few words, for help.
+    /// A short description for help texts.
     fn in_brief(&self) -> &'static str;
 
-    /// Whether it keeps an agent from what is outside of it.
+    /// Whether it confines the agent.
     fn is_wall(&self) -> bool {
         false
     }
 
-    /// Whether this project can have it on this machine. May block.
+    /// Checks whether this project and this machine support it. May block.
     fn check(&self, project: &Path) -> Result<(), NoWorkplace>;
 
-    /// What it needs beside git: its version, or what is missing; `None` where it needs nothing. May block.
+    /// The version of the program that it needs besides git, or why that cannot be used; `None` if it needs none. May block.
     fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
         None
     }
@@ -44,16 +44,16 @@ pub struct WorkerSetup {
     pub worktrees: PathBuf,
     /// The person's home, if they have one.
     pub person: Option<PathBuf>,
-    /// What is reached of the network from a place that is apart from the host.
+    /// The network access of a confined workplace.
     pub network: Network,
 }
 
-/// Why a project cannot have a place of this kind here.
+/// Why a workplace of this kind cannot be opened here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoWorkplace {
     /// What is missing.
     pub why: String,
-    /// What helps, a sentence for each way.
+    /// Remedies, one sentence each.
     pub advice: Vec<&'static str>,
 }
 

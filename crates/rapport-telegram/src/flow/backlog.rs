@@ -1,6 +1,6 @@
-//! Questions that waited already when the channel began, in sessions that began elsewhere. There may be thousands, and a chat
-//! takes about one message a second: a question that comes now must not wait behind all of them. So only the newest few are shown,
-//! and the next when one of those is answered. Of the others nothing is held in memory but which they are.
+//! The questions that were open before the channel started, in sessions that began elsewhere. There may be thousands, and a
+//! chat takes about one message a second, so a new question would wait behind all of them. Only the newest few are shown, and
+//! the next one when one of those is answered. The rest is kept in memory as ids with a few numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::commands::waits_for;
 use super::effect::Effect;
 use crate::room::Room;
 
-/// So many questions wait in a chat before those that waited already are held back.
+/// How many questions a chat shows before older ones are held back.
 const SHOWN_AT_ONCE: usize = 5;
 
 /// What is held back.

@@ -1,5 +1,6 @@
 //! Clocks that are set while an agent waits.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -41,6 +42,24 @@ impl Agent for Asks {
     }
 }
 
+/// An engine with this store and clock, and the terms of a session whose agent waits for a second.
+fn engine(store: Arc<Memory>, clock: Clock, folder: &Path) -> (Engine, Created) {
+    let engine = Engine::start(Parts {
+        store,
+        agents: Arc::new(AgentsByName::only(Arc::new(Asks))),
+        planner: Arc::new(Nobody),
+        worker: Arc::new(Local),
+        workshop: None,
+        clock,
+        holder: Holder::this_process(None),
+        home: folder.join("home"),
+    });
+    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+    let terms = Terms { hot: SignedDuration::from_secs(1), ..Terms::default() };
+    let created = Created::new("go".into(), folder.display().to_string(), clock::new_conversation(), by);
+    (engine, Created { terms, ..created })
+}
+
 /// Set back by an hour while an agent is hot, the clock keeps it no longer than its hot time.
 #[tokio::test]
 async fn a_clock_that_is_set_back_keeps_no_agent_hot() {
@@ -48,21 +67,8 @@ async fn a_clock_that_is_set_back_keeps_no_agent_hot() {
     let back = Arc::new(AtomicI64::new(0));
     let set = back.clone();
     let wall = move || Timestamp::now() - SignedDuration::from_secs(set.load(Ordering::SeqCst));
-    let engine = Engine::start(Parts {
-        store: Arc::new(Memory::new()),
-        agents: Arc::new(AgentsByName::only(Arc::new(Asks))),
-        planner: Arc::new(Nobody),
-        worker: Arc::new(Local),
-        workshop: None,
-        clock: Clock::from_fn(wall),
-        holder: Holder::this_process(None),
-        home: folder.path().join("home"),
-    });
-    let by = By::Person { channel: "terminal".into(), id: "anna".into() };
-    let project = folder.path().display().to_string();
-    let terms = Terms { hot: SignedDuration::from_secs(1), ..Terms::default() };
-    let created = Created::new("go".into(), project, clock::new_conversation(), by);
-    let id = engine.gateway().create(Created { terms, ..created }).await.unwrap();
+    let (engine, created) = engine(Arc::new(Memory::new()), Clock::from_fn(wall), folder.path());
+    let id = engine.gateway().create(created).await.unwrap();
     let mut follower = engine.gateway().follow(&id, 0).await.unwrap();
     let cooled = async {
         while let Some(update) = follower.next().await {
@@ -78,4 +84,35 @@ async fn a_clock_that_is_set_back_keeps_no_agent_hot() {
         panic!("the session is followed no longer");
     };
     tokio::time::timeout(Duration::from_secs(60), cooled).await.expect("it stays hot for an hour");
+}
+
+/// The end of the hot time cannot be stored: the engine must not try that deadline over and over.
+#[tokio::test]
+async fn a_deadline_of_a_session_that_cannot_be_stored_wakes_the_loop_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let reads = Arc::new(AtomicI64::new(0));
+    let counted = reads.clone();
+    let wall = move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Timestamp::now()
+    };
+    let store = Arc::new(Memory::new());
+    let (engine, created) = engine(store.clone(), Clock::from_fn(wall), folder.path());
+    let id = engine.gateway().create(created).await.unwrap();
+    let mut follower = engine.gateway().follow(&id, 0).await.unwrap();
+    let broken = async {
+        while let Some(update) = follower.next().await {
+            let Update::Entry(entry) = update else { continue };
+            if entry.facts.iter().any(|fact| matches!(fact, Event::Asked { .. })) {
+                store.fail_next_append();
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), broken).await.expect("the session breaks");
+    let before = reads.load(Ordering::SeqCst);
+    for _ in 0..20 {
+        let _ = engine.gateway().follow(&id, 0).await;
+    }
+    let after = reads.load(Ordering::SeqCst);
+    assert!(after - before < 400, "the loop woke {} times for 20 requests", after - before);
 }
