@@ -35,6 +35,6 @@ pub use folders::{
 pub use lines::{Flush, append, append_line, overwrite};
 pub use lock::{Lock, Taken};
 pub use place::{copy, put, put_new, remove, sync_file, write_beside};
-pub use read::{open_file, open_own, read_file, read_own};
+pub use read::{open_file, open_own, read_file, read_inside, read_own};
 pub use replace::{replace, replace_private, replace_private_in_pieces};
 pub use reserve::Reserve;

@@ -37,6 +37,19 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
+/// Reads a file that people may replace by a symbolic link. The link is followed only inside this project.
+pub fn read_inside(path: &Path, project: &Path) -> io::Result<Vec<u8>> {
+    if path.symlink_metadata()?.is_symlink() && !path.canonicalize()?.starts_with(project.canonicalize()?) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a link that leads out of the project",
+        ));
+    }
+    let mut content = Vec::new();
+    open_file(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Reads a file of at most this many bytes.
 pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = open_file(path)?;

@@ -11,11 +11,15 @@ use serde_json::json;
 use crate::channels::terminal::safe;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
+use crate::projects::files::FileError;
 use crate::stores::{Holder, StoreError};
 use crate::turns::TurnError;
 
 /// The hint if something cannot be stored.
 pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is fixed, continue from there.";
+
+/// What to do about invalid content of a file.
+const FIX: &str = "Nothing was changed. Fix or remove it.";
 
 /// The exit codes. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,16 +207,24 @@ impl From<StoreError> for Failure {
     }
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let failure = Self::new(Code::Store, error.to_string());
+        match error {
+            FileError::Io { .. } => failure.hint(KEPT),
+            FileError::Wrong { .. } => failure.hint(FIX),
+        }
+    }
+}
+
 impl From<TurnError> for Failure {
     fn from(error: TurnError) -> Self {
         let message = error.to_string();
         match error {
-            TurnError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
-            TurnError::Journal(_) => Self::new(Code::Store, message),
             TurnError::Store(error) => error.into(),
-            TurnError::Wrong { .. } => {
-                Self::new(Code::Store, message).hint("Nothing was changed. Fix or remove it.")
-            }
+            TurnError::File(error) => error.into(),
+            TurnError::Journal(_) => Self::new(Code::Store, message),
+            TurnError::Wrong { .. } => Self::new(Code::Store, message).hint(FIX),
             TurnError::NoTurn { .. } => {
                 Self::new(Code::NotFound, message).hint("See what there is with: rapport log --tree")
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Clarifier, Created, Terms};
+use rapport_core::{Aim, Clarifier, Created, SessionId, Terms};
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
@@ -24,11 +24,11 @@ use crate::planners::{self, Means, Planner, Via};
 use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Standing, Trust};
 use crate::seals::Seals;
-use crate::stores::blocking::BlockingStore;
+use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
-use crate::turns::{Helpers, Workshop};
+use crate::turns::{Folder, Helpers, TurnError, Workshop};
 use crate::workers::network::{HostPattern, Network};
 use crate::workers::{WorkerSetup, Workers, local};
 
@@ -182,6 +182,26 @@ impl Place {
         Arc::new(files.sealed_by(self.seals()))
     }
 
+    /// The documents of a session of this project.
+    pub fn folder(&self, id: &SessionId) -> Folder {
+        self.folder_in(&Shelf::Sessions, id)
+    }
+
+    /// The same for a session on this shelf.
+    pub fn folder_in(&self, shelf: &Shelf, id: &SessionId) -> Folder {
+        Folder::new(self.store_in(shelf), id)
+    }
+
+    /// The documents of all sessions of files in this project. Blocks.
+    pub fn folders(&self) -> Result<Vec<Folder>, TurnError> {
+        wait(Folder::all(&self.store_in(&Shelf::Sessions)))
+    }
+
+    /// Where this project's sessions are, in words for a person.
+    pub fn whereabouts(&self) -> String {
+        Shelf::Sessions.root(&self.project).display().to_string()
+    }
+
     /// The batches of the turns of this project's sessions.
     pub fn batches(&self) -> Batches {
         Batches::of(&self.project, Naming::ByTurn).sealed_by(Arc::new(self.seals()))
@@ -230,7 +250,7 @@ pub enum Shelf {
 }
 
 impl Shelf {
-    pub fn root(&self, project: &Path) -> PathBuf {
+    fn root(&self, project: &Path) -> PathBuf {
         match self {
             Shelf::Sessions => config::sessions(project),
             Shelf::Plans(_) => config::batches(project),
@@ -253,7 +273,6 @@ impl Shelf {
         };
         let seals = Arc::new(place.seals());
         Ok(Workshop {
-            sessions: self.root(&place.project),
             batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
             seals: Some(seals),

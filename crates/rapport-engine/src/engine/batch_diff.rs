@@ -48,10 +48,8 @@ fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>
                 "the journal of turn {} is missing, so the previous content of its files is unknown",
                 turn.folder
             );
-            return Err(TurnError::Wrong {
-                path: crate::config::batches(Path::new(session.project())),
-                what,
-            });
+            let place = crate::config::batches(Path::new(session.project())).display().to_string();
+            return Err(TurnError::Wrong { place, what });
         };
         for fact in BatchDir::read(path.clone())?.facts {
             if let Fact::CommandChanged { files, .. } = &fact {

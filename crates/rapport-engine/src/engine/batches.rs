@@ -16,10 +16,11 @@ use super::event_loop::Done;
 use crate::actions::{ActionBatch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
+use crate::projects::memos;
 use crate::stores::Store;
 use crate::turns::batches::{Approved, BatchDir, action_end};
 use crate::turns::report::{Carried, report};
-use crate::turns::{PLAN, TurnError, Workshop, check, memos};
+use crate::turns::{PLAN, TurnError, Workshop, check};
 
 /// The maximum number of output lines that wait to be shown. If a command writes faster than the reader reads, lines
 /// are dropped.
@@ -152,9 +153,7 @@ impl Job {
     /// The content of the plan's file. A missing one is written again with the report.
     async fn file(&self) -> Result<Option<String>, TurnError> {
         let path = format!("{}/{PLAN}", self.order.folder);
-        let there = self.place.store.attached(&self.place.session, &path).await;
-        let there = there
-            .map_err(|error| TurnError::Wrong { path: PathBuf::from(&path), what: error.to_string() })?;
+        let there = self.place.store.attached(&self.place.session, &path).await?;
         Ok(there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 

@@ -27,7 +27,7 @@ use crate::agents::{Command, Happened, Patience, Report, RunId};
 use crate::logged::variant;
 use crate::projects::grants::Grants;
 use crate::stores::{Log, Store, StoreError};
-use crate::turns::{Workshop, found};
+use crate::turns::{Folder, TurnError, Workshop, found};
 use crate::workers::keeper::mark;
 use crate::workers::{WorkerError, Workplace};
 
@@ -591,38 +591,55 @@ async fn take_up(
     entries: Vec<Entry>,
     workshop: Option<Workshop>,
 ) -> Result<(Session, Option<FoundTurns>), GatewayError> {
-    let taken_up = tokio::task::spawn_blocking(move || {
-        let session = store.replay(&id, &entries)?;
-        let found = look_around(&id, store, &session, workshop.as_ref())?;
-        if session.may_have_process() {
-            mark::end_left_behind(&id);
+    let (replayed, session) = (store.clone(), id.clone());
+    let session = on_thread(move || Ok(replayed.replay(&session, &entries)?)).await?;
+    let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else {
+        return on_thread(move || {
+            end_left_behind(&id, &session);
+            Ok((session, None))
+        })
+        .await;
+    };
+    let cannot_look = cannot_look(store.whereabouts(&id));
+    let turns = found::turns(&Folder::new(store, &id)).await.map_err(&cannot_look)?;
+    on_thread(move || {
+        let found = found::with_batches(&id, turns, &workshop.batches).map_err(&cannot_look)?;
+        let seal = found::seal(Seal::Ours, &session, &found);
+        if !seal.counts() {
+            return Err(StoreError::NotOurs { id, seal }.into());
         }
-        Ok((session, found))
-    });
-    taken_up.await.unwrap_or_else(|error| {
+        end_left_behind(&id, &session);
+        Ok((session, Some(found)))
+    })
+    .await
+}
+
+fn end_left_behind(id: &SessionId, session: &Session) {
+    if session.may_have_process() {
+        mark::end_left_behind(id);
+    }
+}
+
+/// Why the turns of a session cannot be looked at. An error of the store says that itself.
+fn cannot_look(place: String) -> impl Fn(TurnError) -> StoreError {
+    move |error| match error {
+        TurnError::Store(error) => error,
+        error => StoreError::Io {
+            what: "look at the turns in",
+            place: place.clone(),
+            source: std::io::Error::other(error),
+        },
+    }
+}
+
+/// Runs a blocking part of resuming a session on another thread.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, GatewayError> + Send + 'static,
+) -> Result<T, GatewayError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         let (what, place) = ("resume", "a session".to_owned());
         Err(StoreError::Io { what, place, source: std::io::Error::other(error) }.into())
     })
-}
-
-/// The turns found in a session's directory.
-fn look_around(
-    id: &SessionId,
-    store: Arc<dyn Store>,
-    session: &Session,
-    workshop: Option<&Workshop>,
-) -> Result<Option<FoundTurns>, GatewayError> {
-    let Some(workshop) = workshop.filter(|_| session.created().aim == Aim::Files) else { return Ok(None) };
-    let folder = workshop.folder(id);
-    let found = found::found(&folder, &workshop.batches, &store.into()).map_err(|error| StoreError::Io {
-        what: "look at the turns in",
-        place: folder.path.display().to_string(),
-        source: std::io::Error::other(error),
-    })?;
-    match found::seal(Seal::Ours, session, &found) {
-        seal if seal.counts() => Ok(Some(found)),
-        seal => Err(StoreError::NotOurs { id: id.clone(), seal }.into()),
-    }
 }
 
 /// The rules of the project, if these facts ask for something that a rule may allow.

@@ -8,8 +8,9 @@ use super::effects::{Around, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{Place, undo};
 use crate::config;
+use crate::projects::memos;
 use crate::turns::check::CheckedPlan;
-use crate::turns::{Meta, PLAN, REPORT, TurnError, Workshop, check, checksum, memos};
+use crate::turns::{Folder, META, PLAN, REPORT, TurnError, Workshop, check, checksum};
 
 pub(super) async fn run(want: Want, around: Around) -> Result<World, String> {
     let workshop = around.workshop.clone().ok_or("this engine does not support turns with directories")?;
@@ -50,19 +51,25 @@ impl TurnEffect {
         model: Option<String>,
         cost_micros: u64,
     ) -> Result<World, String> {
-        let directory = self.directory(path.split('/').next().unwrap_or_default());
-        // First, because only this is refused if another process has taken the session over.
         self.attach(&path, content).await?;
-        unblocked(move || {
-            note_cost(&directory, model, cost_micros)
-                .map_err(|error| format!("cannot record its cost: {error}"))
-        })
-        .await?;
+        let folder = path.split('/').next().unwrap_or_default();
+        self.note_cost(folder, model, cost_micros).await?;
         Ok(World::Filed { turn, path })
     }
 
-    fn directory(&self, folder: &str) -> PathBuf {
-        self.workshop.folder(&self.around.session).path.join(folder)
+    /// The documents of the session.
+    fn documents(&self) -> Folder {
+        Folder::new(self.around.store.clone(), &self.around.session)
+    }
+
+    async fn note_cost(&self, folder: &str, model: Option<String>, cost_micros: u64) -> Result<(), String> {
+        let failed = |error: TurnError| format!("cannot record its cost: {error}");
+        let Some(mut meta) = self.documents().meta(folder).await.map_err(failed)? else { return Ok(()) };
+        let before = meta.cumulative_cost - meta.turn_cost;
+        meta.turn_cost = cost_micros as f64 / 1e6;
+        meta.cumulative_cost = before + meta.turn_cost;
+        meta.model = model.or(meta.model);
+        self.attach(&format!("{folder}/{META}"), meta.to_yaml().map_err(failed)?).await
     }
 
     async fn attach(&self, path: &str, content: String) -> Result<(), String> {
@@ -115,8 +122,7 @@ impl TurnEffect {
             .await?;
         }
         self.attach(&format!("{folder}/{REPORT}"), report).await?;
-        let directory = self.directory(&folder);
-        let files = unblocked(move || checksum::sums(&directory).map_err(|error| error.to_string())).await?;
+        let files = checksum::sums(&self.documents(), &folder).await.map_err(|error| error.to_string())?;
         Ok(World::ReportFiled { folder, files })
     }
 
@@ -149,15 +155,6 @@ impl TurnEffect {
         }
         Ok(undo(&place, later).map_err(|error| refused(&error))?.into())
     }
-}
-
-fn note_cost(directory: &Path, model: Option<String>, cost_micros: u64) -> Result<(), TurnError> {
-    let Some(mut meta) = Meta::read(directory)? else { return Ok(()) };
-    let before = meta.cumulative_cost - meta.turn_cost;
-    meta.turn_cost = cost_micros as f64 / 1e6;
-    meta.cumulative_cost = before + meta.turn_cost;
-    meta.model = model.or(meta.model);
-    meta.write(directory)
 }
 
 /// Why nothing, or not everything, was undone.

@@ -1,6 +1,7 @@
 //! A blocking store for callers that can do nothing else meanwhile: commands that only read, and tests. Async code
 //! awaits the store instead.
 
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -79,6 +80,10 @@ impl BlockingStore {
         wait(self.store.attached(id, name))
     }
 
+    pub fn session_at(&self, path: &Path) -> Outcome<Option<SessionId>> {
+        wait(self.store.session_at(path))
+    }
+
     pub fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Outcome<()> {
         wait(self.store.enlist(id, at, facts))
     }
@@ -128,7 +133,7 @@ impl BlockingReserved {
 }
 
 /// Blocks this thread until the future is done. Unlike a runtime's `block_on`, this can be called anywhere.
-pub(super) fn wait<F: Future>(future: F) -> F::Output {
+pub fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Sleeper(thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -4,6 +4,7 @@
 //! `children` (as in `children,kill-after:7`) its children, the keepers, are killed with it. With `lag` every append is
 //! acknowledged one append too early, which is the fault that the crash test has to catch.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +15,7 @@ use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::blocking::wait;
-use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, Stored};
+use super::{Attacher, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, Stored};
 use crate::seals::Seal;
 
 /// The store itself, or one with faults if they are configured.
@@ -139,6 +140,27 @@ impl Store for Trial {
 
     fn attached<'a>(&'a self, id: &'a SessionId, path: &'a str) -> Stored<'a, Option<Vec<u8>>> {
         self.store.attached(id, path)
+    }
+
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
+        self.store.folders(id)
+    }
+
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        self.store.new_folder(id, name, documents)
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        self.store.documented()
+    }
+
+    fn session_at<'a>(&'a self, path: &'a Path) -> Stored<'a, Option<SessionId>> {
+        self.store.session_at(path)
     }
 
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {

@@ -5,6 +5,7 @@
 
 mod dirs;
 mod disk;
+mod documents;
 mod home;
 mod line;
 mod lock;
@@ -14,7 +15,7 @@ mod scan;
 mod watch;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
@@ -26,7 +27,7 @@ use tokio::runtime::Handle;
 use self::disk::Disk;
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Attacher, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{Attacher, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
 use crate::seals::{Seal, Seals};
 
 /// Sessions in one directory, which need not exist yet.
@@ -146,6 +147,25 @@ impl Store for Files {
     fn attached(&self, id: &SessionId, name: &str) -> Stored<'_, Option<Vec<u8>>> {
         let (id, name) = (id.clone(), name.to_owned());
         self.on_disk(move |disk| disk.attached(&id, &name))
+    }
+
+    fn folders(&self, id: &SessionId) -> Stored<'_, Vec<DocumentFolder>> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.folders(&id))
+    }
+
+    fn new_folder(&self, id: &SessionId, name: &str, documents: Vec<(String, Vec<u8>)>) -> Stored<'_, bool> {
+        let (id, name) = (id.clone(), name.to_owned());
+        self.on_disk(move |disk| disk.new_folder(&id, &name, &documents))
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        self.on_disk(Disk::documented)
+    }
+
+    fn session_at(&self, path: &Path) -> Stored<'_, Option<SessionId>> {
+        let path = path.to_owned();
+        self.on_disk(move |disk| Ok(disk.session_at(&path)))
     }
 
     fn enlist(&self, id: &SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'_, ()> {

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-use super::{Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{
+    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    folders_of, is_folder,
+};
 use crate::seals::Seal;
 
 /// Sessions that exist as long as any clone of this.
@@ -193,6 +196,50 @@ impl Store for Memory {
         .boxed()
     }
 
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
+        async move {
+            let mut shared = self.lock();
+            let names = shared.kept(id)?.beside.keys().map(String::as_str);
+            Ok(folders_of(names, Timestamp::UNIX_EPOCH))
+        }
+        .boxed()
+    }
+
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move {
+            let mut shared = self.lock();
+            let beside = &mut shared.kept(id)?.beside;
+            if !is_folder(name, &documents) {
+                return Err(not_a_name(name));
+            }
+            let below = format!("{name}/");
+            if beside.keys().any(|there| there.starts_with(&below)) {
+                return Ok(false);
+            }
+            beside.extend(
+                documents.into_iter().map(|(document, content)| (format!("{below}{document}"), content)),
+            );
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let is_document =
+                |name: &String| matches!(Attachment::named(name), Some(Attachment::Document(_)));
+            let shared = self.lock();
+            let documented = shared.sessions.iter().filter(|(_, kept)| kept.beside.keys().any(is_document));
+            Ok(documented.map(|(id, _)| id.clone()).collect())
+        }
+        .boxed()
+    }
+
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
         async move {
             let mut shared = self.lock();
@@ -210,7 +257,9 @@ impl Store for Memory {
         async move {
             let (entries, seal) = self.sealed(id, 0).await?;
             let mut shared = self.lock();
-            let attachments = shared.kept(id)?.beside.clone().into_iter().collect();
+            let beside = shared.kept(id)?.beside.clone().into_iter();
+            let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
+            let attachments = beside.filter(|(name, _)| is_plain(name)).collect();
             Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
         }
         .boxed()
@@ -331,10 +380,12 @@ impl Drop for MemoryLog {
 }
 
 fn check_name(name: &str) -> Result<(), StoreError> {
-    let outside = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
-    let place = || name.to_owned();
-    let named = Attachment::named(name).map(drop);
-    named.ok_or_else(|| StoreError::Io { what: "use", place: place(), source: outside() })
+    Attachment::named(name).map(drop).ok_or_else(|| not_a_name(name))
+}
+
+fn not_a_name(name: &str) -> StoreError {
+    let outside = io::Error::new(io::ErrorKind::InvalidInput, "it is not a path within the session");
+    StoreError::Io { what: "use", place: name.to_owned(), source: outside }
 }
 
 fn full(what: &'static str, place: String) -> StoreError {

@@ -1,5 +1,6 @@
 //! Stores of logs. A store keeps sessions as lists of entries, lets one writer at a time append to each, and guarantees
-//! that appended entries survive a power cut. `tests/it/contract/store.rs` runs the same story on every store.
+//! that appended entries survive a power cut. It also keeps the documents of a session, which people read and edit.
+//! `tests/it/contract/store.rs` runs the same story on every store.
 
 pub mod blocking;
 #[cfg(debug_assertions)]
@@ -7,6 +8,8 @@ pub mod faulty;
 pub mod files;
 pub mod memory;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -69,16 +72,38 @@ pub trait Store: Send + Sync {
     fn watch(&self) -> Stored<'_, Changes>;
 
     /// Stores an attachment of a session, replacing one of the same name. Durable when this returns. The state is in
-    /// the facts; attachments are what others need to continue with them, such as an agent's conversation, or what
-    /// people read, such as a plan in the directory of a turn (`01/plan.md`). A name is plain, or a path of plain
-    /// names. The holder of a session uses [`Log::attacher`], which fails once somebody else holds it.
+    /// the facts; attachments are what others need to continue with them, such as an agent's conversation, or documents:
+    /// what people read and may edit, such as the plan of a turn (`01/plan.md`). A name is plain, or a path of plain
+    /// names; [`Attachment`] tells them apart. The holder of a session uses [`Log::attacher`], which fails once somebody
+    /// else holds it.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
-    /// The attachment of this name. One with a plain name is returned only if it is trusted. A path leads to a file
-    /// that people may edit, so the facts decide how far its content takes effect.
+    /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a document,
+    /// so the facts decide how far its content takes effect. A session without a log can have documents, too.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
-    /// Creates a log for a session directory without one, such as one of an older tool. An existing log is not changed.
+    /// The folders of a session's documents, sorted by name.
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>>;
+
+    /// Creates a folder with these documents (at least one), durably; `false` if there is a folder of this name. Of two
+    /// callers at once only one creates it, so creating a folder reserves its name. A kill in between may leave a folder
+    /// without some of its documents.
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool>;
+
+    /// All sessions with documents, sorted by name, including those without a log.
+    fn documented(&self) -> Stored<'_, Vec<SessionId>>;
+
+    /// The session whose documents are below this path, if the store keeps documents as files.
+    fn session_at<'a>(&'a self, _path: &'a Path) -> Stored<'a, Option<SessionId>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// Creates a log for a session without one, such as a directory of an older tool. An existing log is not changed.
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
 
     /// Everything that a person has to see before they trust a session.
@@ -159,12 +184,25 @@ pub trait Reserved: Send {
     -> Stored<'static, ()>;
 }
 
+/// The paths that every turn of a session is shown: the only document outside of folders.
+pub const SESSION_CONTEXT: &str = "session.context";
+
+/// A folder of documents, such as that of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFolder {
+    pub name: String,
+    /// When a document was last added or removed; the epoch if that is unknown.
+    pub changed: Timestamp,
+    /// The names of its documents, without the folder, sorted.
+    pub documents: Vec<String>,
+}
+
 /// The parsed name of an attachment, checked so that it cannot lead elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attachment<'a> {
     Plain(&'a str),
-    /// A file for people: a turn's directory, and a path in it.
-    InTurn(&'a str),
+    /// A document for people: [`SESSION_CONTEXT`], or a folder and a path in it.
+    Document(&'a str),
 }
 
 impl<'a> Attachment<'a> {
@@ -173,8 +211,32 @@ impl<'a> Attachment<'a> {
         if !name.split('/').all(is_plain_name) {
             return None;
         }
-        Some(if name.contains('/') { Self::InTurn(name) } else { Self::Plain(name) })
+        let is_document = name.contains('/') || name == SESSION_CONTEXT;
+        Some(if is_document { Self::Document(name) } else { Self::Plain(name) })
     }
+}
+
+/// Whether a folder of documents can have this name and these documents.
+pub fn is_folder(name: &str, documents: &[(String, Vec<u8>)]) -> bool {
+    let mut names = documents.iter().map(|(document, _)| document);
+    is_plain_name(name) && !documents.is_empty() && names.all(|document| is_plain_name(document))
+}
+
+/// The folders of documents with these names, for a store without folders of its own.
+pub fn folders_of<'a>(names: impl Iterator<Item = &'a str>, changed: Timestamp) -> Vec<DocumentFolder> {
+    let mut folders = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for (folder, document) in names.filter_map(|name| name.split_once('/')) {
+        let documents = folders.entry(folder).or_default();
+        if !document.contains('/') {
+            documents.insert(document);
+        }
+    }
+    let owned = folders.into_iter().map(|(name, documents)| DocumentFolder {
+        name: name.to_owned(),
+        changed,
+        documents: documents.into_iter().map(str::to_owned).collect(),
+    });
+    owned.collect()
 }
 
 /// Whether a name is one plain part of a path: not empty, not `..`, no slash, nothing a system call rejects.

@@ -16,11 +16,12 @@ use rapport_durable::private_folder;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::{Folder, TurnError, TurnName, io_error, replace, text};
+use super::{TurnError, TurnName};
 use crate::actions::journal::{Fact, Journal, JournalError};
 use crate::actions::undo::undone;
 use crate::actions::{Details, Outcome, Ran, Settled};
 use crate::config;
+use crate::projects::files::{FileError, io_error, replace, text};
 use crate::seals::Seals;
 
 const APPROVED: &str = "approved.json";
@@ -44,7 +45,7 @@ impl Approved {
     pub fn keep(&self, batch: &Path) -> Result<(), TurnError> {
         private_folder(batch).map_err(io_error("create the directory", batch))?;
         let json = serde_json::to_vec_pretty(self).map_err(|error| io_error("write", batch)(error.into()))?;
-        replace(&batch.join(APPROVED), &json)
+        Ok(replace(&batch.join(APPROVED), &json)?)
     }
 
     /// Reads it from a batch's directory.
@@ -53,7 +54,7 @@ impl Approved {
         let Some(kept) = text(&path)? else { return Ok(None) };
         serde_json::from_str(&kept)
             .map(Some)
-            .map_err(|error| TurnError::Wrong { path, what: error.to_string() })
+            .map_err(|error| FileError::Wrong { path, what: error.to_string() }.into())
     }
 }
 
@@ -287,7 +288,7 @@ impl Batches {
         }
         self.set_up()?;
         let free = self.names(session, folder).find(|path| !Journal::is_in(path));
-        let path = free.ok_or_else(|| TurnError::Wrong {
+        let path = free.ok_or_else(|| FileError::Wrong {
             path: self.root.clone(),
             what: format!("turn {folder} of {session} was run too often"),
         })?;
@@ -363,8 +364,8 @@ pub fn name(batch: &Path) -> &str {
 
 /// Whether a batch belongs to no turn of these sessions: a plan that was run without a session, or one whose session is
 /// gone.
-pub fn is_alone(batch: &Path, sessions: &[Folder]) -> bool {
-    !sessions.iter().any(|session| turn_of(&session.id, batch).is_some())
+pub fn is_alone(batch: &Path, sessions: &[SessionId]) -> bool {
+    !sessions.iter().any(|session| turn_of(session, batch).is_some())
 }
 
 /// All batches of a project that began, the latest first.
@@ -397,7 +398,7 @@ mod tests {
     #[test]
     fn a_batch_is_alone_where_no_session_claims_it() {
         let sessions = ["20260124-101500", "20260124-add-auth"];
-        let sessions = sessions.map(|id| Folder::new(Path::new("/sessions"), &SessionId::new(id)));
+        let sessions = sessions.map(SessionId::new);
         for (batch, alone) in [
             ("20260124-101500", true),
             ("20260124-101500-01", false),

@@ -5,8 +5,9 @@ use std::path::Path;
 use rapport_core::check::{Findings, Remark, validate};
 use rapport_core::{ActionPlan, Effect, fenced};
 
-use super::{PLAN, TurnError, io_error};
+use super::{PLAN, TurnError};
 use crate::actions::{OnDisk, has_history};
+use crate::projects::files::io_error;
 
 /// The maximum number of problems to report.
 pub const MOST: usize = 50;

@@ -1,53 +1,47 @@
-//! Check sums of a complete turn, which reveal later changes to its files.
+//! Check sums of a complete turn, which reveal later changes to its documents.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 
 use rapport_durable as durable;
 
-use super::{CONTEXT_LOG, META, PLAN, REPORT, TURN_CONTEXT, TurnError, io_error, read};
+use super::{CONTEXT_LOG, Folder, META, PLAN, REPORT, TURN_CONTEXT, TurnError};
 
-/// The files of a turn that get check sums.
+/// The documents of a turn that get check sums.
 const SEALED: [&str; 5] = [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT, META];
 
-/// The check sums of the files in a turn's directory.
-pub fn sums(turn: &Path) -> Result<BTreeMap<String, String>, TurnError> {
+/// The check sums of a turn's documents.
+pub async fn sums(folder: &Folder, turn: &str) -> Result<BTreeMap<String, String>, TurnError> {
     let mut sums = BTreeMap::new();
     for name in SEALED {
-        let path = turn.join(name);
-        match read(&path) {
-            Ok(content) => drop(sums.insert(name.to_owned(), durable::digest(&content))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io_error("read", &path)(error)),
+        if let Some(content) = folder.read(&format!("{turn}/{name}")).await? {
+            sums.insert(name.to_owned(), durable::digest(&content));
         }
     }
     Ok(sums)
 }
 
 /// The check sum of what the agent is shown in a turn, once that is written.
-pub fn shown(turn: &Path) -> Result<Option<String>, TurnError> {
-    let path = turn.join(CONTEXT_LOG);
-    match read(&path) {
-        Ok(content) => Ok(Some(durable::digest(&content))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io_error("read", &path)(error)),
-    }
+pub async fn shown(folder: &Folder, turn: &str) -> Result<Option<String>, TurnError> {
+    let content = folder.read(&format!("{turn}/{CONTEXT_LOG}")).await?;
+    Ok(content.as_deref().map(durable::digest))
 }
 
-/// The files that differ from their check sums, in words for a person.
-pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<String>, TurnError> {
-    if !turn.is_dir() {
-        return Ok(vec![format!("{} is gone", turn.display())]);
+/// The documents that differ from their check sums, in words for a person.
+pub async fn broken(
+    folder: &Folder,
+    turn: &str,
+    sealed: &BTreeMap<String, String>,
+) -> Result<Vec<String>, TurnError> {
+    let now = sums(folder, turn).await?;
+    if now.is_empty() && !sealed.is_empty() {
+        return Ok(vec![format!("{} is gone", folder.place(turn))]);
     }
-    let now = sums(turn)?;
-    let names = SEALED.iter().map(|name| (*name).to_owned());
-    let differs = names.filter_map(|name| {
-        let path = turn.join(&name).display().to_string();
-        match (sealed.get(&name), now.get(&name)) {
-            (Some(_), None) => Some(format!("{path} is gone")),
-            (None, Some(_)) => Some(format!("{path} was added")),
-            (Some(was), Some(is)) if was != is => Some(format!("{path} was changed")),
+    let differs = SEALED.iter().filter_map(|name| {
+        let place = folder.place(&format!("{turn}/{name}"));
+        match (sealed.get(*name), now.get(*name)) {
+            (Some(_), None) => Some(format!("{place} is gone")),
+            (None, Some(_)) => Some(format!("{place} was added")),
+            (Some(was), Some(is)) if was != is => Some(format!("{place} was changed")),
             (Some(_) | None, _) => None,
         }
     });
@@ -57,25 +51,32 @@ pub fn broken(turn: &Path, sealed: &BTreeMap<String, String>) -> Result<Vec<Stri
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
+
+    use rapport_core::SessionId;
 
     use super::*;
+    use crate::stores::files::Files;
 
-    #[test]
-    fn a_changed_file_is_named() {
-        let turn = tempfile::tempdir().unwrap();
-        let write = |name: &str, content: &str| fs::write(turn.path().join(name), content).unwrap();
+    #[tokio::test]
+    async fn a_changed_file_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Arc::new(Files::new(root.path().to_owned())), &SessionId::new("20260124-x"));
+        let turn = root.path().join("20260124-x/01");
+        fs::create_dir_all(&turn).unwrap();
+        let write = |name: &str, content: &str| fs::write(turn.join(name), content).unwrap();
         write(PLAN, "a plan");
         write(REPORT, "a report");
-        let sealed = sums(turn.path()).unwrap();
+        let sealed = sums(&folder, "01").await.unwrap();
         write("notes.txt", "somebody's own");
-        assert_eq!(broken(turn.path(), &sealed).unwrap(), Vec::<String>::new());
+        assert_eq!(broken(&folder, "01", &sealed).await.unwrap(), Vec::<String>::new());
         write(PLAN, "another plan");
-        fs::remove_file(turn.path().join(REPORT)).unwrap();
+        fs::remove_file(turn.join(REPORT)).unwrap();
         write(META, "x: 1");
-        let name = |name: &str, how: &str| format!("{} {how}", turn.path().join(name).display());
+        let name = |name: &str, how: &str| format!("{} {how}", turn.join(name).display());
         let expected = [name(PLAN, "was changed"), name(REPORT, "is gone"), name(META, "was added")];
-        assert_eq!(broken(turn.path(), &sealed).unwrap(), expected);
-        let gone = turn.path().join("01");
-        assert_eq!(broken(&gone, &sealed).unwrap(), [format!("{} is gone", gone.display())]);
+        assert_eq!(broken(&folder, "01", &sealed).await.unwrap(), expected);
+        let gone = root.path().join("20260124-x/02");
+        assert_eq!(broken(&folder, "02", &sealed).await.unwrap(), [format!("{} is gone", gone.display())]);
     }
 }

@@ -1,159 +1,171 @@
-//! A session's directory, its turns, and their order.
+//! The documents of a session of files, its turns, and their order.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use rapport_core::{SessionId, slug};
-use rapport_durable as durable;
+use rapport_core::SessionId;
 
-use super::{
-    CONTEXT_LOG, Meta, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, io_error, name, sync,
-};
+use super::{CONTEXT_LOG, META, Meta, SESSION_CONTEXT, TURN_CONTEXT, TurnError, TurnName, name, notes};
+use crate::stores::{DocumentFolder, Store};
 
-/// A session's directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A session's documents, wherever its store keeps them.
+#[derive(Clone)]
 pub struct Folder {
-    /// The session's name, which is the directory's.
     pub id: SessionId,
-    pub path: PathBuf,
+    store: Arc<dyn Store>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Turn {
     pub name: TurnName,
-    pub path: PathBuf,
     /// Its metadata, as far as they are known.
     pub meta: Meta,
     pub created: Timestamp,
-}
-
-/// The state of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    Unplanned,
-    /// It has a plan without a report.
-    Pending,
-    /// There is a report.
-    Complete,
+    /// The names of its documents.
+    documents: BTreeSet<String>,
+    folder: Folder,
 }
 
 impl Folder {
-    /// The session of this name in the directory of all sessions.
-    pub fn new(sessions: &Path, id: &SessionId) -> Self {
-        Self { id: id.clone(), path: sessions.join(id.as_str()) }
+    pub fn new(store: Arc<dyn Store>, id: &SessionId) -> Self {
+        Self { id: id.clone(), store }
     }
 
-    /// All directories that look like sessions with turns, by name. Their logs are not read.
-    pub fn all(sessions: &Path) -> Result<Vec<Self>, TurnError> {
-        let entries = match fs::read_dir(sessions) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(io_error("list the sessions in", sessions))?,
-        };
-        // A link could lead anywhere, and names are printed and pasted into shells.
-        let entries = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut all: Vec<_> = names
-            .filter(|name| slug::is_name(name))
-            .map(|name| Self::new(sessions, &SessionId::new(name)))
-            .collect();
-        all.retain(Self::looks_like_one);
-        all.sort_by(|one, other| one.id.as_str().cmp(other.id.as_str()));
+    /// All sessions that look like sessions with turns, by name. Their logs are not read.
+    pub async fn all(store: &Arc<dyn Store>) -> Result<Vec<Self>, TurnError> {
+        let mut all = Vec::new();
+        for id in store.documented().await? {
+            let folder = Self::new(store.clone(), &id);
+            if folder.looks_like_one().await {
+                all.push(folder);
+            }
+        }
         Ok(all)
     }
 
-    /// Whether it contains turns, or the files for a first one.
-    fn looks_like_one(&self) -> bool {
-        self.path.join(SESSION_CONTEXT).is_file() || self.turns().is_ok_and(|turns| !turns.is_empty())
+    /// Whether it contains turns, or the documents for a first one.
+    async fn looks_like_one(&self) -> bool {
+        let context = self.store.attached(&self.id, SESSION_CONTEXT).await;
+        if context.is_ok_and(|context| context.is_some()) {
+            return true;
+        }
+        let folders = self.store.folders(&self.id).await.unwrap_or_default();
+        folders.iter().any(|folder| folder.name.parse::<TurnName>().is_ok())
     }
 
-    /// The session that contains a directory, if any.
-    pub fn around(sessions: &Path, directory: &Path) -> Option<SessionId> {
-        let sessions = sessions.canonicalize().ok()?;
-        let inside = directory.canonicalize().ok()?;
-        let name = inside.strip_prefix(sessions).ok()?.iter().next()?.to_str()?;
-        Some(SessionId::new(name))
+    /// Where a document is, in words for a person.
+    pub fn place(&self, document: &str) -> String {
+        format!("{}/{document}", self.whereabouts())
+    }
+
+    /// Where the session is, in words for a person.
+    pub fn whereabouts(&self) -> String {
+        self.store.whereabouts(&self.id)
+    }
+
+    /// A document; `None` if it does not exist.
+    pub async fn read(&self, document: &str) -> Result<Option<Vec<u8>>, TurnError> {
+        Ok(self.store.attached(&self.id, document).await?)
+    }
+
+    /// A document as text; `None` if it does not exist.
+    pub async fn text(&self, document: &str) -> Result<Option<String>, TurnError> {
+        let Some(bytes) = self.read(document).await? else { return Ok(None) };
+        let text = String::from_utf8(bytes);
+        let wrong = |_| TurnError::Wrong { place: self.place(document), what: "it is not UTF-8 text".into() };
+        text.map(Some).map_err(wrong)
+    }
+
+    /// Replaces a document atomically. Durable when this returns.
+    pub async fn write(&self, document: &str, content: Vec<u8>) -> Result<(), TurnError> {
+        Ok(self.store.attach(&self.id, document, content).await?)
     }
 
     /// Its turns, in the order of creation.
-    pub fn turns(&self) -> Result<Vec<Turn>, TurnError> {
-        let entries = fs::read_dir(&self.path).map_err(io_error("list the turns in", &self.path))?;
+    pub async fn turns(&self) -> Result<Vec<Turn>, TurnError> {
         let mut turns = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(io_error("list the turns in", &self.path))?;
-            let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
-            if let Some(name) = name.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-                turns.push(Turn::read(name, entry.path())?);
+        for folder in self.store.folders(&self.id).await? {
+            if let Ok(name) = folder.name.parse() {
+                turns.push(self.read_turn(name, folder).await?);
             }
         }
         turns.sort_by_key(|turn| (turn.created, turn.name));
         Ok(turns)
     }
 
+    async fn read_turn(&self, name: TurnName, found: DocumentFolder) -> Result<Turn, TurnError> {
+        let meta = self.meta(&found.name).await?.unwrap_or_default();
+        let created = meta.created().unwrap_or(found.changed);
+        let documents = found.documents.into_iter().collect();
+        Ok(Turn { name, meta, created, documents, folder: self.clone() })
+    }
+
+    /// The metadata of a turn; `None` if it has none.
+    pub async fn meta(&self, turn: &str) -> Result<Option<Meta>, TurnError> {
+        let document = format!("{turn}/{META}");
+        let text = self.text(&document).await?.filter(|text| !text.trim().is_empty());
+        text.map(|text| Meta::parse(&text, &self.place(&document))).transpose()
+    }
+
     /// The turn of this name.
-    pub fn turn(&self, name: &str) -> Result<Turn, TurnError> {
+    pub async fn turn(&self, name: &str) -> Result<Turn, TurnError> {
         let missing = || TurnError::NoTurn { name: name.to_owned(), session: self.id.to_string() };
         let known: TurnName = name.parse().map_err(|()| missing())?;
-        self.turns()?.into_iter().find(|turn| turn.name == known).ok_or_else(missing)
+        self.turns().await?.into_iter().find(|turn| turn.name == known).ok_or_else(missing)
     }
 
     /// The latest turn; `None` before the first.
-    pub fn latest(&self) -> Result<Option<Turn>, TurnError> {
-        Ok(self.turns()?.pop())
+    pub async fn latest(&self) -> Result<Option<Turn>, TurnError> {
+        Ok(self.turns().await?.pop())
     }
 
-    /// Creates the directory of the turn after this one. Creating it is the test whether the name is free, so nobody
-    /// else gets it.
-    pub fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
+    /// Creates the folder of the turn after this one. Creating it is the test whether the name is free, so nobody else
+    /// gets it.
+    pub async fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
         let number = after.map_or(1, |turn| turn.name.number + 1);
         if number > name::MOST {
             return Err(TurnError::Full { session: self.id.to_string() });
         }
-        self.make(TurnName::at(number), after.map(|turn| turn.name), now)
+        self.make(TurnName::at(number), after.map(|turn| turn.name), now).await
     }
 
-    /// Creates the directory of another attempt at this turn, with the same context.
-    pub fn make_branch(&self, of: &Turn, now: Timestamp) -> Result<Turn, TurnError> {
-        let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now)?;
-        for name in [TURN_CONTEXT, CONTEXT_LOG] {
-            let from = of.path.join(name);
-            match super::read(&from) {
-                Ok(content) => super::replace(&made.path.join(name), &content)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io_error("read", &from)(error)),
+    /// Creates the folder of another attempt at this turn, with the same context.
+    pub async fn make_branch(&self, of: &Turn, now: Timestamp) -> Result<Turn, TurnError> {
+        let made = self.make(TurnName::at(of.name.number).skip(1), Some(of.name), now).await?;
+        for document in [TURN_CONTEXT, CONTEXT_LOG] {
+            if let Some(content) = of.read(document).await? {
+                made.write(document, content).await?;
             }
         }
         Ok(made)
     }
 
-    fn make(
+    async fn make(
         &self,
-        mut names: impl Iterator<Item = TurnName>,
+        names: impl Iterator<Item = TurnName>,
         parent: Option<TurnName>,
         now: Timestamp,
     ) -> Result<Turn, TurnError> {
         // Turns are ordered by creation time; a clock that was set back must not change that.
-        let latest = self.latest()?.map(|turn| turn.created);
+        let latest = self.latest().await?.map(|turn| turn.created);
         let now = latest.filter(|latest| *latest >= now).map_or(now, just_after);
-        let (name, path) = loop {
-            let name = names.next().ok_or_else(|| TurnError::Full { session: self.id.to_string() })?;
-            let path = self.path.join(name.to_string());
-            match durable::new_private_folder(&path) {
-                Ok(()) => break (name, path),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io_error("create the directory", &path)(error)),
+        for name in names {
+            let meta = Meta::new(name, parent, now);
+            let content = meta.to_yaml()?.into_bytes();
+            if self.store.new_folder(&self.id, &name.to_string(), vec![(META.to_owned(), content)]).await? {
+                let documents = BTreeSet::from([META.to_owned()]);
+                return Ok(Turn { name, meta, created: now, documents, folder: self.clone() });
             }
-        };
-        let meta = Meta::new(name, parent, now);
-        let made = meta.write(&path).and_then(|()| sync(&self.path));
-        if made.is_err() {
-            // It is still empty. If it cannot be removed, it is a turn without a plan, which the next plan uses.
-            let _ = durable::remove_folder(&path);
         }
-        made?;
-        Ok(Turn { name, path, meta, created: now })
+        Err(TurnError::Full { session: self.id.to_string() })
+    }
+}
+
+impl fmt::Debug for Folder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Folder").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -162,22 +174,44 @@ fn just_after(latest: Timestamp) -> Timestamp {
 }
 
 impl Turn {
-    fn read(name: TurnName, path: PathBuf) -> Result<Self, TurnError> {
-        let meta = Meta::read(&path)?.unwrap_or_default();
-        let created = meta.created().unwrap_or_else(|| modified(&path));
-        Ok(Self { name, path, meta, created })
+    /// Whether it had this document when it was read.
+    pub fn has(&self, document: &str) -> bool {
+        self.documents.contains(document)
     }
 
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
+    /// Where one of its documents is, in words for a person.
+    pub fn place(&self, document: &str) -> String {
+        self.folder.place(&self.path(document))
     }
 
-    pub fn standing(&self) -> Standing {
-        match (self.file(PLAN).exists(), self.file(REPORT).exists()) {
-            (_, true) => Standing::Complete,
-            (true, false) => Standing::Pending,
-            (false, false) => Standing::Unplanned,
-        }
+    /// One of its documents; `None` if it does not exist.
+    pub async fn read(&self, document: &str) -> Result<Option<Vec<u8>>, TurnError> {
+        self.folder.read(&self.path(document)).await
+    }
+
+    /// The same as text.
+    pub async fn text(&self, document: &str) -> Result<Option<String>, TurnError> {
+        self.folder.text(&self.path(document)).await
+    }
+
+    /// Replaces one of its documents atomically. Durable when this returns.
+    pub async fn write(&self, document: &str, content: Vec<u8>) -> Result<(), TurnError> {
+        self.folder.write(&self.path(document), content).await
+    }
+
+    /// The same for a document that no fact records yet. A sealed note, which is durable first, vouches for it.
+    pub async fn write_noted(&self, document: &str, content: Vec<u8>) -> Result<(), TurnError> {
+        notes::note(&self.folder, &self.name.to_string(), &content).await?;
+        self.write(document, content).await
+    }
+
+    /// Its current metadata; `None` if it has none.
+    pub async fn meta_now(&self) -> Result<Option<Meta>, TurnError> {
+        self.folder.meta(&self.name.to_string()).await
+    }
+
+    fn path(&self, document: &str) -> String {
+        format!("{}/{document}", self.name)
     }
 
     /// The previous turn in its line, among all of the session: another attempt follows the turn that the first attempt
@@ -203,21 +237,22 @@ impl Turn {
     }
 }
 
-/// When a directory was last changed; long ago if that is unknown.
-fn modified(path: &Path) -> Timestamp {
-    let modified = fs::metadata(path).and_then(|about| about.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
-    Timestamp::try_from(modified).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+    use std::path::PathBuf;
 
-    fn folder() -> (tempfile::TempDir, Folder) {
+    use super::*;
+    use crate::stores::files::Files;
+    use crate::turns::{PLAN, REPORT};
+
+    fn folder() -> (tempfile::TempDir, PathBuf, Folder) {
         let root = tempfile::tempdir().unwrap();
-        let folder = Folder::new(root.path(), &SessionId::new("20260124-add-user-auth"));
-        fs::create_dir(&folder.path).unwrap();
-        (root, folder)
+        let id = SessionId::new("20260124-add-user-auth");
+        let path = root.path().join(id.as_str());
+        fs::create_dir(&path).unwrap();
+        let folder = Folder::new(Arc::new(Files::new(root.path().to_owned())), &id);
+        (root, path, folder)
     }
 
     fn at(second: i64) -> Timestamp {
@@ -225,25 +260,26 @@ mod tests {
     }
 
     // FILE-4, FILE-5, FILE-38, FILE-39: turns follow each other; a branch has its origin's context, not its result.
-    #[test]
-    fn file_38_branches_go_on_as_their_own_line() {
-        let (_root, folder) = folder();
-        let first = folder.make_next(None, at(1)).unwrap();
-        let second = folder.make_next(Some(&first), at(2)).unwrap();
+    #[tokio::test]
+    async fn file_38_branches_go_on_as_their_own_line() {
+        let (_root, path, folder) = folder();
+        let first = folder.make_next(None, at(1)).await.unwrap();
+        let second = folder.make_next(Some(&first), at(2)).await.unwrap();
         for name in [TURN_CONTEXT, CONTEXT_LOG, PLAN, REPORT] {
-            fs::write(second.file(name), name).unwrap();
+            fs::write(path.join("02").join(name), name).unwrap();
         }
-        let third = folder.make_next(Some(&second), at(3)).unwrap();
+        let third = folder.make_next(Some(&second), at(3)).await.unwrap();
         // Created with a clock that was set back.
-        let branch = folder.make_branch(&second, at(0)).unwrap();
-        let again = folder.make_branch(&branch, at(5)).unwrap();
-        let on = folder.make_next(Some(&branch), at(6)).unwrap();
-        let names: Vec<_> = folder.turns().unwrap().iter().map(|turn| turn.name.to_string()).collect();
+        let branch = folder.make_branch(&second, at(0)).await.unwrap();
+        let again = folder.make_branch(&branch, at(5)).await.unwrap();
+        let on = folder.make_next(Some(&branch), at(6)).await.unwrap();
+        let turns = folder.turns().await.unwrap();
+        let names: Vec<_> = turns.iter().map(|turn| turn.name.to_string()).collect();
         assert_eq!(names, ["01", "02", "03", "02-branch-01", "02-branch-02", "03-branch-01"]);
-        assert_eq!(fs::read_to_string(branch.file(TURN_CONTEXT)).unwrap(), TURN_CONTEXT);
-        assert_eq!(fs::read_to_string(again.file(CONTEXT_LOG)).unwrap(), CONTEXT_LOG);
-        assert_eq!((second.standing(), branch.standing()), (Standing::Complete, Standing::Unplanned));
-        let turns = folder.turns().unwrap();
+        assert_eq!(branch.text(TURN_CONTEXT).await.unwrap().as_deref(), Some(TURN_CONTEXT));
+        assert_eq!(again.text(CONTEXT_LOG).await.unwrap().as_deref(), Some(CONTEXT_LOG));
+        let has = |turn: usize| [PLAN, REPORT, TURN_CONTEXT].map(|name| turns[turn].has(name));
+        assert_eq!((has(1), has(3)), ([true, true, true], [false, false, true]));
         let before = |turn: &Turn| turn.before(&turns).map(|turn| turn.name.to_string());
         assert_eq!(before(&first), None);
         assert_eq!(before(&third).as_deref(), Some("02"));
@@ -252,28 +288,33 @@ mod tests {
         assert_eq!(before(&on).as_deref(), Some("02-branch-01"));
     }
 
-    #[test]
-    fn there_are_99_turns_at_most() {
-        let (_root, folder) = folder();
-        let mut last = folder.make_next(None, at(1)).unwrap();
+    #[tokio::test]
+    async fn there_are_99_turns_at_most() {
+        let (_root, _, folder) = folder();
+        let mut last = folder.make_next(None, at(1)).await.unwrap();
         last.name.number = name::MOST;
-        assert!(matches!(folder.make_next(Some(&last), at(2)), Err(TurnError::Full { .. })));
+        assert!(matches!(folder.make_next(Some(&last), at(2)).await, Err(TurnError::Full { .. })));
     }
 
-    #[test]
-    fn what_is_no_turn_is_passed_over() {
-        let (root, folder) = folder();
+    #[tokio::test]
+    async fn what_is_no_turn_is_passed_over() {
+        let (root, path, folder) = folder();
+        let store: Arc<dyn Store> = Arc::new(Files::new(root.path().to_owned()));
         for name in ["kept", "1", "001", "02-branch"] {
-            fs::create_dir(folder.path.join(name)).unwrap();
+            fs::create_dir(path.join(name)).unwrap();
         }
-        fs::write(folder.path.join("01"), "a file").unwrap();
-        assert_eq!(folder.turns().unwrap(), []);
-        assert!(Folder::all(root.path()).unwrap().is_empty(), "there is nothing of a session of files in it");
-        fs::create_dir(folder.path.join("02")).unwrap();
-        assert_eq!(Folder::all(root.path()).unwrap(), std::slice::from_ref(&folder));
-        assert_eq!(Folder::around(root.path(), &folder.path.join("02")), Some(folder.id.clone()));
-        assert_eq!(Folder::around(root.path(), root.path()), None);
-        assert!(folder.turn("03").is_err());
-        assert!(folder.turn("..").is_err());
+        fs::write(path.join("01"), "a file").unwrap();
+        assert!(folder.turns().await.unwrap().is_empty());
+        assert!(
+            Folder::all(&store).await.unwrap().is_empty(),
+            "there is nothing of a session of files in it"
+        );
+        fs::create_dir(path.join("02")).unwrap();
+        let all: Vec<_> = Folder::all(&store).await.unwrap().into_iter().map(|folder| folder.id).collect();
+        assert_eq!(all, std::slice::from_ref(&folder.id));
+        assert_eq!(store.session_at(&path.join("02")).await.unwrap(), Some(folder.id.clone()));
+        assert_eq!(store.session_at(root.path()).await.unwrap(), None);
+        assert!(folder.turn("03").await.is_err());
+        assert!(folder.turn("..").await.is_err());
     }
 }

@@ -1,12 +1,10 @@
 //! `meta.yaml`: the origin of a turn, its agent, and its cost.
 
-use std::path::Path;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{META, TurnError, TurnName, replace, text};
+use super::{META, TurnError, TurnName};
 
 /// The metadata of a turn. Older tools wrote only some of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,35 +47,33 @@ impl Meta {
         self.creation_timestamp.as_deref()?.parse().ok()
     }
 
-    /// Reads it from a turn's directory; `None` if it does not exist.
-    pub fn read(turn: &Path) -> Result<Option<Self>, TurnError> {
-        let path = turn.join(META);
-        let Some(text) = text(&path)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+    /// Reads it from the text of its document, which is at this place.
+    pub fn parse(text: &str, place: &str) -> Result<Self, TurnError> {
         let wrong = |error: serde_saphyr::Error| TurnError::Wrong {
-            path: path.clone(),
+            place: place.to_owned(),
             what: error.without_snippet().to_string(),
         };
-        let mut meta: Self = serde_saphyr::from_str(&text).map_err(wrong)?;
-        meta.others = serde_saphyr::from_str(&text).map_err(wrong)?;
+        let mut meta: Self = serde_saphyr::from_str(text).map_err(wrong)?;
+        meta.others = serde_saphyr::from_str(text).map_err(wrong)?;
         let ours = meta.fields()?;
         meta.others.retain(|name, _| !ours.contains_key(name));
-        Ok(Some(meta))
+        Ok(meta)
     }
 
-    /// Writes it to a turn's directory.
-    pub fn write(&self, turn: &Path) -> Result<(), TurnError> {
-        let path = turn.join(META);
+    /// The text of its document.
+    pub fn to_yaml(&self) -> Result<String, TurnError> {
         let all: Map<_, _> = self.fields()?.into_iter().chain(self.others.clone()).collect();
-        let yaml = serde_saphyr::to_string(&all)
-            .map_err(|error| TurnError::Wrong { path: path.clone(), what: error.to_string() })?;
-        replace(&path, yaml.as_bytes())
+        serde_saphyr::to_string(&all)
+            .map_err(|error| TurnError::Wrong { place: META.into(), what: error.to_string() })
     }
 
     /// Our own fields, by name.
     fn fields(&self) -> Result<Map<String, Value>, TurnError> {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => Ok(fields),
-            other => Err(TurnError::Wrong { path: META.into(), what: format!("{other:?} is not an object") }),
+            other => {
+                Err(TurnError::Wrong { place: META.into(), what: format!("{other:?} is not an object") })
+            }
         }
     }
 }
@@ -88,21 +84,16 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(Meta::read(directory.path()).unwrap(), None);
+        let parse = |text: &str| Meta::parse(text, META).unwrap();
         let now = "2026-01-24T10:00:00Z".parse().unwrap();
         let mut meta = Meta::new("02-branch-01".parse().unwrap(), Some(TurnName::numbered(2)), now);
         meta.agent_name = Some("null: \"#".into());
         meta.turn_cost = 0.125;
-        meta.write(directory.path()).unwrap();
-        assert_eq!(Meta::read(directory.path()).unwrap(), Some(meta.clone()));
+        assert_eq!(parse(&meta.to_yaml().unwrap()), meta);
         assert_eq!((meta.parent(), meta.created()), (Some(TurnName::numbered(2)), Some(now)));
-        let older = "turn_id: '01'\nparent_turn_id: null\nsomething_else: {a: [1, '2']}\n";
-        std::fs::write(directory.path().join(META), older).unwrap();
-        let read = Meta::read(directory.path()).unwrap().unwrap();
+        let read = parse("turn_id: '01'\nparent_turn_id: null\nsomething_else: {a: [1, '2']}\n");
         assert_eq!(read.turn_id, "01");
-        read.write(directory.path()).unwrap();
         assert_eq!(read.others["something_else"], serde_json::json!({ "a": [1, "2"] }));
-        assert_eq!(Meta::read(directory.path()).unwrap(), Some(read), "what others wrote stays");
+        assert_eq!(parse(&read.to_yaml().unwrap()), read, "what others wrote stays");
     }
 }

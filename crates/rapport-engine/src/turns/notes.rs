@@ -1,25 +1,23 @@
-//! Sealed notes about documents that Rapport writes into a turn's directory before a fact records them: the agent's context,
+//! Sealed notes about documents that Rapport writes into a turn's folder before a fact records them: the agent's context,
 //! or a plan that is run alone. The note holds their digests and is durable first. After a kill in between, the documents
 //! are thus still known as Rapport's own, and not taken for documents that came from elsewhere, such as with a pull.
 
-use rapport_core::SessionId;
-use rapport_durable::{hex, sha256_of};
+use rapport_durable::digest;
 
-use crate::stores::blocking::BlockingStore;
-use crate::stores::{Store, StoreError};
+use super::{Folder, TurnError};
+use crate::stores::StoreError;
 
-/// Notes the digest of a document, given in pieces, before it is written. The note is durable when this returns.
-pub async fn note(store: &dyn Store, id: &SessionId, turn: &str, pieces: &[&[u8]]) -> Result<(), StoreError> {
-    let name = name(turn);
-    let mut note = noted(store.attached(id, &name).await)?.unwrap_or_default();
-    note.push_str(&hex::encode(&sha256_of(pieces)));
+/// Notes the digest of a document before it is written. The note is durable when this returns.
+pub(super) async fn note(folder: &Folder, turn: &str, content: &[u8]) -> Result<(), TurnError> {
+    let mut note = noted(folder, turn).await?.unwrap_or_default();
+    note.push_str(&digest(content));
     note.push('\n');
-    store.attach(id, &name, note.into_bytes()).await
+    folder.write(&name(turn), note.into_bytes()).await
 }
 
-/// The digests of the documents that Rapport wrote into a turn's directory; empty without a trusted note.
-pub(super) fn of(store: &BlockingStore, id: &SessionId, turn: &str) -> Result<Vec<String>, StoreError> {
-    let note = noted(store.attached(id, &name(turn)))?.unwrap_or_default();
+/// The digests of the documents that Rapport wrote into a turn's folder; empty without a trusted note.
+pub(super) async fn of(folder: &Folder, turn: &str) -> Result<Vec<String>, TurnError> {
+    let note = noted(folder, turn).await?.unwrap_or_default();
     Ok(note.lines().map(str::to_owned).collect())
 }
 
@@ -28,9 +26,9 @@ fn name(turn: &str) -> String {
 }
 
 /// Ignores a note that this person's Rapport did not sign, and one without a log.
-fn noted(read: Result<Option<Vec<u8>>, StoreError>) -> Result<Option<String>, StoreError> {
-    match read {
-        Err(StoreError::NotOurs { .. } | StoreError::NotFound(_)) => Ok(None),
+async fn noted(folder: &Folder, turn: &str) -> Result<Option<String>, TurnError> {
+    match folder.read(&name(turn)).await {
+        Err(TurnError::Store(StoreError::NotOurs { .. } | StoreError::NotFound(_))) => Ok(None),
         read => Ok(read?.and_then(|note| String::from_utf8(note).ok())),
     }
 }

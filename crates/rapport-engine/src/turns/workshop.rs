@@ -1,20 +1,14 @@
-//! What the engine needs to work on turns: the directories of sessions and batches, the means of actions, and helpers.
+//! What the engine needs to work on turns: the directories of batches, the means of actions, and helpers.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::SessionId;
-
-use super::Folder;
 use super::batches::Batches;
 use crate::actions::{Means, Pending};
 use crate::seals::Seals;
 
 #[derive(Clone)]
 pub struct Workshop {
-    /// The directory of sessions.
-    pub sessions: PathBuf,
     pub batches: Batches,
     /// The plan's name in reports and problems, if it is not the one in a turn's directory.
     pub plan_name: Option<String>,
@@ -40,15 +34,10 @@ impl Workshop {
     pub fn plan_name(&self) -> &str {
         self.plan_name.as_deref().unwrap_or(super::PLAN)
     }
-
-    /// The directory of a session.
-    pub fn folder(&self, session: &SessionId) -> Folder {
-        Folder::new(&self.sessions, session)
-    }
 }
 
 impl fmt::Debug for Workshop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workshop").field("sessions", &self.sessions).finish_non_exhaustive()
+        f.debug_struct("Workshop").field("batches", &self.batches).finish_non_exhaustive()
     }
 }

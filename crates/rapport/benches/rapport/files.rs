@@ -10,7 +10,7 @@ use rapport::actions::OnDisk;
 use rapport::channels::terminal::review::checklist::Checklist;
 use rapport::channels::terminal::review::look::Look;
 use rapport::channels::terminal::{ColourChoice, Size};
-use rapport::turns::gathering::gather;
+use rapport::projects::gathering::gather;
 use rapport_core::ActionPlan;
 use rapport_core::check::validate;
 use rapport_core::context::{Information, Payload, cascade};

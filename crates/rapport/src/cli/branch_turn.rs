@@ -10,6 +10,7 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::blocking::wait;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
@@ -22,8 +23,8 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = files::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
-    let origin = folder.turn(turn)?;
-    let made = folder.make_branch(&origin, Clock::system().now())?;
+    let origin = wait(folder.turn(turn))?;
+    let made = wait(folder.make_branch(&origin, Clock::system().now()))?;
     tell(common, &folder, (&origin, &made), &standing(&session, &folder, turn))
 }
 
@@ -54,7 +55,7 @@ fn refuse_at_work(session: &Session, folder: &Folder, turn: &str) -> Outcome {
 }
 
 fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standing: &[String]) -> Outcome {
-    let path = made.path.display().to_string();
+    let path = folder.place(&made.name.to_string());
     if common.json {
         return say_json(&json!({
             "session": folder.id, "turn": made.name.to_string(), "branched_from": origin.name.to_string(), "path": path,

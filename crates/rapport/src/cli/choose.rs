@@ -2,6 +2,7 @@
 //! directory, else the only one that fits the verb; if several fit, they are listed, and none is chosen.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
@@ -13,7 +14,6 @@ use crate::config;
 use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::StoreError;
-use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// The maximum length of a listed task or question.
@@ -187,9 +187,15 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
 /// The session whose directory, or whose worktree, contains the current directory.
 fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
-    let folders = [config::sessions(&place.project), config::worktrees(&place.project)];
-    let Some(id) = folders.iter().find_map(|folder| Folder::around(folder, &here)) else { return Ok(None) };
-    by_name(place, id.as_str()).map(Some)
+    let around = place.store().session_at(&here)?.or_else(|| with_worktree(place, &here));
+    around.map(|id| by_name(place, id.as_str())).transpose()
+}
+
+/// The session whose worktree contains this directory.
+fn with_worktree(place: &Place, directory: &Path) -> Option<SessionId> {
+    let worktrees = config::worktrees(&place.project).canonicalize().ok()?;
+    let inside = directory.canonicalize().ok()?;
+    Some(SessionId::new(inside.strip_prefix(worktrees).ok()?.iter().next()?.to_str()?))
 }
 
 /// All readable sessions, and why others cannot be read.
@@ -207,14 +213,14 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 /// The names of all sessions, including directories of an older tool without a log.
 pub(super) fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
     let logged = place.store().list()?;
-    let folders = Folder::all(&files::sessions_of(place))?;
+    let folders = place.folders()?;
     let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
     Ok(ids.into_iter().collect())
 }
 
 pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
-    let folder = Folder::new(&files::sessions_of(place), id);
+    let folder = place.folder(id);
     let ((session, seal), logged) = match store.sealed(id, 0) {
         Ok((entries, seal)) => {
             let session = sessions::replay(&store, id, &entries)?;

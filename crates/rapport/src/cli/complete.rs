@@ -9,7 +9,7 @@ use rapport_core::{SessionId, View};
 use super::output::say_cells;
 use super::{Cli, Common, choose, sessions};
 use crate::error::Outcome;
-use crate::turns::Folder;
+use crate::stores::blocking::wait;
 use crate::wiring::Place;
 
 /// The maximum number of sessions to offer.
@@ -181,8 +181,7 @@ fn options(view: &View, question: Option<&str>) -> Vec<Candidate> {
 }
 
 fn turns(place: &Place, id: &SessionId) -> Vec<Candidate> {
-    let folder = Folder::new(&super::files::sessions_of(place), id);
-    let turns = folder.turns().unwrap_or_default();
+    let turns = wait(place.folder(id).turns()).unwrap_or_default();
     turns.iter().map(|turn| plain(&turn.name.to_string(), "")).collect()
 }
 

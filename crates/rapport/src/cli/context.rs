@@ -13,8 +13,10 @@ use super::output::{say, say_json};
 use crate::channels::terminal::safe;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::gathering::gather;
-use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, replace, text};
+use crate::projects::files::{replace, text};
+use crate::projects::gathering::gather;
+use crate::stores::blocking::wait;
+use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT};
 use crate::wiring::Place;
 
 /// Select the files that the agent is shown: add, remove, or show them
@@ -83,41 +85,74 @@ fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome 
     if sign == Sign::Add {
         paths.iter().try_for_each(|path| check_there(place, path))?;
     }
-    let file = file(place, named)?;
-    let before = text(&file)?.unwrap_or_default();
+    let rules = rules_of(place, named)?;
+    let before = rules.read()?;
     let changes: Vec<_> =
         paths.iter().map(|path| Change { sign, what: path.clone(), comment: None, line: 0 }).collect();
     let after = next_turn_context(&before, &changes);
     if after != before {
-        replace(&file, after.as_bytes())?;
+        rules.write(after)?;
     }
     if common.json {
         let key = match sign {
             Sign::Add => "added",
             Sign::Remove => "removed",
         };
-        return say_json(&json!({ "file": file.display().to_string(), key: paths }));
+        return say_json(&json!({ "file": rules.place(), key: paths }));
     }
     let (mark, then) = match sign {
         Sign::Add => ("+", "From the next turn on they are shown."),
         Sign::Remove => ("-", "From the next turn on they are not shown."),
     };
     paths.iter().try_for_each(|path| say(format_args!("{mark} {}", safe::line(path))))?;
-    say(format_args!("{then} It is in {}", safe::line(&file.display().to_string())))
+    say(format_args!("{then} It is in {}", safe::line(&rules.place())))
 }
 
-/// The context file to change.
-fn file(place: &Place, named: &Named) -> Result<PathBuf, Failure> {
+/// The paths to show, where they are written.
+enum Rules {
+    /// In a file of the project.
+    Global(PathBuf),
+    /// In a document of a session.
+    Document(Folder, String),
+}
+
+impl Rules {
+    fn read(&self) -> Result<String, Failure> {
+        let text = match self {
+            Self::Global(path) => text(path)?,
+            Self::Document(folder, name) => wait(folder.text(name))?,
+        };
+        Ok(text.unwrap_or_default())
+    }
+
+    fn write(&self, text: String) -> Outcome {
+        match self {
+            Self::Global(path) => Ok(replace(path, text.as_bytes())?),
+            Self::Document(folder, name) => Ok(wait(folder.write(name, text.into_bytes()))?),
+        }
+    }
+
+    /// Where they are, in words for a person.
+    fn place(&self) -> String {
+        match self {
+            Self::Global(path) => path.display().to_string(),
+            Self::Document(folder, name) => folder.place(name),
+        }
+    }
+}
+
+/// The rules to change.
+fn rules_of(place: &Place, named: &Named) -> Result<Rules, Failure> {
     if named.global {
-        return Ok(config::global_context(&place.project));
+        return Ok(Rules::Global(config::global_context(&place.project)));
     }
     let folder = folder(place, &named.whose)?;
     if !named.turn {
-        return Ok(folder.path.join(SESSION_CONTEXT));
+        return Ok(Rules::Document(folder, SESSION_CONTEXT.to_owned()));
     }
     let session = files::state(place, &folder)?;
     match session.latest_turn().filter(|turn| drafting::is_unplanned(turn)) {
-        Some(turn) => Ok(folder.turn(&turn.folder)?.file(TURN_CONTEXT)),
+        Some(turn) => Ok(Rules::Document(folder, format!("{}/{TURN_CONTEXT}", turn.folder))),
         None => Err(Failure::new(Code::Refused, "no turn waits to be planned")
             .hint("Without --turn it is for every turn of the session, from the next on.")
             .hint("Another try of a turn has its own: rapport branch TURN")),
@@ -173,12 +208,12 @@ fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
     let settings = place.settings(Layer::default())?;
     let session = files::state(place, folder)?;
     let turn = match session.latest_turn() {
-        Some(turn) => text(&folder.turn(&turn.folder)?.file(TURN_CONTEXT))?.unwrap_or_default(),
+        Some(turn) => wait(folder.text(&format!("{}/{TURN_CONTEXT}", turn.folder)))?.unwrap_or_default(),
         None => String::new(),
     };
     let levels = [
         ("global", Level::Global, text(&config::global_context(&place.project))?.unwrap_or_default()),
-        ("session", Level::Session, text(&folder.path.join(SESSION_CONTEXT))?.unwrap_or_default()),
+        ("session", Level::Session, wait(folder.text(SESSION_CONTEXT))?.unwrap_or_default()),
         ("turn", Level::Turn, turn),
     ];
     let [(_, _, global), (_, _, of_session), (_, _, of_turn)] = &levels;

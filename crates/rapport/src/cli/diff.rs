@@ -12,7 +12,8 @@ use super::page::Page;
 use super::{Common, sessions, tree};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Failure, Outcome};
-use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, text};
+use crate::stores::blocking::wait;
+use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn};
 use crate::wiring::Place;
 
 /// Show the changes of a session; or compare two turns: context, plan, changes, result
@@ -70,7 +71,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = files::state(&place, &folder)?;
     let side = |name: &str| {
-        let turn = folder.turn(name)?;
+        let turn = wait(folder.turn(name))?;
         let drawn = tree::drawn(&session, &turn)?;
         side(&turn, drawn)
     };
@@ -160,8 +161,8 @@ fn compare(page: &mut Page, one: &str, other: &str) {
 }
 
 fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
-    let plan = text(&turn.file(PLAN))?.and_then(|plan| ActionPlan::parse(&plan).ok());
-    let report = text(&turn.file(REPORT))?;
+    let plan = wait(turn.text(PLAN))?.and_then(|plan| ActionPlan::parse(&plan).ok());
+    let report = wait(turn.text(REPORT))?;
     let applied = report.as_deref().map(Report::applied).unwrap_or_default();
     let state = [("Active Context", &applied.context), ("Memos", &applied.memos)];
     let state = state.into_iter().flat_map(|(where_to, changes)| {
@@ -179,7 +180,7 @@ fn side(turn: &Turn, drawn: tree::Drawn) -> Result<Side, Failure> {
         status: drawn.status,
         standing: drawn.standing,
         title: drawn.title.unwrap_or_default(),
-        context: text(&turn.file(TURN_CONTEXT))?.unwrap_or_default(),
+        context: wait(turn.text(TURN_CONTEXT))?.unwrap_or_default(),
         actions: kinds().map(|kind| format!("{}\n", kind.in_brief())).collect(),
         changes: kinds().map(ActionKind::content).collect(),
         state: state.collect(),

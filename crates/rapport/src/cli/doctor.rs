@@ -14,9 +14,8 @@ use crate::channels::telegram::BotFiles;
 use crate::channels::telegram::lease::{Lease, LeaseError};
 use crate::channels::telegram::users::Users;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::config::{self, Layer, Settings};
+use crate::config::{Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::Folder;
 use crate::wiring::{self, Place, ROUNDS};
 use crate::workers::{WorkerKind, kinds};
 
@@ -186,7 +185,6 @@ fn home(place: &Place) -> Check {
 
 fn store(place: &Place) -> Check {
     let store = place.store();
-    let folder = config::sessions(&place.project);
     let all = match store.list() {
         Ok(all) => all,
         Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
@@ -194,7 +192,7 @@ fn store(place: &Place) -> Check {
     if let Some(failure) = all.iter().find_map(|id| sessions::view(&store, id).err()) {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
-    let folders = Folder::all(&folder).unwrap_or_default();
+    let folders = place.folders().unwrap_or_default();
     let broken = folders.iter().find_map(|folder| {
         let what = seals::broken_in(place, folder).ok()?.into_iter().next()?;
         Some((&folder.id, what))
@@ -208,7 +206,7 @@ fn store(place: &Place) -> Check {
                 "Restore it from version control, or accept it as it is now: rapport resume {id} --accept-changes"
             )),
         },
-        None => good("sessions", format!("{} in {}", all.len(), folder.display())),
+        None => good("sessions", format!("{} in {}", all.len(), place.whereabouts())),
     }
 }
 

@@ -8,7 +8,7 @@ use rapport_core::{Act, ActionPlan, Aim, Chosen, FileBatch, Session, TurnStage};
 
 use super::files::held::{self, Held};
 use super::files::reviewing::{self, Approval};
-use super::files::{self, batch, drafting};
+use super::files::{batch, drafting};
 use super::output::{say, say_json, warn};
 use super::{Common, clipboard, screen, typed, undo};
 use crate::channels::terminal::review::Verdict;
@@ -16,12 +16,14 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
+use crate::projects::files::{replace, text};
+use crate::projects::memos;
 use crate::stores::Holder;
-use crate::stores::blocking::BlockingStore;
+use crate::stores::blocking::{BlockingStore, wait};
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
-use crate::turns::{Folder, PLAN, REPORT, check, memos, notes, replace, text};
+use crate::turns::{Folder, PLAN, REPORT, check};
 use crate::wiring::{Place, Shelf};
 
 /// Review a plan and run what you approve, outside of any session
@@ -95,8 +97,7 @@ fn warn_of_session(place: &Place, plan: Option<&Path>) {
 }
 
 fn is_of_session(place: &Place, path: &Path) -> bool {
-    let inside = |sessions: PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(sessions));
-    config::sessions(&place.project).canonicalize().is_ok_and(inside)
+    place.store().session_at(path).is_ok_and(|session| session.is_some())
 }
 
 /// Warns of a killed batch, which has no report and can only be undone.
@@ -117,7 +118,7 @@ fn warn_of_cut_off(place: &Place) {
 
 /// The last batch that belongs to no turn, if there is one.
 fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
-    let sessions = Folder::all(&files::sessions_of(place))?;
+    let sessions: Vec<_> = place.folders()?.into_iter().map(|folder| folder.id).collect();
     let mut all = batches::all(&place.project)?.into_iter();
     Ok(all.find(|path| batches::is_alone(path, &sessions)).map(BatchDir::read).transpose()?)
 }
@@ -195,13 +196,11 @@ impl Job<'_> {
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
-        let store = self.place.store_in(&shelf);
-        let (id, _, log) = BlockingStore::from(store.clone()).create(&time, now, facts, &holder)?;
-        let folder = Folder::new(&shelf.root(&self.place.project), &id);
-        let turn = folder.make_next(None, now)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(notes::note(&*store, &id, ONLY_TURN, &[self.source.as_bytes()]))?;
-        replace(&turn.file(PLAN), self.source.as_bytes())?;
+        let (id, _, log) =
+            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
+        let folder = self.place.folder_in(&shelf, &id);
+        let turn = wait(folder.make_next(None, now))?;
+        wait(turn.write_noted(PLAN, self.source.as_bytes().to_vec()))?;
         drop(log);
         Ok(folder)
     }
@@ -214,7 +213,7 @@ impl Job<'_> {
         let Some((turn, batch)) = turn.and_then(|turn| Some((turn, turn.batch()?))) else {
             return self.interrupted(held, plan, chosen, ran).await;
         };
-        let report = text(&held.folder.path.join(ONLY_TURN).join(REPORT))?.unwrap_or_default();
+        let report = held.folder.text(&format!("{ONLY_TURN}/{REPORT}")).await?.unwrap_or_default();
         let written = self.write(&report);
         let status = turn.status.unwrap_or(Overall::Partial);
         self.tell(status, batch, written.as_deref().ok())?;
@@ -248,7 +247,7 @@ impl Job<'_> {
                 &session.file_turn(ONLY_TURN).map(|turn| turn.problems.clone()).unwrap_or_default(),
             ));
         }
-        let journal = BatchDir::read(held.folder.path.clone())?;
+        let journal = BatchDir::read(config::batches(&self.place.project).join(held.folder.id.as_str()))?;
         let ran_so_far = journal.so_far(plan);
         let now = Clock::system().now();
         let approved_at = session.batch(ONLY_TURN).map_or(now, |(_, batch)| batch.approved_at);

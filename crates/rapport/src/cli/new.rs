@@ -12,10 +12,12 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
+use crate::projects::files::{FileError, io_error, replace};
+use crate::projects::gathering::suggested;
 use crate::stores::Holder;
-use crate::turns::gathering::suggested;
-use crate::turns::{Folder, SESSION_CONTEXT, TurnError, io_error, replace};
-use crate::wiring::Place;
+use crate::stores::blocking::wait;
+use crate::turns::{Folder, SESSION_CONTEXT, TurnError};
+use crate::wiring::{Place, Shelf};
 
 /// Begin a session with turns: plan, review, run what you approve, report, turn by turn
 ///
@@ -44,8 +46,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if name != args.name && !common.json {
         warn(format_args!("the name becomes {name}"));
     }
-    let folder = make(&place, &name)?;
-    let path = folder.path.display().to_string();
+    let folder = wait(make(&place, &name))?;
+    let path = folder.whereabouts();
     let suggested = suggested(&place.project, &name);
     if common.json {
         return say_json(&json!({ "session": folder.id, "path": path, "suggested": suggested }));
@@ -61,26 +63,29 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Creates a session of this name, and the files that all sessions share, if necessary.
-pub(super) fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
+pub(super) async fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let settings = place.settings(Layer::default())?;
     let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
     let holder = Holder::this_process(None);
-    let (id, _, log) = place.store().create(name, Clock::system().now(), facts, &holder)?;
-    let folder = Folder::new(&config::sessions(&place.project), &id);
-    lay_out(place, &folder)?;
+    let store = place.store_in(&Shelf::Sessions);
+    let (id, _, log) = store.create(name, Clock::system().now(), facts, &holder).await?;
+    let folder = place.folder(&id);
+    lay_out(place, &folder).await?;
     drop(log);
     Ok(folder)
 }
 
 /// Makes the files in which people say what the agent is shown, where they are missing: `new` may have been killed before it
 /// made them.
-pub(super) fn lay_out(place: &Place, folder: &Folder) -> Result<(), TurnError> {
-    make_if_missing(&folder.path.join(SESSION_CONTEXT), SESSION_HEAD)?;
+pub(super) async fn lay_out(place: &Place, folder: &Folder) -> Result<(), TurnError> {
+    if folder.read(SESSION_CONTEXT).await?.is_none() {
+        folder.write(SESSION_CONTEXT, SESSION_HEAD.as_bytes().to_vec()).await?;
+    }
     make_if_missing(&config::global_context(&place.project), GLOBAL_HEAD)?;
-    make_if_missing(&config::memos(&place.project), "[]\n")
+    Ok(make_if_missing(&config::memos(&place.project), "[]\n")?)
 }
 
-fn make_if_missing(path: &Path, content: &str) -> Result<(), TurnError> {
+fn make_if_missing(path: &Path, content: &str) -> Result<(), FileError> {
     if path.try_exists().map_err(io_error("look for", path))? {
         return Ok(());
     }

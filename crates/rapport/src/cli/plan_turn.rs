@@ -11,6 +11,7 @@ use super::files::{self, Where};
 use super::{Common, message, sessions, trust};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::Folder;
 use crate::wiring::Place;
 
@@ -85,17 +86,17 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     let request = runtime.block_on(request(common, planning))?;
     let session = files::state(&place, &folder)?;
     let turn = files::turn(&session, &folder, planning.at.turn.as_deref())?;
-    let directory = turn.map(|turn| folder.turn(&turn.folder)).transpose()?;
+    let directory = turn.map(|turn| wait(folder.turn(&turn.folder))).transpose()?;
     let (base, name) = match (turn, &directory) {
         (Some(turn), Some(directory)) if drafting::is_unplanned(turn) => {
-            (Base::of(&place, &settings, &folder, directory)?, turn.folder.clone())
+            (wait(Base::of(&place, &settings, &folder, directory))?, turn.folder.clone())
         }
         (_, directory) => {
             let number = directory.as_ref().map_or(1, |turn| turn.name.number + 1);
-            (Base::after(&place, &settings, &folder, directory.as_ref())?, format!("{number:02}"))
+            (wait(Base::after(&place, &settings, &folder, directory.as_ref()))?, format!("{number:02}"))
         }
     };
-    let payload = told::payload(&place, &settings, &folder, &base, &request)?;
+    let payload = wait(told::payload(&place, &settings, &folder, &base, &request))?;
     if common.json {
         let files: Vec<_> = payload
             .files
@@ -144,8 +145,8 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
     let Some(turn) = session.drafting().filter(|_| !session.is_failed() && !session.is_over()) else {
         return Ok(None);
     };
-    let turn = folder.turn(&turn.folder)?;
-    if told::message_to(&turn)?.is_some_and(|told| told.trim_end() == message.trim_end()) {
+    let turn = wait(folder.turn(&turn.folder))?;
+    if wait(told::message_to(&turn))?.is_some_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(Some(turn.name.to_string()));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);

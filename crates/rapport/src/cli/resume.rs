@@ -194,7 +194,7 @@ pub(super) fn branches(entries: &[Entry]) -> Option<String> {
 }
 
 fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
-    let folder = Folder::new(&files::sessions_of(place), &known.id);
+    let folder = place.folder(&known.id);
     // Before it is held, because holding it resumes it.
     let before = &known.session;
     refuse_another_turn(before, &folder, how.turn.as_deref())?;
@@ -217,7 +217,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
     if let Some(turn) = ended.filter(|_| how.message.is_none()) {
         let approval = Approval::from_flag(how.yes);
         let reviewing = Reviewing { held, approval, changed, request: &request };
-        return reviewing.conclude(&held.folder.turn(turn)?).await;
+        return reviewing.conclude(&held.folder.turn(turn).await?).await;
     }
     if let Some(turn) = session.drafting().filter(|_| how.message.is_some()) {
         let id = &held.folder.id;

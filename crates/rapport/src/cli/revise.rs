@@ -8,12 +8,11 @@ use serde_json::json;
 use super::choose::{self, Known};
 use super::files::drafting::{self, Consent, Request};
 use super::files::seals::Changed;
-use super::files::{held, reviewing, sessions_of};
+use super::files::{held, reviewing};
 use super::output::{say, say_json};
 use super::{Common, say, sessions, trust};
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::Folder;
 use crate::wiring::Place;
 
 /// Give feedback on the plan or the work of a session; the agent does it again
@@ -76,7 +75,7 @@ fn plan_again(
 fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, message: String) -> Outcome {
     trust::ask_once(common, place)?;
     let settings = place.settings(Layer::default())?;
-    let folder = Folder::new(&sessions_of(place), &known.id);
+    let folder = place.folder(&known.id);
     let request = Request { message, asking: Asking::Assume, consent: Consent::Ask };
     held::hold(common, place, &settings, folder, async |held| {
         drafting::begin_with(held, Changed::Refuse).await?;

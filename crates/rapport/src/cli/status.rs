@@ -6,17 +6,16 @@ use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 use serde::Serialize;
 
 use super::choose::{self, Known};
-use super::files::{self, seals};
+use super::files::seals;
 use super::log::mark_tone;
 use super::output::{ago, say_json, shorten};
 use super::page::Page;
 use super::{Common, handover, tree};
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
-use crate::config;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
-use crate::turns::Folder;
+use crate::stores::blocking::wait;
 use crate::wiring::Place;
 
 /// The number of ended sessions to list without --all.
@@ -77,7 +76,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         overview(&mut page, &place, &known, args.all);
         page.print_paged()?;
     }
-    for folder in Folder::all(&config::sessions(&place.project))? {
+    for folder in place.folders()? {
         match seals::broken_in(&place, &folder) {
             Ok(broken) => seals::warn(&broken),
             // A damaged log is reported below, once.
@@ -211,7 +210,7 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
         return None;
     }
     // The command that resumes the session reports an error.
-    let latest = Folder::new(&files::sessions_of(place), &known.id).latest().ok()??;
+    let latest = wait(place.folder(&known.id).latest()).ok()??;
     Some(format!("turn {}", tree::words(&tree::drawn(&known.session, &latest).ok()?)))
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::choose::{self, Known};
-use super::files::{self, seals};
+use super::files::seals;
 use super::graph::{self, Row};
 use super::output::{ago, say, say_json};
 use super::page::Page;
@@ -16,7 +16,8 @@ use super::{Common, status};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
-use crate::turns::{Folder, PLAN, Turn, text};
+use crate::stores::blocking::wait;
+use crate::turns::{Folder, PLAN, Turn};
 use crate::wiring::Place;
 
 /// A turn as it is drawn.
@@ -61,7 +62,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     for known in &known {
         nodes.push(session(known));
         if known.view.aim == Aim::Files {
-            let folder = Folder::new(&files::sessions_of(place), &known.id);
+            let folder = place.folder(&known.id);
             nodes.extend(turns(&known.session, &folder)?);
         }
     }
@@ -82,7 +83,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
     }
     page.print_paged()?;
     for known in known.iter().filter(|known| known.view.aim == Aim::Files) {
-        let folder = Folder::new(&files::sessions_of(place), &known.id);
+        let folder = place.folder(&known.id);
         match seals::broken_in(place, &folder) {
             Ok(broken) => seals::warn(&broken),
             Err(failure) => failure.print(common.json),
@@ -133,7 +134,7 @@ fn session(known: &Known) -> Node {
 }
 
 fn turns(session: &Session, folder: &Folder) -> Result<Vec<Node>, Failure> {
-    let turns = folder.turns()?;
+    let turns = wait(folder.turns())?;
     let key = |turn: &str| format!("{}/{turn}", folder.id);
     let nodes = turns.iter().map(|turn| {
         let drawn = drawn(session, turn)?;
@@ -162,7 +163,7 @@ pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
         standing: known.map_or_else(|| "not planned yet".to_owned(), |known| standing(session, known)),
         turn: name,
         parent: turn.meta.parent_turn_id.clone(),
-        title: text(&turn.file(PLAN))?.map(|plan| title(&plan)),
+        title: wait(turn.text(PLAN))?.map(|plan| title(&plan)),
         cost: turn.meta.turn_cost,
         undone,
     })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rapport_core::{Aim, Entry, Event, FoundTurns, Input, Session, SessionId, World};
 use serde_json::{Value, json};
 
-use super::files::{self, asking, sessions_of};
+use super::files::{self, asking};
 use super::output::{say, say_json};
 use super::would::Would;
 use super::{Common, choose, screen, sessions};
@@ -16,10 +16,10 @@ use crate::clock::Clock;
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Verifier};
-use crate::stores::blocking::BlockingStore;
+use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::{Holder, Looked, StoreError};
 use crate::turns::batches::{self, BatchDir};
-use crate::turns::{Folder, found};
+use crate::turns::found;
 use crate::wiring::Place;
 
 /// The named session or batch, if there is one.
@@ -144,7 +144,7 @@ struct FoundSession {
 
 impl FoundSession {
     fn look(place: &Place, id: SessionId) -> Result<Self, Failure> {
-        let (store, folder) = (place.store(), Folder::new(&sessions_of(place), &id));
+        let (store, folder) = (place.store(), place.folder(&id));
         let mut found = match store.look(&id) {
             Ok(looked) => {
                 let (seal, looked) = (looked.seal.clone(), Some(Arc::new(looked)));
@@ -166,10 +166,13 @@ impl FoundSession {
         let mut session = found.session(&store)?;
         let mut turns = None;
         if session.created().aim == Aim::Files {
-            let counted = files::found(place, &folder, found.seal.counts())?;
+            let counted = wait(files::found(place, &folder, found.seal.counts()))?;
             found.seal = found::seal(found.seal.clone(), &session, &counted);
             // What is trusted as a whole is shown as it says.
-            let shown = if found.seal.counts() { counted } else { files::found(place, &folder, false)? };
+            let shown = match found.seal.counts() {
+                true => counted,
+                false => wait(files::found(place, &folder, false))?,
+            };
             take_in(&mut session, &shown)?;
             turns = Some(shown);
         }

@@ -12,7 +12,6 @@ use super::files::held::{self, Held};
 use super::files::{self, asking};
 use super::output::{say, say_json};
 use super::{Common, screen, sessions, undo_work};
-use crate::actions::journal::Journal;
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
 use crate::config::Layer;
@@ -106,7 +105,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         door.act(&folder.id, &socket::person_here(), &act).await?;
         sessions::until(&door, &folder.id, &outcome).await
     })?;
-    told(common, &folder, &ended.ok_or_else(|| sessions::gone(&folder.id))?)
+    told(common, (&shelf, &folder.id), &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
 /// Undoes a batch of a session that is held here, and reports the result.
@@ -119,11 +118,11 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
     let session = held.undone(batch).await?;
     let gone = || Failure::new(Code::NotFound, format!("there is no batch {batch}"));
     let (_, known) = session.batch(batch).ok_or_else(gone)?;
-    told(held.common, &held.folder, known)
+    told(held.common, (&held.shelf, &held.folder.id), known)
 }
 
-fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
-    let name = name_of(folder, &batch.name);
+fn told(common: &Common, (shelf, id): (&Shelf, &SessionId), batch: &FileBatch) -> Outcome {
+    let name = name_of(shelf, id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
         (_, Some(problem)) => Err(failure(problem)),
@@ -133,9 +132,11 @@ fn told(common: &Common, folder: &Folder, batch: &FileBatch) -> Outcome {
 
 /// A batch's directory is named after its session and turn. A plan that was run without a session has its log and its
 /// journal in one directory.
-fn name_of(folder: &Folder, batch: &str) -> String {
-    let is_alone = Journal::is_in(&folder.path);
-    if is_alone { folder.id.to_string() } else { format!("{}-{batch}", folder.id) }
+fn name_of(shelf: &Shelf, id: &SessionId, batch: &str) -> String {
+    match shelf {
+        Shelf::Plans(_) => id.to_string(),
+        Shelf::Sessions => format!("{id}-{batch}"),
+    }
 }
 
 pub(super) fn failure(problem: &UndoProblem) -> Failure {
@@ -155,7 +156,7 @@ pub(super) fn failure(problem: &UndoProblem) -> Failure {
 
 fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     let all = batches::all(&place.project)?;
-    let sessions = Folder::all(&files::sessions_of(place))?;
+    let sessions: Vec<_> = place.folders()?.into_iter().map(|folder| folder.id).collect();
     let called = |name: &str| all.iter().find(|path| batches::name(path) == name).cloned();
     if let Some(name) = &args.batch {
         return called(name).map(Found::Batch).ok_or_else(|| none(&format!("there is no batch {name}")));
@@ -222,11 +223,11 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let id = SessionId::new(batches::name(path));
     if let Ok(entries) = alone.read(&id, 0) {
         let session = sessions::replay(&alone, &id, &entries)?;
-        let folder = Folder::new(&shelf.root(&place.project), &id);
+        let folder = place.folder_in(&shelf, &id);
         return Ok(Some(Owner { batch: ONLY_TURN.into(), shelf, folder, session }));
     }
     let known = place.batches();
-    for folder in Folder::all(&files::sessions_of(place))? {
+    for folder in place.folders()? {
         let Some(turn) = batches::turn_of(&folder.id, path) else { continue };
         let session = files::state(place, &folder)?;
         let batches =
@@ -278,8 +279,10 @@ pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
     if asking::is_possible(held.common) && asking::yes("Undo the changes to files?").await? {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
-    let of_session = held.folder.path.join(crate::turns::SESSION_CONTEXT).exists();
-    let named = if of_session { held.folder.id.to_string() } else { format!("--batch {}", held.folder.id) };
+    let named = match &held.shelf {
+        Shelf::Sessions => held.folder.id.to_string(),
+        Shelf::Plans(_) => format!("--batch {}", held.folder.id),
+    };
     Err(failure.hint(format!("Undo the changes to files with: rapport undo {named}")))
 }
 

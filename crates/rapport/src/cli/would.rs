@@ -10,7 +10,8 @@ use crate::clock::Clock;
 use crate::config::Layer;
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure};
-use crate::turns::{CONTEXT_LOG, Folder, text};
+use crate::stores::blocking::wait;
+use crate::turns::{CONTEXT_LOG, Folder};
 use crate::wiring::{self, Place};
 
 /// What a session would do.
@@ -172,19 +173,19 @@ fn contexts(folder: &Folder, session: &Session, found: &FoundTurns) -> Result<Ve
         |stage: &TurnStage| matches!(stage, TurnStage::Unplanned { is_ready: true } | TurnStage::Drafting);
     let mut lines = Vec::new();
     for turn in session.file_turns().iter().filter(|turn| waits(&turn.stage)) {
-        let directory = folder.turn(&turn.folder)?;
-        let path = directory.file(CONTEXT_LOG);
-        let Some(log) = text(&path)? else { continue };
+        let documents = wait(folder.turn(&turn.folder))?;
+        let place = documents.place(CONTEXT_LOG);
+        let Some(log) = wait(documents.text(CONTEXT_LOG))? else { continue };
         let is_looked_at = |found: &FoundTurn| found.folder == turn.folder && found.shown.is_some();
         let looked_at = found.turns.iter().find(|found| is_looked_at(found));
         if looked_at.is_some_and(|found| found.shown != Some(durable::digest(log.as_bytes()))) {
-            let what = format!("{} was changed while it was looked at", path.display());
+            let what = format!("{place} was changed while it was looked at");
             return Err(Failure::new(Code::Refused, what).hint("Look again with the same command."));
         }
-        let message = told::message_to(&directory)?.unwrap_or_default();
+        let message = wait(told::message_to(&documents))?.unwrap_or_default();
         let shown = message.lines().map(|line| format!("{}: {line}", turn.folder));
         lines.extend(shown.collect::<Vec<_>>());
-        let beside = format!("{}: with {} bytes in all, in {}", turn.folder, log.len(), path.display());
+        let beside = format!("{}: with {} bytes in all, in {place}", turn.folder, log.len());
         lines.push(beside);
     }
     Ok(lines)

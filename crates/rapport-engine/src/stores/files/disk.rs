@@ -10,14 +10,14 @@ use rapport_core::{Entry, Event, SessionId, slug};
 
 use super::log::FileLog;
 use super::reserved::ReservedDir;
-use super::{dirs, home, lock, scan};
+use super::{dirs, documents, home, lock, scan};
 use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
 use crate::stores::{Attachment, Holder, Looked, StoreError, names};
 use rapport_durable::{self as durable, Lock};
 
 pub(super) const LOG: &str = "log.jsonl";
 const LOCK: &str = "lock";
-const KEPT: &str = "kept";
+pub(super) const KEPT: &str = "kept";
 
 /// Git's rules for `.rapport`, with those of an older version. Logs, plans and reports are to be committed, whatever
 /// the project ignores (`*.log` is a common line), and without changes to their line ends. Locks, conversations, and
@@ -103,6 +103,14 @@ impl Disk {
                 Err(io_error("look for sessions in", &self.root)(io::ErrorKind::NotADirectory.into()))
             }
             _ => Err(StoreError::NotFound(id.clone())),
+        }
+    }
+
+    /// The directory of a session with an attachment of this name. Documents exist without a log as well.
+    fn find_for(&self, id: &SessionId, name: &str) -> Result<PathBuf, StoreError> {
+        match Attachment::named(name) {
+            Some(Attachment::Document(_)) => self.find_dir(id),
+            Some(Attachment::Plain(_)) | None => self.find(id),
         }
     }
 
@@ -202,7 +210,7 @@ impl Disk {
     }
 
     pub(super) fn attach(&self, id: &SessionId, name: &str, content: &[u8]) -> Result<(), StoreError> {
-        place_in(&self.find(id)?, &self.sealing(id), name, content)
+        place_in(&self.find_for(id, name)?, &self.sealing(id), name, content)
     }
 
     /// The same for the holder of this lock, as long as they hold it.
@@ -223,10 +231,10 @@ impl Disk {
     }
 
     pub(super) fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let dir = self.find(id)?;
+        let dir = self.find_for(id, name)?;
         match checked(&dir, name)? {
             Attachment::Plain(name) => self.kept(id, &dir, name),
-            Attachment::InTurn(path) => read_if_there(&inside(&dir, path)?),
+            Attachment::Document(path) => self.document(&dir, path),
         }
     }
 
@@ -282,15 +290,11 @@ fn checked<'a>(dir: &Path, name: &'a str) -> Result<Attachment<'a>, StoreError> 
     })
 }
 
-/// Stores an attachment: one with a plain name is sealed, one with a path is a file for people.
+/// Stores an attachment: one with a plain name is sealed, a document is a file for people.
 pub(super) fn place_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<(), StoreError> {
     match checked(dir, name)? {
         Attachment::Plain(name) => keep_in(dir, sealing, name, content),
-        Attachment::InTurn(path) => {
-            let place = inside(dir, path)?;
-            place.parent().map_or(Ok(()), dirs::make_all)?;
-            replace(&place, content)
-        }
+        Attachment::Document(path) => documents::write(dir, path, content),
     }
 }
 
@@ -327,20 +331,8 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// The path of a file in a turn's directory; neither through a link, nor among the sealed attachments.
-fn inside(dir: &Path, path: &str) -> Result<PathBuf, StoreError> {
-    if path.split('/').next() == Some(KEPT) {
-        let ours = io::Error::new(io::ErrorKind::InvalidInput, "it is not the directory of a turn");
-        return Err(io_error("use", &dir.join(path))(ours));
-    }
-    if let Some((folders, _)) = path.rsplit_once('/') {
-        refuse_links(dir, folders)?;
-    }
-    Ok(dir.join(path))
-}
-
 /// Refuses links among Rapport's directories, because files written there would end up elsewhere.
-fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
+pub(super) fn refuse_links(root: &Path, path: &str) -> Result<(), StoreError> {
     let mut place = root.to_owned();
     for part in Path::new(path).components() {
         place.push(part);

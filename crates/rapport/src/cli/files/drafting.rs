@@ -3,6 +3,7 @@
 //! Everything is in the turn's directory before the agent starts, and the agent is shown exactly what is written there.
 //! So a kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
 
+use rapport_core::context::Payload;
 use rapport_core::report::Overall;
 use rapport_core::{
     Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnPlan, TurnStage, fenced,
@@ -17,11 +18,8 @@ use crate::cli::output::{say, say_json};
 use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{
-    CONTEXT_LOG, Folder, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum, notes, replace, replace_in_pieces,
-    text,
-};
-use crate::wiring::{Place, Shelf};
+use crate::turns::{CONTEXT_LOG, Folder, META, Meta, PLAN, TURN_CONTEXT, Turn, check, checksum};
+use crate::wiring::Place;
 
 /// The maximum number of attempts to replace an invalid plan.
 const MOST_REPLANS: u32 = 3;
@@ -68,14 +66,14 @@ pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, requ
             Failure::new(Code::Refused, what).hint(format!("Finish it first: rapport undo --batch {name}"))
         );
     }
-    let turn = next(held, after)?;
+    let turn = next(held, after).await?;
     begin(held, &turn, request, Reason::Message).await?;
     conclude(held, turn, request).await
 }
 
 /// Resumes a turn that the agent was planning, or that is ready to be planned. A failed one is retried.
 pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request) -> Outcome {
-    let turn = held.folder.turn(turn)?;
+    let turn = held.folder.turn(turn).await?;
     let session = held.session().await?;
     let view = held.view().await?;
     match session.drafting() {
@@ -92,13 +90,16 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request
 }
 
 /// The turn to plan: one without a plan, or a new one.
-fn next(held: &Held<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
+async fn next(held: &Held<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
     match after {
-        Some(turn) if is_unplanned(turn) => Ok(held.folder.turn(&turn.folder)?),
+        Some(turn) if is_unplanned(turn) => Ok(held.folder.turn(&turn.folder).await?),
         Some(turn) if turn.stage != TurnStage::Complete => Err(waits(&held.folder, &turn.folder)),
         after => {
-            let before = after.map(|turn| held.folder.turn(&turn.folder)).transpose()?;
-            Ok(held.folder.make_next(before.as_ref(), Clock::system().now())?)
+            let before = match after {
+                Some(turn) => Some(held.folder.turn(&turn.folder).await?),
+                None => None,
+            };
+            Ok(held.folder.make_next(before.as_ref(), Clock::system().now()).await?)
         }
     }
 }
@@ -129,24 +130,21 @@ async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) 
 /// Writes down what the agent will be shown, and shows its size.
 async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     let Held { place, settings, folder, common, .. } = held;
-    new::lay_out(place, folder)?;
-    let mut base = Base::of(place, settings, folder, turn)?;
+    new::lay_out(place, folder).await?;
+    let mut base = Base::of(place, settings, folder, turn).await?;
     if reason == Reason::Replan {
         // The message describes what was wrong.
         base.report = None;
     }
-    let payload = told::payload(place, settings, folder, &base, request)?;
+    let payload = told::payload(place, settings, folder, &base, request).await?;
     if !common.json {
         told::estimate(&payload, &turn.name.to_string())?;
     }
     told::agree(common, settings, &payload).await?;
-    let log = payload.log();
-    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
-    held.note(&turn.name.to_string(), &pieces).await?;
-    write_down(turn, &base, &pieces, reason)
+    write_down(turn, &base, &payload, reason).await
 }
 
-fn write_down(turn: &Turn, base: &Base, log: &[&[u8]], reason: Reason) -> Outcome {
+async fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason) -> Outcome {
     let meta = Meta {
         agent_name: Some(base.agent.clone()),
         cumulative_cost: base.cost,
@@ -157,18 +155,18 @@ fn write_down(turn: &Turn, base: &Base, log: &[&[u8]], reason: Reason) -> Outcom
             turn.meta.clone()
         }
     };
-    replace(&turn.file(TURN_CONTEXT), base.context.as_bytes())?;
-    replace_in_pieces(&turn.file(CONTEXT_LOG), log)?;
-    Ok(meta.write(&turn.path)?)
+    turn.write(TURN_CONTEXT, base.context.clone().into_bytes()).await?;
+    turn.write_noted(CONTEXT_LOG, payload.log().concat().into_bytes()).await?;
+    Ok(turn.write(META, meta.to_yaml()?.into_bytes()).await?)
 }
 
 async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
     let conversation = clock::new_conversation();
-    let meta = Meta::read(&turn.path)?.unwrap_or_else(|| turn.meta.clone());
+    let meta = turn.meta_now().await?.unwrap_or_else(|| turn.meta.clone());
     let parent = meta.parent_turn_id.clone();
     // Turns of a tool without parents follow each other.
     let parent = match parent {
-        None => turn.before(&held.folder.turns()?).map(|before| before.name.to_string()),
+        None => turn.before(&held.folder.turns().await?).map(|before| before.name.to_string()),
         parent => parent,
     };
     let origin = Some(TurnOrigin {
@@ -177,7 +175,8 @@ async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
         agent: meta.agent_name.clone(),
         is_replan: meta.is_replan,
     });
-    let (folder, shown) = (turn.name.to_string(), checksum::shown(&turn.path)?);
+    let folder = turn.name.to_string();
+    let shown = checksum::shown(&held.folder, &folder).await?;
     held.submit(Act::Draft { folder, conversation, asking, origin, shown }).await
 }
 
@@ -218,15 +217,15 @@ async fn replan(
     request: &Request,
     replans: u32,
 ) -> Result<Turn, Failure> {
-    let plan = text(&turn.file(PLAN))?.unwrap_or_default();
-    let original = original_message(held, turn)?;
+    let plan = turn.text(PLAN).await?.unwrap_or_default();
+    let original = original_message(held, turn).await?;
     let message = if ActionPlan::is_words(&plan) && request.consent == Consent::Ask {
         answered(&plan, &answer(held, turn, &plan).await?, &original)
     } else {
         consent(held, turn, problems, request.consent, replans).await?;
         check::message(&plan, problems, &original)
     };
-    let next = held.folder.make_next(Some(turn), Clock::system().now())?;
+    let next = held.folder.make_next(Some(turn), Clock::system().now()).await?;
     begin(held, &next, &Request { message, ..request.clone() }, Reason::Replan).await?;
     Ok(next)
 }
@@ -305,20 +304,20 @@ async fn consent(
 }
 
 /// The original request of a turn, however often it was planned since.
-fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
-    let turns = held.folder.turns()?;
+async fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
+    let turns = held.folder.turns().await?;
     let mut turn = turn;
-    while turn.meta.is_replan || Meta::read(&turn.path)?.is_some_and(|meta| meta.is_replan) {
+    while turn.meta.is_replan || turn.meta_now().await?.is_some_and(|meta| meta.is_replan) {
         match turn.before(&turns) {
             Some(before) => turn = before,
             None => break,
         }
     }
-    Ok(told::message_to(turn)?.unwrap_or_default())
+    Ok(told::message_to(turn).await?.unwrap_or_default())
 }
 
 fn tell(held: &Held<'_>, session: &Session, turn: &Turn) -> Outcome {
-    let path = turn.file(PLAN).display().to_string();
+    let path = turn.place(PLAN);
     let planned = session.file_turn(&turn.name.to_string()).and_then(|turn| turn.plan.as_ref());
     let plan = planned.map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
     if held.common.json {
@@ -340,15 +339,12 @@ pub(in crate::cli) async fn prepare_for(
     agent: &str,
     message: &str,
 ) -> Outcome {
-    let turn = folder.make_next(None, Clock::system().now())?;
-    let mut base = Base::after(place, settings, folder, None)?;
+    let turn = folder.make_next(None, Clock::system().now()).await?;
+    let mut base = Base::after(place, settings, folder, None).await?;
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), ..Request::plain() };
-    let payload = told::payload(place, settings, folder, &base, &request)?;
-    let log = payload.log();
-    let pieces: Vec<_> = log.iter().map(|piece| piece.as_bytes()).collect();
-    notes::note(&*place.store_in(&Shelf::Sessions), &folder.id, &turn.name.to_string(), &pieces).await?;
-    write_down(&turn, &base, &pieces, Reason::Message)
+    let payload = told::payload(place, settings, folder, &base, &request).await?;
+    write_down(&turn, &base, &payload, Reason::Message).await
 }
 
 /// Preconditions for planning and running: wait until everything that proceeds by itself has ended, and check that

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
-use crate::turns::{Folder, notes};
+use crate::turns::Folder;
 use crate::wiring::{Place, Shelf};
 
 pub(in crate::cli) struct Held<'a> {
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Held<'a> {
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<dyn Store>,
-    shelf: Shelf,
+    pub(in crate::cli) shelf: Shelf,
 }
 
 /// Holds a session while something is done in it. Interrupted activity is resumed at once.
@@ -101,11 +101,6 @@ impl<'a> Held<'a> {
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
         self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
         Ok(())
-    }
-
-    /// Notes that Rapport itself is about to write this into the directory of a turn, before the facts tell of it.
-    pub(in crate::cli) async fn note(&self, turn: &str, pieces: &[&[u8]]) -> Outcome {
-        Ok(notes::note(&*self.store, &self.folder.id, turn, pieces).await?)
     }
 
     /// Follows it from after this entry.

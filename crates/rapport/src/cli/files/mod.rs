@@ -10,20 +10,18 @@ pub(super) mod reviewing;
 pub(super) mod seals;
 pub(super) mod told;
 
-use std::path::PathBuf;
-
 use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
 
 use super::choose::{self, Known, Verb};
-use super::sessions;
 use crate::clock::Clock;
-use crate::config::{self, Layer};
+use crate::config::Layer;
 use crate::error::{Code, Failure};
 use crate::seals::Seal;
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
-use crate::wiring::Place;
+use crate::wiring::{Place, Shelf};
 
 /// The session and turn arguments.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -36,11 +34,6 @@ pub(super) struct Where {
     pub(super) turn: Option<String>,
 }
 
-/// The directory of a project's sessions.
-pub(super) fn sessions_of(place: &Place) -> PathBuf {
-    config::sessions(&place.project)
-}
-
 /// The session with turns for a command with this usage.
 pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
     let verb = Verb::new(usage, "of files", &Known::has_turns).rather(Known::goes_on);
@@ -49,7 +42,7 @@ pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> R
 
 /// The session with turns for this verb.
 pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
-    let folder = Folder::new(&sessions_of(place), &choose::choose(place, named, verb)?);
+    let folder = place.folder(&choose::choose(place, named, verb)?);
     if has_turns(place, &folder)? {
         return Ok(folder);
     }
@@ -68,17 +61,22 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
     Ok(first.is_some_and(|entry| entry.facts.iter().any(is_of_files)))
 }
 
-/// A session's current state: its log, and its directory. Nothing is written.
+/// A session's current state: its log, and its documents. Nothing is written.
 pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
     Ok(sealed_state(place, folder)?.0)
 }
 
 /// The same, and whose word all of that is.
 pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
-    let store = place.store();
+    wait(read_state(place, folder))
+}
+
+/// The same for async code.
+pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
+    let store = place.store_in(&Shelf::Sessions);
     let now = Clock::system().now();
-    let (mut session, seal) = match store.sealed(&folder.id, 0) {
-        Ok((entries, seal)) => (sessions::replay(&store, &folder.id, &entries)?, seal),
+    let (mut session, seal) = match store.sealed(&folder.id, 0).await {
+        Ok((entries, seal)) => (store.replay(&folder.id, &entries)?, seal),
         // Nobody signed what has no log: it is from an older tool, or came from elsewhere.
         Err(StoreError::NotFound(_)) => {
             let first = Entry { seq: 1, at: now, facts: first_facts(place, folder)? };
@@ -86,11 +84,11 @@ pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, S
         }
         Err(error) => return Err(error.into()),
     };
-    if store.holder(&folder.id).ok().flatten().is_some() {
+    if store.holder(&folder.id).await.ok().flatten().is_some() {
         // Its holder knows its turns.
         return Ok((session, seal));
     }
-    let found = found(place, folder, seal.counts())?;
+    let found = found(place, folder, seal.counts()).await?;
     let seal = found::seal(seal, &session, &found);
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
@@ -98,10 +96,10 @@ pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, S
     Ok((session, seal))
 }
 
-/// What is in a session's directory. Of a session that does not count itself, everything is shown as it says.
-pub(super) fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
+/// The turns among a session's documents. Of a session that does not count itself, everything is shown as it says.
+pub(super) async fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
     let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
-    Ok(found::found(folder, &batches, &place.store())?)
+    Ok(found::with_batches(&folder.id, found::turns(folder).await?, &batches)?)
 }
 
 /// What a log begins with where a directory came without one.

@@ -19,8 +19,9 @@ use crate::cli::output::{say, say_json};
 use crate::cli::{Common, screen, undo};
 use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
+use crate::projects::memos;
 use crate::turns::batches::BatchDir;
-use crate::turns::{Folder, PLAN, REPORT, Turn, memos};
+use crate::turns::{PLAN, REPORT, Turn};
 use crate::wiring::Place;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl Reviewing<'_> {
     async fn review(&self, folder: &str) -> Outcome {
         let held = self.held;
         let turn = self.found(folder).await?;
-        let directory = held.folder.turn(folder)?;
+        let directory = held.folder.turn(folder).await?;
         if let Some(problems) = drafting::invalid(&held.session().await?, &directory) {
             return drafting::replan_from(held, &directory, &problems, self.request).await;
         }
@@ -160,7 +161,7 @@ impl Reviewing<'_> {
     /// A batch was interrupted, and a person decides how to continue.
     async fn paused(&self, folder: &str) -> Outcome {
         let (held, turn) = (self.held, self.found(folder).await?);
-        let directory = held.folder.turn(folder)?;
+        let directory = held.folder.turn(folder).await?;
         let Some(batch) = turn.batch() else {
             return Err(Failure::new(Code::Refused, format!("turn {folder} has no batch")));
         };
@@ -349,7 +350,7 @@ fn counted(batch: &FileBatch) -> [usize; 4] {
 }
 
 fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Outcome {
-    let path = turn.file(REPORT).display().to_string();
+    let path = turn.place(REPORT);
     if held.common.json {
         return say_json(&serde_json::json!({
             "session": held.folder.id, "turn": turn.name.to_string(), "report": path,
@@ -363,11 +364,11 @@ fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Out
 
 /// Plans the session that the plan began for another agent, at once.
 async fn plan_invoked(held: &Held<'_>, name: &str) -> Outcome {
-    let folder = Folder::new(&config::sessions(&held.place.project), &rapport_core::SessionId::new(name));
+    let folder = held.place.folder(&rapport_core::SessionId::new(name));
     let other = held.beside(folder).await?;
     if !held.common.json {
         say(format_args!("\nSession {} begins.", other.folder.id))?;
     }
-    let Some(turn) = other.folder.latest()? else { return Ok(()) };
+    let Some(turn) = other.folder.latest().await? else { return Ok(()) };
     drafting::go_on(&other, &turn.name.to_string(), &Request::plain()).await
 }

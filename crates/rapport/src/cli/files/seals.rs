@@ -9,6 +9,7 @@ use crate::channels::terminal::safe;
 use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
+use crate::stores::blocking::wait;
 use crate::turns::{CONTEXT_LOG, Folder, checksum};
 use crate::wiring::Place;
 
@@ -28,10 +29,10 @@ impl Changed {
 }
 
 /// The changes to a session's finished turns.
-fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
+async fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let mut broken = Vec::new();
     for (turn, sums) in sealed(session) {
-        let changed = checksum::broken(&folder.path.join(turn), sums)?;
+        let changed = checksum::broken(folder, turn, sums).await?;
         broken.extend(changed.iter().map(|what| format!("{what}, after its turn was finished")));
     }
     Ok(broken)
@@ -39,8 +40,8 @@ fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
 
 /// What is not trusted in a session's turns, finished or not: journals of batches, and context logs that were changed
 /// before the turn was complete.
-fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
-    let (batches, turns) = (place.batches(), folder.turns()?);
+async fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
+    let (batches, turns) = (place.batches(), folder.turns().await?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
     let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal is not trusted")).collect();
     let is_told = |turn: &&FileTurn| {
@@ -48,9 +49,9 @@ fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<Stri
         !matches!(turn.stage, TurnStage::Unplanned { .. }) && !session.sealed().contains_key(&turn.folder)
     };
     for turn in session.file_turns().iter().filter(is_told) {
-        let path = folder.path.join(&turn.folder);
-        if turn.shown.iter().zip(&checksum::shown(&path)?).any(|(was, is)| was != is) {
-            found.push(format!("{} was changed, after planning began", path.join(CONTEXT_LOG).display()));
+        if turn.shown.iter().zip(&checksum::shown(folder, &turn.folder).await?).any(|(was, is)| was != is) {
+            let place = folder.place(&format!("{}/{CONTEXT_LOG}", turn.folder));
+            found.push(format!("{place} was changed, after planning began"));
         }
     }
     Ok(found)
@@ -65,10 +66,10 @@ pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<St
         read => {
             let (entries, seal) = read?;
             let session = crate::cli::sessions::replay(&store, &folder.id, &entries)?;
-            let mut found = broken(folder, &session)?;
+            let mut found = wait(broken(folder, &session))?;
             // In an untrusted session, nothing else is trusted either.
             if seal.counts() {
-                found.extend(refused(place, folder, &session)?);
+                found.extend(wait(refused(place, folder, &session))?);
             }
             Ok(found)
         }
@@ -86,18 +87,16 @@ pub(in crate::cli) fn warn(broken: &[String]) {
 /// change is reported once and not with every command.
 pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome {
     let session = held.session().await?;
-    let broken = broken(&held.folder, &session)?;
+    let broken = broken(&held.folder, &session).await?;
     warn(&broken);
-    warn(&refused(held.place, &held.folder, &session)?);
+    warn(&refused(held.place, &held.folder, &session).await?);
     match changed {
         _ if broken.is_empty() => Ok(()),
         Changed::Accept => {
-            let now = sealed(&session).map(|(turn, _)| {
-                let path = held.folder.path.join(turn);
-                let sums = if path.is_dir() { checksum::sums(&path)? } else { BTreeMap::new() };
-                Ok((turn.clone(), sums))
-            });
-            let turns = now.collect::<Result<_, Failure>>()?;
+            let mut turns = BTreeMap::new();
+            for (turn, _) in sealed(&session) {
+                turns.insert(turn.clone(), checksum::sums(&held.folder, turn).await?);
+            }
             held.submit(Act::AcceptChanges { turns }).await
         }
         Changed::Refuse => {

@@ -11,8 +11,10 @@ use crate::cli::Common;
 use crate::cli::output::say;
 use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::gathering::{Gathered, gather};
-use crate::turns::{CONTEXT_LOG, Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, memos, text};
+use crate::projects::files::text;
+use crate::projects::gathering::{Gathered, gather};
+use crate::projects::memos;
+use crate::turns::{CONTEXT_LOG, Folder, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn};
 use crate::wiring::Place;
 
 /// The maximum number of files to list with the size of a payload.
@@ -35,16 +37,16 @@ pub(in crate::cli) struct Base {
 
 impl Base {
     /// What this existing turn is planned from. Its `turn.context` is kept.
-    pub(in crate::cli) fn of(
+    pub(in crate::cli) async fn of(
         place: &Place,
         settings: &Settings,
         folder: &Folder,
         turn: &Turn,
     ) -> Result<Self, Failure> {
-        let turns = folder.turns()?;
+        let turns = folder.turns().await?;
         let before = turn.before(&turns);
-        let mut base = Self::after(place, settings, folder, before)?;
-        if let Some(context) = text(&turn.file(TURN_CONTEXT))? {
+        let mut base = Self::after(place, settings, folder, before).await?;
+        if let Some(context) = turn.text(TURN_CONTEXT).await? {
             base.context = context;
         }
         base.agent = turn.meta.agent_name.clone().unwrap_or(base.agent);
@@ -52,7 +54,7 @@ impl Base {
     }
 
     /// What the turn after this one is planned from.
-    pub(in crate::cli) fn after(
+    pub(in crate::cli) async fn after(
         place: &Place,
         settings: &Settings,
         folder: &Folder,
@@ -62,10 +64,10 @@ impl Base {
         let Some(before) = before else {
             return Ok(Self { context: String::new(), report: None, agent, cost: 0.0 });
         };
-        let report = text(&before.file(REPORT))?;
+        let report = before.text(REPORT).await?;
         let approved = report.as_deref().map(|report| Report::applied(report).context).unwrap_or_default();
-        let previous = text(&before.file(TURN_CONTEXT))?.unwrap_or_default();
-        let session = super::state(place, folder)?;
+        let previous = before.text(TURN_CONTEXT).await?.unwrap_or_default();
+        let (session, _) = super::read_state(place, folder).await?;
         let batch = session.file_turn(&before.name.to_string()).and_then(|turn| turn.batch());
         let undone = batch.map(|batch| &batch.undo);
         let report = report.map(|report| match undone {
@@ -95,7 +97,7 @@ fn agent_name(place: &Place, settings: &Settings) -> String {
 }
 
 /// Assembles the payload.
-pub(in crate::cli) fn payload(
+pub(in crate::cli) async fn payload(
     place: &Place,
     settings: &Settings,
     folder: &Folder,
@@ -106,7 +108,7 @@ pub(in crate::cli) fn payload(
         return Err(asking::no_message());
     }
     let global = text(&config::global_context(&place.project))?.unwrap_or_default();
-    let session = text(&folder.path.join(SESSION_CONTEXT))?.unwrap_or_default();
+    let session = folder.text(SESSION_CONTEXT).await?.unwrap_or_default();
     let selection = cascade(&global, &session, &base.context);
     let Gathered { files, tree } = gather(&place.project, &selection, settings.max_file_bytes)?;
     Ok(Payload {
@@ -193,8 +195,8 @@ pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload:
 }
 
 /// The message with which a turn was planned; `None` if the context log is missing, or was changed.
-pub(in crate::cli) fn message_to(turn: &Turn) -> Result<Option<String>, Failure> {
-    let log = text(&turn.file(CONTEXT_LOG))?.unwrap_or_default();
+pub(in crate::cli) async fn message_to(turn: &Turn) -> Result<Option<String>, Failure> {
+    let log = turn.text(CONTEXT_LOG).await?.unwrap_or_default();
     Ok(ContextLog::parse(&log).ok().map(|log| message_of(&log.document)))
 }
 

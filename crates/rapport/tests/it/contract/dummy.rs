@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use rapport::agents::{Abilities, Agent, Command, Controls, Place, Report, RunId};
-use rapport_core::{Act, By, OpenQuestion, Order, SessionId};
+use rapport::agents::{Abilities, Agent, Command, Controls, Happened, Place, Report, RunId};
+use rapport_core::{Act, AgentDid, By, Leave, OpenQuestion, Order, SessionId};
 use rapport_door::{Channel, ChannelError, Served, Sessions};
 use tokio::sync::{mpsc, watch};
 
@@ -41,6 +41,35 @@ impl Agent for WatchedAgent {
         let (commands, told) = mpsc::unbounded_channel();
         self.0.send(told).unwrap();
         Controls { commands }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+}
+
+/// An agent that answers what it is shown with a plan: what it is shown has to hold these words.
+pub(super) struct PlanningAgent {
+    pub(super) words: &'static str,
+    pub(super) plan: String,
+}
+
+impl Agent for PlanningAgent {
+    fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls {
+        let (words, plan) = (self.words, self.plan.clone());
+        tokio::spawn(async move {
+            let shown = place.conversation_store.shown().await.unwrap().unwrap_or_default();
+            let is_shown = String::from_utf8_lossy(&shown).contains(words);
+            let leave = match is_shown {
+                true => Leave::Finished { result: plan },
+                false => Leave::Failed { reason: format!("it was not shown {words:?}") },
+            };
+            let connect = AgentDid::Connect { conversation: order.conversation, model: Some("dummy".into()) };
+            for did in [connect, AgentDid::Leave(leave)] {
+                reports.send(Report { run, what: Happened::Did(did) }).await.unwrap();
+            }
+        });
+        Controls { commands: mpsc::unbounded_channel().0 }
     }
 
     fn abilities(&self) -> Abilities {

@@ -8,4 +8,5 @@ mod dummy;
 mod seals;
 mod speed;
 mod store;
+mod turns;
 mod worker;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
-use rapport::stores::{Holder, Log, Store, StoreError};
+use rapport::stores::{Holder, Log, SESSION_CONTEXT, Store, StoreError};
 use rapport_core::{Entry, Event, SessionId};
 
 use super::dummy::Stream;
@@ -67,6 +67,52 @@ async fn what_is_attached_is_there_again() {
         let unknown = SessionId::new("nothing");
         assert!(matches!(store.attach(&unknown, "x", Vec::new()).await, Err(StoreError::NotFound(_))));
         assert!(matches!(store.attached(&unknown, "x").await, Err(StoreError::NotFound(_))));
+    })
+    .await;
+}
+
+/// Documents are for people: they are in folders, and the name of a folder is given only once.
+#[tokio::test]
+async fn documents_are_listed_read_and_changed() {
+    on_every_store(async |store: &dyn Store| {
+        let (id, _, log) = store.create("x", noon(), said("a"), &holder(1)).await.unwrap();
+        assert_eq!(store.folders(&id).await.unwrap(), []);
+        assert_eq!(store.documented().await.unwrap(), []);
+        store.attach(&id, "conversation", b"kept".to_vec()).await.unwrap();
+        assert_eq!(store.documented().await.unwrap(), [], "what is kept for Rapport is no document");
+        store.attach(&id, SESSION_CONTEXT, b"src\n".to_vec()).await.unwrap();
+        assert_eq!(store.documented().await.unwrap(), from_ref(&id));
+        let first = vec![("meta.yaml".to_owned(), b"turn_id: '01'\n".to_vec())];
+        assert!(store.new_folder(&id, "01", first.clone()).await.unwrap());
+        let other = vec![("meta.yaml".to_owned(), b"turn_id: other\n".to_vec())];
+        assert!(!store.new_folder(&id, "01", other).await.unwrap(), "the name is taken");
+        let meta = store.attached(&id, "01/meta.yaml").await.unwrap();
+        assert_eq!(meta.as_deref(), Some(&b"turn_id: '01'\n"[..]), "who comes second changes nothing");
+        log.attacher().attach("01/plan.md", b"# A plan\n".to_vec()).await.unwrap();
+        assert!(store.new_folder(&id, "02", first.clone()).await.unwrap());
+        let folders = store.folders(&id).await.unwrap();
+        let named: Vec<_> =
+            folders.iter().map(|folder| (folder.name.as_str(), &folder.documents[..])).collect();
+        let (one, two) = (["meta.yaml".to_owned(), "plan.md".to_owned()], ["meta.yaml".to_owned()]);
+        assert_eq!(named, [("01", &one[..]), ("02", &two[..])]);
+        store.attach(&id, "01/plan.md", b"# Another plan\n".to_vec()).await.unwrap();
+        let plan = store.attached(&id, "01/plan.md").await.unwrap();
+        assert_eq!(plan.as_deref(), Some(&b"# Another plan\n"[..]));
+        assert_eq!(store.attached(&id, "01/report.md").await.unwrap(), None);
+        for name in ["", ".", "..", "a/b", "../03", "/etc"] {
+            assert!(store.new_folder(&id, name, first.clone()).await.is_err(), "{name:?}");
+        }
+        for document in ["", "..", "../x", "/etc/x"] {
+            let documents = vec![("meta.yaml".into(), Vec::new()), (document.into(), Vec::new())];
+            assert!(store.new_folder(&id, "03", documents).await.is_err(), "{document:?}");
+        }
+        assert!(store.new_folder(&id, "03", Vec::new()).await.is_err(), "a folder has documents");
+        assert_eq!(store.folders(&id).await.unwrap().len(), 2, "what was refused left nothing");
+        assert!(store.look(&id).await.unwrap().attachments.iter().all(|(name, _)| name == "conversation"));
+        let unknown = SessionId::new("nothing");
+        assert!(matches!(store.folders(&unknown).await, Err(StoreError::NotFound(_))));
+        assert!(matches!(store.new_folder(&unknown, "01", first).await, Err(StoreError::NotFound(_))));
+        assert_eq!(store.read(&id, 0).await.unwrap().len(), 1, "the facts are untouched");
     })
     .await;
 }
@@ -380,8 +426,8 @@ async fn memory_fails_once_when_told_to() {
 }
 
 /// A store, and what the world can do to it.
-struct Kind {
-    store: Arc<dyn Store>,
+pub(super) struct Kind {
+    pub(super) store: Arc<dyn Store>,
     /// Takes a session away from whoever holds it, unnoticed.
     end_hold: Box<dyn Fn(&SessionId)>,
     /// Puts something there that is to become a session and has no log.
@@ -389,7 +435,7 @@ struct Kind {
     _folder: Option<tempfile::TempDir>,
 }
 
-fn kinds() -> [Kind; 3] {
+pub(super) fn kinds() -> [Kind; 3] {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("project/.rapport/sessions");
     let (memory, stream) = (Memory::new(), Stream::default());

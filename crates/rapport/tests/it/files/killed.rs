@@ -2,9 +2,10 @@
 //! again. What has to come out is written down here, once, and every run is held to it.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::sync::Arc;
 
 use rapport::agents::rehearsal::scenario::Scenario;
-use rapport::stores::blocking::BlockingStore;
+use rapport::stores::blocking::{BlockingStore, wait};
 use rapport::stores::files::Files;
 use rapport::turns::batches::{Batches, Naming};
 use rapport::turns::{Folder, found};
@@ -102,8 +103,9 @@ fn same_as_the_directory(project: &Project, story: &str) {
     let id = project.session();
     let store = BlockingStore::new(Files::new(project.root().join(".rapport/sessions")));
     let session = Session::replay(&store.read(&id, 0).unwrap()).unwrap();
-    let folder = Folder::new(&project.root().join(".rapport/sessions"), &id);
-    let found = found::found(&folder, &Batches::of(&project.root(), Naming::ByTurn), &store).unwrap();
+    let folder = Folder::new(Arc::new(Files::new(project.root().join(".rapport/sessions"))), &id);
+    let turns = wait(found::turns(&folder)).unwrap();
+    let found = found::with_batches(&id, turns, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();
     let [turn] = found.turns.as_slice() else { panic!("{story}: {found:?}") };
     let known = session.file_turn("01").unwrap();
     assert_eq!((known.stage, known.status), (TurnStage::Complete, turn.status), "{story}");

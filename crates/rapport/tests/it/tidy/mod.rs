@@ -16,7 +16,7 @@ const ENGINE: [(&str, &[&str]); 13] = [
     ("projects", &[]),
     ("seals", &[]),
     ("stores", &["seals"]),
-    ("turns", &["actions", "config", "seals", "stores"]),
+    ("turns", &["actions", "config", "projects", "seals", "stores"]),
     ("workers", &[]),
     ("agents", &["config", "environment", "projects", "workers"]),
     ("planners", &["agents"]),
@@ -173,6 +173,29 @@ fn writes(text: &str) -> Vec<&'static str> {
     WRITES.into_iter().filter(|call| code.iter().any(|line| calls(line, call))).collect()
 }
 
+/// The documents of turns belong to the store: nothing else knows whether they are files. Only the journals of batches are files of
+/// the project, and one module reads their directories.
+#[test]
+fn turns_are_read_and_written_through_the_store() {
+    const JOURNALS: &str = "rapport-engine/src/turns/batches.rs";
+    let in_turns =
+        ["fs::", "File::open", "tokio::fs", "durable::replace", "durable::open", "private_folder", "PathBuf"];
+    let in_commands = ["config::sessions", "stores::files"];
+    let turns = files(&crates().join("rapport-engine/src/turns"));
+    let turns = turns.iter().filter(|file| !file.ends_with(JOURNALS)).map(|file| (file, &in_turns[..]));
+    let commands = files(&crates().join("rapport/src/cli"));
+    let commands = commands.iter().map(|file| (file, &in_commands[..]));
+    let mut wrong = Vec::new();
+    for (file, forbidden) in turns.chain(commands) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let found = code.filter(|line| forbidden.iter().any(|word| line.contains(word)));
+        wrong.extend(found.map(|line| format!("{}: {}", file.display(), line.trim())));
+    }
+    assert!(wrong.is_empty(), "these reach past the store:\n{}", wrong.join("\n"));
+}
+
 /// What is about the usual agent is in its folder. Elsewhere its name is only in what people read, and in paths that the
 /// requirements and other tools name.
 const NAMES_THE_AGENT: [(&str, &[&str]); 11] = [
@@ -186,7 +209,7 @@ const NAMES_THE_AGENT: [(&str, &[&str]); 11] = [
     ("rapport-telegram/src/flow/card/ending.rs", &["Claude failed to start."]),
     // Files of projects that programs of others know.
     ("rapport-core/src/check/paths.rs", &["\".claude\""]),
-    ("rapport-engine/src/turns/gathering.rs", &["\"CLAUDE.md\""]),
+    ("rapport-engine/src/projects/gathering.rs", &["\"CLAUDE.md\""]),
     // The relay that came before kept its files there.
     ("rapport/src/cli/serve/telegram.rs", &[".claude-relay/sessions"]),
     // A model of the API that planners ask, whatever the agent.

@@ -7,7 +7,8 @@ use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use rapport::seals::Seal;
 use rapport::stores::{
-    Attacher, Attachment, Changes, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    folders_of, is_folder,
 };
 use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
@@ -47,6 +48,10 @@ impl Service {
         self.messages.push((id.clone(), entry.clone()));
         self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
         Ok(entry)
+    }
+
+    fn names(&self, id: &SessionId) -> impl Iterator<Item = &str> {
+        self.objects.keys().filter(move |(of, _)| of == id).map(|(_, name)| name.as_str())
     }
 }
 
@@ -260,6 +265,56 @@ impl Store for Stream {
         .boxed()
     }
 
+    fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
+        async move {
+            let service = self.service();
+            service.of(id)?;
+            Ok(folders_of(service.names(id), Timestamp::UNIX_EPOCH))
+        }
+        .boxed()
+    }
+
+    fn new_folder<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+        documents: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move {
+            if !is_folder(name, &documents) {
+                let source = std::io::ErrorKind::InvalidInput.into();
+                return Err(StoreError::Io { what: "use", place: name.to_owned(), source });
+            }
+            let objects =
+                documents.iter().map(|(document, _)| self.object(id, &format!("{name}/{document}")));
+            let objects = objects.collect::<Result<Vec<_>, _>>()?;
+            let mut service = self.service();
+            if folders_of(service.names(id), Timestamp::UNIX_EPOCH).iter().any(|folder| folder.name == name) {
+                return Ok(false);
+            }
+            service
+                .objects
+                .extend(objects.into_iter().zip(documents.into_iter().map(|(_, content)| content)));
+            Ok(true)
+        }
+        .boxed()
+    }
+
+    fn documented(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let service = self.service();
+            let is_document = |name: &str| matches!(Attachment::named(name), Some(Attachment::Document(_)));
+            let ids: BTreeSet<_> = service
+                .objects
+                .keys()
+                .filter(|(_, name)| is_document(name))
+                .map(|(id, _)| id.clone())
+                .collect();
+            Ok(ids.into_iter().collect())
+        }
+        .boxed()
+    }
+
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
         async move {
             let entry = Entry { seq: 1, at, facts };
@@ -275,7 +330,8 @@ impl Store for Stream {
         async move {
             let entries = self.read(id, 0).await?;
             let service = self.service();
-            let objects = service.objects.iter().filter(|((of, _), _)| of == id);
+            let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
+            let objects = service.objects.iter().filter(|((of, name), _)| of == id && is_plain(name));
             let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
             Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
         }

@@ -6,16 +6,16 @@ use std::path::Path;
 
 use rapport_core::{Change, Sign};
 
-use super::{TurnError, replace, text};
+use super::files::{FileError, replace, text};
 
 /// The facts; empty if there is no file.
-pub fn read(path: &Path) -> Result<Vec<String>, TurnError> {
+pub fn read(path: &Path) -> Result<Vec<String>, FileError> {
     let text = text(path)?.unwrap_or_default();
     parse(path, &text)
 }
 
 /// Applies these changes; idempotent. Returns whether anything changed.
-pub fn apply(path: &Path, changes: &[&Change]) -> Result<bool, TurnError> {
+pub fn apply(path: &Path, changes: &[&Change]) -> Result<bool, FileError> {
     let before = text(path)?.unwrap_or_default();
     let after = changed(path, &before, changes)?;
     if after == before {
@@ -24,16 +24,16 @@ pub fn apply(path: &Path, changes: &[&Change]) -> Result<bool, TurnError> {
     replace(path, after.as_bytes()).map(|()| true)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<String>, TurnError> {
+fn parse(path: &Path, text: &str) -> Result<Vec<String>, FileError> {
     let parsed: Option<Vec<String>> = serde_saphyr::from_str(text).map_err(|error| {
         let what = format!("it has to be a list of strings: {}", error.without_snippet());
-        TurnError::Wrong { path: path.to_owned(), what }
+        FileError::Wrong { path: path.to_owned(), what }
     })?;
     Ok(parsed.unwrap_or_default())
 }
 
 /// The text with these changes. A removed fact is removed everywhere, because it may occur twice.
-fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, TurnError> {
+fn changed(path: &Path, text: &str, changes: &[&Change]) -> Result<String, FileError> {
     let mut text = text.to_owned();
     for change in changes {
         let memos = parse(path, &text)?;
