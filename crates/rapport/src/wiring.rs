@@ -1,21 +1,25 @@
 //! Assembles the parts. The only place that knows them all.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Clarifier, Created, Terms};
+use rapport_door::ChannelSetup;
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
+use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, NetworkName, Secret, Settings, WorkerName};
+use crate::config::{self, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
 use crate::output::warn;
@@ -48,12 +52,14 @@ pub struct Place {
     pub project: PathBuf,
     /// The kinds of agents that there are.
     pub agents: AgentKinds,
+    /// The kinds of channels that there are.
+    pub channels: ChannelKinds,
 }
 
 impl Place {
-    /// This home and this project, with the agents that come with Rapport.
+    /// This home and this project, with the agents and channels that come with Rapport.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
-        Self { home, project, agents: AgentKinds::builtin() }
+        Self { home, project, agents: AgentKinds::builtin(), channels: ChannelKinds::builtin() }
     }
 
     /// Finds it from the command line, the environment and the current directory.
@@ -102,10 +108,22 @@ impl Place {
         Ok(Self::new(home, project))
     }
 
+    /// What the settings are read from, here.
+    pub fn sources(&self) -> Result<Sources, Failure> {
+        let text = |word: OsString| word.into_string().ok();
+        let env = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        Ok(config::sources(&self.home, &self.project, env.collect(), &self.channels.sections())?)
+    }
+
     /// The effective settings. A warning about them is printed once, on stderr.
     pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
+        self.settings_of(&self.sources()?, flags)
+    }
+
+    /// The same, read from these sources.
+    pub fn settings_of(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
         static TOLD: Once = Once::new();
-        let settings = Settings::load(&self.home, &self.project, variable, flags)?;
+        let settings = Settings::load(sources, flags)?;
         if let Some(warning) = &settings.warning {
             TOLD.call_once(|| warn(warning));
         }
@@ -126,7 +144,7 @@ impl Place {
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
     /// it.
     pub fn brought(&self) -> Vec<Brought> {
-        let settings = config::brought(&self.home, &self.project);
+        let settings = config::brought(&self.home, &self.project, &self.channels.sections());
         settings.into_iter().chain(self.brought_for_agents()).collect()
     }
 
@@ -196,6 +214,24 @@ impl Place {
     fn workers_with(&self, network: Network) -> Workers {
         let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         Workers::of_every_kind(&WorkerSetup { worktrees: config::worktrees(&self.project), person, network })
+    }
+
+    /// What channels are made from, here.
+    pub fn channel_setup(&self, settings: &Settings, sources: Arc<Sources>) -> ChannelSetup {
+        let named = self.agents.credentials().filter_map(variable).map(Secret::new);
+        let secrets = settings.planner.api_key.clone().into_iter().chain(named);
+        let is_usual = |name: &OsStr| name.to_str().is_some_and(environment::is_usual);
+        let (place, own) = (self.clone(), settings.clone());
+        ChannelSetup {
+            home: self.home.clone(),
+            settings: sources,
+            new_session: Arc::new(move |task, aim| {
+                place.session(task, aim, &own).map_err(|failure| failure.message)
+            }),
+            max_rounds: settings.max_rounds,
+            secrets: secrets.map(Secret::into_inner).collect(),
+            environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
+        }
     }
 
     /// The first fact of a new session here.
