@@ -11,7 +11,6 @@ use super::{ConfigError, Setting};
 /// that name programs, servers, secrets, variables or people, and those that relax what is asked, need the person's trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum May {
-    /// Every project.
     Project,
     /// A project that the person trusts.
     Trusted,
@@ -38,7 +37,7 @@ pub enum Blank {
     Value,
 }
 
-/// One setting.
+/// One row of a section: a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Its name in a file: `agent.hot`.

@@ -6,20 +6,17 @@ use rapport_settings::{May, Row, Section as _, variable};
 
 use super::crates;
 
-/// A key that is checked, and not told: it only reads what an older version wrote.
-const OLDER: &str = "telegram.project";
-
 fn page(name: &str) -> String {
     std::fs::read_to_string(crates().parent().unwrap().join("docs").join(name)).unwrap()
 }
 
-/// The rows of a page's tables that are about a setting.
+/// Whether a row of a page's tables tells of a setting and of a variable that sets it.
 fn told(page: &str, row: &Row) -> bool {
     let key = format!("`{}`", row.key);
     let variables = [variable(row.key)].into_iter().chain(row.older.iter().map(|older| (*older).to_owned()));
-    let mut variables = variables.map(|name| format!("`{name}`"));
+    let variables: Vec<_> = variables.map(|name| format!("`{name}`")).collect();
     let mut lines = page.lines().filter(|line| line.starts_with('|') && line.contains(&key));
-    lines.any(|line| row.may == May::Home || variables.any(|name| line.contains(&name)))
+    lines.any(|line| row.may == May::Home || variables.iter().any(|name| line.contains(name)))
 }
 
 #[test]
@@ -31,7 +28,7 @@ fn every_setting_is_on_its_page_with_a_variable() {
         let page = page(&format!("{}.md", section.name));
         silent.extend(section.rows.iter().filter(|row| !told(&page, row)).map(|row| row.key));
     }
-    assert_eq!(silent, [OLDER]);
+    assert!(silent.is_empty(), "{silent:?}");
 }
 
 #[test]
