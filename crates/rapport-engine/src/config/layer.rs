@@ -92,7 +92,7 @@ pub struct ExecutionLayer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentLayer {
-    /// Which kind of agent it is.
+    /// The kind of agent.
     pub name: Option<String>,
     /// The CLI to run, or `rehearsal` for the scripted one.
     pub command: Option<String>,
@@ -104,17 +104,17 @@ pub struct AgentLayer {
     pub silence: Option<SignedDuration>,
     /// The permission mode of working turns (`default`, `acceptEdits`, ...).
     pub permission_mode: Option<String>,
-    /// How it is talked to: `auto`, `live` or `print`.
+    /// How to communicate with the CLI: `auto`, `live` or `print`.
     pub channel: Option<ChannelChoice>,
-    /// Variables the agent gets beside the usual ones.
+    /// Additional environment variables for the agent.
     pub env: Option<Vec<String>>,
 }
 
-/// How the agent's CLI is to be talked to.
+/// How to communicate with the agent's CLI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelChoice {
-    /// As its version allows.
+    /// Live if the CLI's version allows it, otherwise print.
     #[default]
     Auto,
     /// Over its live channel.
@@ -135,7 +135,7 @@ pub struct RoundsLayer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuestionsLayer {
-    /// How long they stay open (`168h` for a week).
+    /// How long questions stay open (`168h` for a week).
     #[serde(deserialize_with = "some_duration")]
     pub expire: Option<SignedDuration>,
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{FILE, places};
 use rapport_durable as durable;
 
-/// Settings whose values are no secrets. All others are masked, also those that are yet to come.
+/// Settings whose values are not secret. All others are masked, including those that are added later.
 const HARMLESS: [&str; 24] = [
     "agent.name",
     "agent.hot",
@@ -37,7 +37,7 @@ const HARMLESS: [&str; 24] = [
     "log",
 ];
 
-/// How the names of variables begin by which Rapport is set up.
+/// The prefixes of the variables that configure Rapport.
 const PREFIXES: [&str; 4] = ["RAPPORT_", "TELEGRAM_", "RELAY_", "HTTPS_PROXY"];
 
 /// One setting from one source.
@@ -51,8 +51,8 @@ pub struct Said {
     pub value: String,
 }
 
-/// Everything that is said in the files and the environment, in the order in which it counts: later ones win. Agents are set up by
-/// variables of their own.
+/// All settings in the files and the environment, in ascending order of precedence. Agents have configuration variables
+/// of their own.
 pub fn said(
     home: &Path,
     project: &Path,
