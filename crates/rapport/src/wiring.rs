@@ -1,4 +1,4 @@
-//! Assembles the parts. The only place that knows them all.
+//! Assembles the parts of an engine. Only this module uses all of them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -45,12 +45,12 @@ const MOST_NAMED: usize = 5;
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a command is given.
+/// Where a command runs: the home and the project.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub home: PathBuf,
     pub project: PathBuf,
-    /// The kinds of agents that there are.
+    /// The available kinds of agents.
     pub agents: AgentKinds,
     /// The kinds of channels that there are.
     pub channels: ChannelKinds,
@@ -62,7 +62,7 @@ impl Place {
         Self { home, project, agents: AgentKinds::builtin(), channels: ChannelKinds::builtin() }
     }
 
-    /// Finds it from the command line, the environment and the current directory.
+    /// Determines the place from the command line, the environment and the current directory.
     pub fn find(common: &Common) -> Result<Self, Failure> {
         let home = config::home(variable).ok_or_else(|| {
             Failure::new(Code::Usage, "neither RAPPORT_HOME nor HOME is set")
@@ -247,10 +247,10 @@ impl Place {
             branch: local::branch(&self.project),
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
-        // Other kinds of sessions change nothing, or belong where they are.
+        // Sessions with another aim change nothing, or have to work in the project itself.
         let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
         let worker = worker.as_str().to_owned();
-        // Where there is none, whoever starts a turn is told.
+        // If no agent can be built, starting a turn reports why.
         let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
         Ok(Created { aim, terms, agent, worker, ..begun })
@@ -308,7 +308,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for what is kept there, in which these do what an action cannot do alone. Needs a runtime around it.
+    /// Starts an engine for the sessions of a shelf. The helpers do what an action cannot do alone. Needs a runtime.
     pub fn start(
         place: &Place,
         settings: &Settings,
@@ -348,7 +348,7 @@ impl Host {
         Arc::new(self.sessions.clone())
     }
 
-    /// Stops it; nothing is lost.
+    /// Stops the engine; nothing is lost.
     pub async fn stop(self) {
         self.socket.stop().await;
         self.engine.stop().await;
@@ -407,7 +407,8 @@ pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failu
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
 }
 
-/// Who makes rounds of questions here: a model, over its API where there is a key, else through the agent's CLI.
+/// The planner: a model that makes rounds of questions, over its API if there is a key, otherwise through the agent's
+/// CLI.
 pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
     let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let said = &settings.planner;
@@ -416,7 +417,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
     let means = Means {
         via: match said.via.unwrap_or_default() {
-            // A rehearsal needs no network, whatever keys there are.
+            // The scripted agent needs no network, even if there are keys.
             config::PlannerVia::Auto if settings.is_rehearsal() => Via::Agent,
             config::PlannerVia::Auto => Via::Auto,
             config::PlannerVia::Api => Via::Api,
@@ -438,7 +439,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     })
 }
 
-/// In debug builds the crash test can have a store that dies on purpose.
+/// In debug builds a crash test can use a store that kills the process.
 pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::faulty::wrap(store);

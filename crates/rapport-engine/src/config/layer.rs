@@ -35,7 +35,7 @@ section! {
 section! {
     /// Settings of the agent.
     pub struct AgentLayer in "agent.", blank variables: Value {
-        /// Which kind of agent it is.
+        /// The kind of agent.
         name: String, Trusted, Shown;
         /// The CLI to run, or `rehearsal` for the scripted one.
         command: String, Trusted, Masked;
@@ -45,9 +45,9 @@ section! {
         silence: SignedDuration, Project, Shown;
         /// The permission mode of working turns (`default`, `acceptEdits`, ...).
         permission_mode: String, Trusted, Shown;
-        /// How it is talked to: `auto`, `live` or `print`.
+        /// How to communicate with the CLI: `auto`, `live` or `print`.
         channel: ChannelChoice, Trusted, Shown;
-        /// Variables the agent gets beside the usual ones.
+        /// Additional environment variables for the agent.
         env: Vec<String>, Trusted, Masked;
     }
     sections {}
@@ -130,10 +130,10 @@ impl Setting for Notify {
     }
 }
 
-/// How the agent's CLI is to be talked to.
+/// How to communicate with the agent's CLI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelChoice {
-    /// As its version allows.
+    /// Live if the CLI's version allows it, otherwise print.
     #[default]
     Auto,
     /// Over its live channel.

@@ -41,11 +41,11 @@ const MAX_TOKENS: u64 = 200_000;
 /// The effective settings, merged from all layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The kind of agent that new sessions begin with, where somebody says so.
+    /// The kind of agent of new sessions, if set.
     pub agent_name: Option<String>,
-    /// The CLI to run, and what goes before its arguments, where somebody says so.
+    /// The CLI to run, with its leading arguments, if set.
     pub agent_command: Option<Vec<String>>,
-    /// Whether that CLI was named for this very run, so that it also runs sessions that were begun with another.
+    /// Whether that CLI was named for this run only; then it also runs sessions that began with another one.
     pub agent_is_named: bool,
     /// How long a waiting agent's process is kept.
     pub hot: SignedDuration,
@@ -53,9 +53,9 @@ pub struct Settings {
     pub silence: SignedDuration,
     /// The permission mode of working turns.
     pub permission_mode: String,
-    /// How the agent is talked to.
+    /// How to communicate with the agent's CLI.
     pub channel: ChannelChoice,
-    /// Variables the agent gets beside the usual ones.
+    /// Additional environment variables for the agent.
     pub agent_env: Vec<String>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
@@ -183,7 +183,8 @@ fn untrusted(
     Ok(names)
 }
 
-/// The settings of the terminal. Invalid settings are ignored here; whoever needs the others reports them.
+/// The settings of the terminal. Invalid settings are ignored here; the code that needs the other settings reports
+/// them.
 pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> TerminalLayer {
     let files = [home.to_owned(), places::rapport_folder(project)].map(|folder| folder.join(FILE));
     let documents = files.iter().filter_map(|file| Document::open(file).ok().flatten());

@@ -29,8 +29,8 @@ pub struct Said {
     pub value: String,
 }
 
-/// Everything that is said in the files and the environment, in the order in which it counts: later ones win. Agents are set up by
-/// variables of their own.
+/// All settings in the files and the environment, in ascending order of precedence. Agents have configuration variables
+/// of their own.
 pub fn said(
     home: &Path,
     project: &Path,
