@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use rapport_settings::ConfigError;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
@@ -75,4 +76,10 @@ pub enum ChannelError {
     /// The sessions cannot be read or followed.
     #[error(transparent)]
     Door(#[from] DoorError),
+}
+
+impl From<ConfigError> for ChannelError {
+    fn from(error: ConfigError) -> Self {
+        Self::Settings { message: error.to_string(), hint: None }
+    }
 }

@@ -4,6 +4,7 @@
 //! engine implements [`Sessions`]; a test can implement it too.
 
 mod channel;
+mod channel_kind;
 mod error;
 mod seal;
 
@@ -11,10 +12,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use jiff::Timestamp;
 use rapport_core::review::Group;
-use rapport_core::{Act, ActionEnd, By, Created, Entry, Progress, QuestionRound, Rule, SessionId, View};
+use rapport_core::{
+    Act, ActionEnd, By, Created, Entry, Event, Progress, QuestionRound, Rule, SessionId, View,
+};
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Served};
+pub use channel_kind::{ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession};
 pub use error::{DoorError, Holder, StoreError};
 pub use seal::Seal;
 
@@ -62,6 +67,9 @@ pub trait Sessions: Send + Sync {
 
     /// The same with files for its agent, which its task names. They are stored before the session begins.
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId>;
+
+    /// Stores a session that began in another program, with all its facts from this time. Nothing runs it yet.
+    fn import(&self, facts: Vec<Event>, since: Timestamp) -> Reply<'_, SessionId>;
 
     /// The rules that allow calls in every session of the project. The rules of one session are in its facts.
     fn rules(&self) -> Reply<'_, Vec<Rule>>;

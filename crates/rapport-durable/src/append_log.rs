@@ -16,10 +16,10 @@ use crate::read::open_own_with;
 /// Why a line was not appended.
 #[derive(Debug, Error)]
 pub enum AppendError {
-    /// The file has no name any more, so appended data would be lost.
+    /// The file was removed, so appended data would be lost.
     #[error("the file was removed while it was in use")]
     Removed,
-    /// Another file has its name now, so appended data would not be found.
+    /// Another file has its path now, so nobody would find appended data.
     #[error("another file was put in its place while it was in use")]
     Replaced,
     /// Somebody else wrote to the file, and appending would follow that unread data.
@@ -67,7 +67,7 @@ impl AppendLog {
     pub fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::create(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Whoever created it may have been killed before syncing its name.
+                // The process that created it may have been killed before it synced the directory entry.
                 Ok(Self { is_named: false, ..Self::open(path)? })
             }
             created => created,
@@ -100,7 +100,7 @@ impl AppendLog {
         self.file.try_lock()
     }
 
-    /// Whether the file has no name any more.
+    /// Whether the file was removed.
     pub fn is_removed(&self) -> bool {
         self.file.metadata().is_ok_and(|about| about.nlink() == 0)
     }
@@ -168,9 +168,9 @@ fn make_private(file: &File) {
     }
 }
 
-/// Takes the end of a refused line away, if the line is all there. Whoever was told that it is not stored must not find it,
-/// and nobody else either. A zero is what a file system puts in the place of what was not written, so that readers take the line
-/// for unfinished; anything else in the place of a newline is damage to a line that somebody was told of.
+/// Overwrites the newline of a refused line with a zero, if the whole line was written. The caller was told that the line is
+/// not stored, so nobody may read it as stored. File systems leave zeros where data was not written, so readers take the line
+/// for unfinished. Any other byte in place of the newline would mean damage to an acknowledged line.
 fn spoil(path: &Path, end: u64) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
     match file.metadata()?.len() {

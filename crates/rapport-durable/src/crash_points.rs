@@ -1,8 +1,9 @@
-//! Dying on purpose, and disks that fail on purpose, for the crash tests. Debug builds only.
+//! Kills the process, and simulates disk failures, for the crash tests. Debug builds only.
 //!
 //! `RAPPORT_TRIAL_WRITES=3` kills this process at the third point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third
-//! whose path contains `report.md`. There is a point before and after every write. `RAPPORT_TRIAL_SYNC=log.jsonl:3` has the third line
-//! that is added to such a file not become durable, as on a disk that breaks: the line is in the file and cannot be cut off again.
+//! whose path contains `report.md`. There is a point before and after every write. `RAPPORT_TRIAL_SYNC=log.jsonl:3` simulates a
+//! broken disk at the third line that is appended to such a file: the line is in the file, does not become durable, and cannot
+//! be truncated.
 
 use std::io;
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> 
     written
 }
 
-/// Fails where the line that was just added to this file is not to become durable. Nothing in release builds.
+/// Fails if the line that was just appended to this file must not become durable. Does nothing in release builds.
 #[inline]
 pub(crate) fn before_sync(path: &Path) -> io::Result<()> {
     #[cfg(debug_assertions)]
@@ -35,7 +36,7 @@ pub(crate) fn before_sync(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Fails where such a line cannot be cut off either. Nothing in release builds.
+/// Fails if such a line must not be truncated either. Does nothing in release builds.
 #[inline]
 pub(crate) fn before_cut(path: &Path) -> io::Result<()> {
     #[cfg(debug_assertions)]
@@ -78,7 +79,7 @@ mod armed {
             path.to_string_lossy().contains(&self.within)
         }
 
-        /// Counts one more, and says how that number compares with the one that is due.
+        /// Increments the count, and compares it with the configured number.
         fn count(&self) -> std::cmp::Ordering {
             (self.passed.fetch_add(1, Ordering::SeqCst) + 1).cmp(&self.due)
         }

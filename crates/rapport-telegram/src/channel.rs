@@ -22,7 +22,7 @@ use crate::notice::{Notice, Notices};
 use crate::rates::Limits;
 use crate::users::Users;
 use crate::webhook::WebhookConfig;
-use crate::{BotFiles, CHANNEL, Now, Transcriber};
+use crate::{BotFiles, CHANNEL, Now, Transcriber, relay};
 
 /// The time limit for delivering the last notices when the channel ends.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
@@ -39,6 +39,8 @@ pub struct TelegramConfig {
     pub files: BotFiles,
     /// The directory for the files of planned tasks.
     pub folder: PathBuf,
+    /// The directories in which an older relay may have left such files; their sessions are imported.
+    pub left: Vec<PathBuf>,
     /// Creates the first facts of sessions.
     pub template: Template,
     /// The ids of users with access, in addition to those who paired with a code.
@@ -81,11 +83,6 @@ impl Telegram {
         Ok(Self { config, users, known, _lease: lease })
     }
 
-    /// The owner of sessions that began elsewhere.
-    pub fn owner(&self) -> Option<u64> {
-        self.known.first().copied()
-    }
-
     async fn serve(self, served: Served) -> Result<(), ChannelError> {
         let (notices, heard) = mpsc::unbounded_channel();
         let telling = tokio::spawn(pass_on(heard, served.notices.clone()));
@@ -97,6 +94,11 @@ impl Telegram {
     async fn converse(self, served: Served, notices: Notices) -> Result<(), ChannelError> {
         let Self { config, users, known, _lease } = self;
         let Served { sessions, mut stop, notices: told } = served;
+        // The owner of sessions that began elsewhere.
+        let owner = known.first().copied();
+        for folder in &config.left {
+            relay::import(folder, &*sessions, &config.template, owner).await?;
+        }
         let me = tokio::select! {
             me = me(&config.api, &notices, &config.now) => me.map_err(refused)?,
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
@@ -112,7 +114,7 @@ impl Telegram {
             template: config.template,
             access: Access::new(known.iter().copied()),
             users,
-            owner: known.first().copied(),
+            owner,
             remind: config.remind,
             webhook: config.webhook,
             limits: config.limits,

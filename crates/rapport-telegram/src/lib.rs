@@ -1,7 +1,8 @@
 //! The Telegram channel. The flow decides what is said and when. The modules here are the transport: the client
 //! (`api`), sending (`outbox`, within Telegram's `rates`), receiving (`poll` or `webhook`, through `intake`, recorded
 //! in the `ledger`), one process per bot (`lease`), access control (`access`), and formatting (`text`, `markdown`,
-//! `split`).
+//! `split`). `kind` is what the program knows of the channel before it runs, `settings` its section, and `relay` reads the
+//! files of the program that came before.
 
 pub mod access;
 pub mod api;
@@ -12,6 +13,7 @@ pub mod channel;
 pub mod file_error;
 pub mod flow;
 pub mod intake;
+pub mod kind;
 pub mod lease;
 pub mod ledger;
 pub mod markdown;
@@ -22,6 +24,7 @@ pub mod pairing;
 pub mod poll;
 pub mod rates;
 pub mod room;
+pub mod settings;
 pub mod split;
 pub mod text;
 pub mod users;
@@ -32,6 +35,8 @@ mod entities;
 mod format;
 mod lane;
 mod paste;
+mod relay;
+mod transcriber;
 mod web_server;
 
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! The parts behind the `rapport` binary. `ARCHITECTURE.md` is the map.
 
+pub mod channels;
 pub mod cli;
 pub mod error;
 mod logging;
@@ -15,9 +16,4 @@ pub use rapport_engine::{
 pub mod agents {
     pub use rapport_engine::agents::*;
     pub use rapport_rehearsal as rehearsal;
-}
-
-/// Where people see and answer.
-pub mod channels {
-    pub use {rapport_telegram as telegram, rapport_terminal as terminal};
 }

@@ -11,12 +11,12 @@ use crate::channels::terminal::style::Theme;
 use crate::channels::terminal::text::Line;
 use crate::error::Outcome;
 
-/// Prints a line, or a few. Text from outside that has to stay in its line is made one by the caller (`safe::line`).
+/// Prints one line or several. The caller turns text from outside into a single line where necessary (`safe::line`).
 pub(crate) fn say(text: impl Display) -> Outcome {
     write(&format!("{}\n", shown(text)))
 }
 
-/// Prints the cells of a row, each safe to show, with tabs between them, for programs to take apart.
+/// Prints the cells of a row, each made safe to show, separated by tabs for other programs.
 pub(crate) fn say_cells(cells: &[&str]) -> Outcome {
     let cells: Vec<_> = cells.iter().map(|cell| safe::line(cell)).collect();
     write(&format!("{}\n", cells.join("\t")))
@@ -27,17 +27,17 @@ pub(crate) fn say_json(value: &impl serde::Serialize) -> Outcome {
     write(&format!("{}\n", safe::json(&serde_json::to_string(value).map_err(io::Error::from)?)))
 }
 
-/// Prints lines in tones. What is in a line is safe to show.
+/// Prints lines in tones. Their text has to be safe to show already.
 pub(crate) fn show(theme: Theme, lines: &[Line]) -> Outcome {
     write(&painted(theme, lines))
 }
 
-/// Lines as a terminal takes them.
+/// Formats lines for a terminal.
 pub(crate) fn painted(theme: Theme, lines: &[Line]) -> String {
     lines.iter().map(|line| format!("{}\n", theme.paint(line))).collect()
 }
 
-/// Shows what somebody is to type after, on the same line.
+/// Shows a prompt; the person types on the same line.
 pub(crate) fn prompt(text: &str) -> Outcome {
     let lines: Vec<_> = text.split('\n').map(safe::line).collect();
     write(&lines.join("\n"))

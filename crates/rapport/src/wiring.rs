@@ -1,21 +1,25 @@
-//! Assembles the parts. The only place that knows them all.
+//! Assembles the parts of an engine. Only this module uses all of them.
 
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Clarifier, Created, SessionId, Terms};
+use rapport_door::ChannelSetup;
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
+use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, NetworkName, Secret, Settings, WorkerName};
+use crate::config::{self, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
 use crate::output::warn;
@@ -41,22 +45,24 @@ const MOST_NAMED: usize = 5;
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a command is given.
+/// Where a command runs: the home and the project.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub home: PathBuf,
     pub project: PathBuf,
-    /// The kinds of agents that there are.
+    /// The available kinds of agents.
     pub agents: AgentKinds,
+    /// The kinds of channels that there are.
+    pub channels: ChannelKinds,
 }
 
 impl Place {
-    /// This home and this project, with the agents that come with Rapport.
+    /// This home and this project, with the agents and channels that come with Rapport.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
-        Self { home, project, agents: AgentKinds::builtin() }
+        Self { home, project, agents: AgentKinds::builtin(), channels: ChannelKinds::builtin() }
     }
 
-    /// Finds it from the command line, the environment and the current directory.
+    /// Determines the place from the command line, the environment and the current directory.
     pub fn find(common: &Common) -> Result<Self, Failure> {
         let home = config::home(variable).ok_or_else(|| {
             Failure::new(Code::Usage, "neither RAPPORT_HOME nor HOME is set")
@@ -102,10 +108,22 @@ impl Place {
         Ok(Self::new(home, project))
     }
 
+    /// What the settings are read from, here.
+    pub fn sources(&self) -> Result<Sources, Failure> {
+        let text = |word: OsString| word.into_string().ok();
+        let env = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+        Ok(config::sources(&self.home, &self.project, env.collect(), &self.channels.sections())?)
+    }
+
     /// The effective settings. A warning about them is printed once, on stderr.
     pub fn settings(&self, flags: Layer) -> Result<Settings, Failure> {
+        self.settings_of(&self.sources()?, flags)
+    }
+
+    /// The same, read from these sources.
+    pub fn settings_of(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
         static TOLD: Once = Once::new();
-        let settings = Settings::load(&self.home, &self.project, variable, flags)?;
+        let settings = Settings::load(sources, flags)?;
         if let Some(warning) = &settings.warning {
             TOLD.call_once(|| warn(warning));
         }
@@ -126,7 +144,7 @@ impl Place {
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
     /// it.
     pub fn brought(&self) -> Vec<Brought> {
-        let settings = config::brought(&self.home, &self.project);
+        let settings = config::brought(&self.home, &self.project, &self.channels.sections());
         settings.into_iter().chain(self.brought_for_agents()).collect()
     }
 
@@ -218,6 +236,24 @@ impl Place {
         Workers::of_every_kind(&WorkerSetup { worktrees: config::worktrees(&self.project), person, network })
     }
 
+    /// What channels are made from, here.
+    pub fn channel_setup(&self, settings: &Settings, sources: Arc<Sources>) -> ChannelSetup {
+        let named = self.agents.credentials().filter_map(variable).map(Secret::new);
+        let secrets = settings.planner.api_key.clone().into_iter().chain(named);
+        let is_usual = |name: &OsStr| name.to_str().is_some_and(environment::is_usual);
+        let (place, own) = (self.clone(), settings.clone());
+        ChannelSetup {
+            home: self.home.clone(),
+            settings: sources,
+            new_session: Arc::new(move |task, aim| {
+                place.session(task, aim, &own).map_err(|failure| failure.message)
+            }),
+            max_rounds: settings.max_rounds,
+            secrets: secrets.map(Secret::into_inner).collect(),
+            environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
+        }
+    }
+
     /// The first fact of a new session here.
     pub fn session(&self, task: String, aim: Aim, settings: &Settings) -> Result<Created, Failure> {
         let project = self.project.to_str().ok_or_else(|| {
@@ -231,10 +267,10 @@ impl Place {
             branch: local::branch(&self.project),
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
-        // Other kinds of sessions change nothing, or belong where they are.
+        // Sessions with another aim change nothing, or have to work in the project itself.
         let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
         let worker = worker.as_str().to_owned();
-        // Where there is none, whoever starts a turn is told.
+        // If no agent can be built, starting a turn reports why.
         let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
         Ok(Created { aim, terms, agent, worker, ..begun })
@@ -291,7 +327,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for what is kept there, in which these do what an action cannot do alone. Needs a runtime around it.
+    /// Starts an engine for the sessions of a shelf. The helpers do what an action cannot do alone. Needs a runtime.
     pub fn start(
         place: &Place,
         settings: &Settings,
@@ -331,7 +367,7 @@ impl Host {
         Arc::new(self.sessions.clone())
     }
 
-    /// Stops it; nothing is lost.
+    /// Stops the engine; nothing is lost.
     pub async fn stop(self) {
         self.socket.stop().await;
         self.engine.stop().await;
@@ -390,7 +426,8 @@ pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failu
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
 }
 
-/// Who makes rounds of questions here: a model, over its API where there is a key, else through the agent's CLI.
+/// The planner: a model that makes rounds of questions, over its API if there is a key, otherwise through the agent's
+/// CLI.
 pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
     let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let said = &settings.planner;
@@ -399,7 +436,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
     let means = Means {
         via: match said.via.unwrap_or_default() {
-            // A rehearsal needs no network, whatever keys there are.
+            // The scripted agent needs no network, even if there are keys.
             config::PlannerVia::Auto if settings.is_rehearsal() => Via::Agent,
             config::PlannerVia::Auto => Via::Auto,
             config::PlannerVia::Api => Via::Api,
@@ -421,7 +458,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     })
 }
 
-/// In debug builds the crash test can have a store that dies on purpose.
+/// In debug builds a crash test can use a store that kills the process.
 pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
     return crate::stores::faulty::wrap(store);

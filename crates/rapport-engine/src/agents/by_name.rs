@@ -1,5 +1,5 @@
-//! Agents by name: the kinds of agents that there are, and which agent a session has. A session says the kind and the command,
-//! and gets that one.
+//! Agents by name: the available kinds of agents, and the agent of a session. The facts of a session name the kind and the
+//! command of its agent.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -13,49 +13,50 @@ use super::{Agent, claude};
 use crate::config::Settings;
 use crate::projects::trust::{Brought, Trust};
 
-/// A kind of agent: what has to be known about it before one runs.
+/// A kind of agent: its properties before it runs.
 pub trait AgentKind: Send + Sync {
     /// Its name in the setting `agent.name`, and in the facts of its sessions.
     fn name(&self) -> &'static str;
 
-    /// The command it is run with where nobody names another.
+    /// The default command.
     fn usual_command(&self) -> &'static str;
 
-    /// An agent of this kind that is run with this command, or why there can be none.
+    /// Builds an agent of this kind that runs this command; fails with the reason if that is not possible.
     fn make(&self, command: &[String], setup: &AgentSetup) -> Result<Arc<dyn Agent>, String>;
 
-    /// How to get it, a line for each way.
+    /// How to install it, one line per option.
     fn installation(&self) -> &'static str {
         ""
     }
 
-    /// What it would take from the files of a project as soon as it starts. Counts only where the person trusts it.
+    /// The configuration that it would read from the files of a project when it starts. It is used only if the person
+    /// trusts it.
     fn brought(&self, _project: &Path, _environment: &Environment) -> Vec<Brought> {
         Vec::new()
     }
 
-    /// The variables in which the person may keep what lets it in somewhere. Their values are shown nowhere.
+    /// The variables that may hold the person's credentials. Their values are never shown.
     fn credentials(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether a variable of the person's environment sets it up, so that a report of bugs names it.
+    /// Whether a variable of the person's environment configures it; a bug report names such variables.
     fn is_set_up_by(&self, _variable: &str) -> bool {
         false
     }
 }
 
-/// What every kind of agent is made from, beside its command.
+/// What every kind of agent is built from, besides its command.
 #[derive(Clone, Debug)]
 pub struct AgentSetup {
     pub home: PathBuf,
-    /// Our own binary, which keeps an agent from outliving us.
+    /// Rapport's own binary, which runs as the keeper of the agent.
     pub keeper: PathBuf,
-    /// The settings that hold.
+    /// The effective settings.
     pub settings: Settings,
-    /// What the person said about what the project brings.
+    /// The person's trust in the project's configuration.
     pub trust: Trust,
-    /// The environment that the person started Rapport in. An agent gets only what its kind lets through.
+    /// The environment in which the person started Rapport. An agent gets only the variables that its kind passes on.
     pub environment: Environment,
 }
 
@@ -64,7 +65,7 @@ pub struct AgentSetup {
 pub struct Environment(pub Vec<(OsString, OsString)>);
 
 impl Environment {
-    /// That of this process.
+    /// The environment of this process.
     pub fn of_this_process() -> Self {
         Self(std::env::vars_os().collect())
     }
@@ -76,17 +77,17 @@ impl Environment {
     }
 }
 
-/// Every kind of agent that there is. The first is the usual one.
+/// All kinds of agents. The first is the default.
 #[derive(Clone)]
 pub struct AgentKinds(Vec<Arc<dyn AgentKind>>);
 
 impl AgentKinds {
-    /// Those that come with Rapport. A new one is one line here.
+    /// The kinds that come with Rapport. A new kind needs one line here.
     pub fn builtin() -> Self {
         Self(vec![Arc::new(claude::ClaudeCode)])
     }
 
-    /// The same with another one.
+    /// The same with an additional kind.
     #[must_use]
     pub fn with(mut self, kind: impl AgentKind + 'static) -> Self {
         self.0.push(Arc::new(kind));
@@ -111,7 +112,7 @@ impl AgentKinds {
         }
     }
 
-    /// The agent that new sessions begin with.
+    /// The agent of new sessions.
     pub fn command(&self, settings: &Settings) -> Result<AgentCommand, String> {
         let kind = self.chosen(settings)?;
         let command = settings.agent_command.clone().unwrap_or_else(|| vec![kind.usual_command().to_owned()]);
@@ -121,17 +122,17 @@ impl AgentKinds {
         Ok(AgentCommand { name: kind.name().to_owned(), command })
     }
 
-    /// What any of them would take from the files of a project.
+    /// The configuration that any kind would read from the files of a project.
     pub fn brought(&self, project: &Path, environment: &Environment) -> Vec<Brought> {
         self.0.iter().flat_map(|kind| kind.brought(project, environment)).collect()
     }
 
-    /// The variables in which the person may keep what lets any of them in somewhere.
+    /// The variables that may hold the person's credentials for any kind.
     pub fn credentials(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().flat_map(|kind| kind.credentials().iter().copied())
     }
 
-    /// Whether a variable of the person's environment sets one of them up.
+    /// Whether a variable of the person's environment configures any kind.
     pub fn are_set_up_by(&self, variable: &str) -> bool {
         self.0.iter().any(|kind| kind.is_set_up_by(variable))
     }
@@ -143,26 +144,26 @@ impl fmt::Debug for AgentKinds {
     }
 }
 
-/// The agents of sessions. Each command is made into an agent once.
+/// The agents of sessions. Each command becomes an agent once.
 pub struct AgentsByName {
     from: Source,
     made: Mutex<HashMap<AgentCommand, Arc<dyn Agent>>>,
 }
 
 enum Source {
-    /// As the sessions and the settings say.
+    /// Chosen by the facts of the session, or by the settings.
     Kinds {
         kinds: AgentKinds,
         setup: Box<AgentSetup>,
-        /// The agent that new sessions begin with.
+        /// The agent of new sessions.
         usual: AgentCommand,
     },
-    /// The same for all.
+    /// The same agent for all sessions.
     Only(Arc<dyn Agent>),
 }
 
 impl AgentsByName {
-    /// Agents of these kinds. Sessions that do not say have the one of the settings.
+    /// Agents of these kinds. A session that names none gets the agent of the settings.
     pub fn new(kinds: AgentKinds, setup: AgentSetup) -> Result<Self, String> {
         let usual = kinds.command(&setup.settings)?;
         Ok(Self { from: Source::Kinds { kinds, setup: Box::new(setup), usual }, made: Mutex::default() })
@@ -173,7 +174,7 @@ impl AgentsByName {
         Self { from: Source::Only(agent), made: Mutex::default() }
     }
 
-    /// The agent of a session, given what its facts say.
+    /// The agent of a session, according to its facts.
     pub fn find(&self, said: Option<&AgentCommand>) -> Result<Arc<dyn Agent>, String> {
         let (kinds, setup, usual) = match &self.from {
             Source::Kinds { kinds, setup, usual } => (kinds, setup, usual),
@@ -181,7 +182,7 @@ impl AgentsByName {
         };
         let named = match said {
             None => usual.clone(),
-            // Somebody named a command for this very run: it also runs sessions that were begun with another.
+            // The person named a command for this run: it also runs sessions that began with another one.
             Some(said) if setup.settings.agent_is_named => {
                 AgentCommand { name: said.name.clone(), command: usual.command.clone() }
             }

@@ -5,29 +5,25 @@ mod layer;
 mod places;
 mod planner;
 mod said;
-mod secret;
-mod telegram;
 mod trust;
 mod worker;
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
-use rapport_durable as durable;
-use thiserror::Error;
+use rapport_settings::{Document, May, Section as _, words};
 
 use crate::projects::trust::{Brought, Standing, Trust};
 
-use layer::LARGEST;
 pub use layer::{
     AgentLayer, ChannelChoice, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
-    TerminalLayer, duration,
+    ServeLayer, TerminalLayer,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
+pub use rapport_settings::{ConfigError, Declared, Secret, Sources, duration};
 pub use said::{Said, said};
-pub use secret::Secret;
-pub use telegram::{TelegramLayer, TelegramSettings, WebhookLayer, WebhookSettings};
 pub use worker::{NetworkName, WorkerLayer, WorkerName, worker};
 
 /// The word for the scripted agent in `agent.command`.
@@ -45,11 +41,11 @@ const MAX_TOKENS: u64 = 200_000;
 /// The effective settings, merged from all layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The kind of agent that new sessions begin with, where somebody says so.
+    /// The kind of agent of new sessions, if set.
     pub agent_name: Option<String>,
-    /// The CLI to run, and what goes before its arguments, where somebody says so.
+    /// The CLI to run, with its leading arguments, if set.
     pub agent_command: Option<Vec<String>>,
-    /// Whether that CLI was named for this very run, so that it also runs sessions that were begun with another.
+    /// Whether that CLI was named for this run only; then it also runs sessions that began with another one.
     pub agent_is_named: bool,
     /// How long a waiting agent's process is kept.
     pub hot: SignedDuration,
@@ -57,9 +53,9 @@ pub struct Settings {
     pub silence: SignedDuration,
     /// The permission mode of working turns.
     pub permission_mode: String,
-    /// How the agent is talked to.
+    /// How to communicate with the agent's CLI.
     pub channel: ChannelChoice,
-    /// Variables the agent gets beside the usual ones.
+    /// Additional environment variables for the agent.
     pub agent_env: Vec<String>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
@@ -67,8 +63,8 @@ pub struct Settings {
     pub expire: Option<SignedDuration>,
     /// Settings of the planner.
     pub planner: PlannerLayer,
-    /// Settings of the Telegram channel.
-    pub telegram: TelegramSettings,
+    /// The project that `serve` serves, if set.
+    pub serve_project: Option<PathBuf>,
     /// The command that shows the preview of an action, if set.
     pub preview_command: Option<Vec<String>>,
     /// The command that searches the web for a plan; if it is empty, the agent searches.
@@ -91,36 +87,13 @@ pub struct Settings {
     pub warning: Option<String>,
 }
 
-/// Errors in the settings.
-#[derive(Debug, Error)]
-pub enum ConfigError {
-    /// The file exists and cannot be read.
-    #[error("cannot read {path}: {source}")]
-    Unreadable { path: String, source: std::io::Error },
-    /// The content of a file is invalid.
-    #[error("{place}: {what}")]
-    Wrong {
-        /// The file, and the position in it.
-        place: String,
-        what: String,
-    },
-    /// The value of a variable is invalid.
-    #[error("{name}: {what}")]
-    Variable { name: String, what: String },
-}
-
 impl Settings {
-    /// Merges all layers.
-    pub fn load(
-        home: &Path,
-        project: &Path,
-        env: impl Fn(&str) -> Option<String>,
-        flags: Layer,
-    ) -> Result<Self, ConfigError> {
-        let home_file = home.join(FILE);
-        let home = Layer::from_file(&home_file)?;
-        let (of_project, warning) = of_project(&home, &home_file, project, &env)?;
-        let env = Layer::from_env(env)?;
+    /// Merges all sources, and flags above them.
+    pub fn load(sources: &Sources, flags: Layer) -> Result<Self, ConfigError> {
+        let home = read(sources.home.as_ref())?;
+        let mut of_project = read(sources.project.as_ref())?;
+        trust::set_aside(&mut of_project, &home, sources.project_may());
+        let env = Layer::from_env(&|name| sources.variable(name))?;
         let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
@@ -135,7 +108,7 @@ impl Settings {
             max_rounds: all.rounds.max,
             expire: all.questions.expire,
             planner: all.planner,
-            telegram: all.telegram.settings()?,
+            serve_project: all.serve.project,
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             worker: all.worker.kind.unwrap_or_default(),
@@ -149,7 +122,7 @@ impl Settings {
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
-            warning,
+            warning: sources.warning.clone(),
         })
     }
 
@@ -158,38 +131,66 @@ impl Settings {
     }
 }
 
-/// The project's own settings, as far as they are allowed, and a warning about the rest.
-fn of_project(
-    home: &Layer,
-    home_file: &Path,
+/// Opens the sources of settings. Other sections than the engine's own are declared by whoever reads them.
+pub fn sources(
+    home: &Path,
     project: &Path,
-    env: impl Fn(&str) -> Option<String>,
-) -> Result<(Layer, Option<String>), ConfigError> {
-    let file = places::rapport_folder(project).join(FILE);
-    let mut layer = Layer::from_file(&file)?;
-    let mut harmless = layer.clone();
-    let names = trust::set_aside(&mut harmless, home);
+    env: HashMap<String, String>,
+    declared: &[Declared],
+) -> Result<Sources, ConfigError> {
+    let (home_file, file) = (home.join(FILE), places::rapport_folder(project).join(FILE));
+    let own = Document::open(&home_file)?;
     // The home may be inside the project; then both are the same file.
-    if names.is_empty() || file == home_file {
-        return Ok((layer, None));
+    let theirs = if file == home_file { None } else { Document::open(&file)? };
+    let layer = read(own.as_ref())?;
+    own.as_ref().map(|own| own.names(&known(declared))).transpose()?;
+    let names =
+        theirs.as_ref().map_or_else(|| Ok(Vec::new()), |theirs| untrusted(theirs, &layer, declared))?;
+    let mut sources = Sources { home: own, project: theirs, is_trusted: true, env, warning: None };
+    if let Some(theirs) = sources.project.as_ref().filter(|_| !names.is_empty()) {
+        let listed = layer.trusted.unwrap_or_default();
+        let listed = trust::is_listed(&listed, project, sources.variable("HOME").as_deref());
+        let said = Trust::of(home, project).with_whole(listed);
+        // What is trusted is what was read, even if the file changes meanwhile.
+        sources.is_trusted = said.standing(&[shown(theirs, project)]) == Standing::Trusted;
+        sources.warning = (!sources.is_trusted).then(|| trust::warning(&names, &file));
     }
-    // The transcriber hears the person, so only they may choose it, however much they trust a project.
-    layer.telegram.transcriber = None;
-    let folder = home_file.parent().unwrap_or(home_file);
-    let listed =
-        trust::is_listed(home.trusted.as_deref().unwrap_or_default(), project, env("HOME").as_deref());
-    let said = Trust::of(folder, project).with_whole(listed);
-    if said.standing(brought(folder, project).as_slice()) == Standing::Trusted {
-        return Ok((layer, None));
-    }
-    Ok((harmless, Some(trust::warning(&names, &file))))
+    Ok(sources)
 }
 
-/// The settings of the terminal. Invalid settings are ignored here; whoever needs the others reports them.
+/// The names that a settings file may have at its top.
+fn known(declared: &[Declared]) -> Vec<&'static str> {
+    let own = Layer::rows().into_iter().map(|row| row.key.split('.').next().unwrap_or_default());
+    let mut names: Vec<_> = own.chain(declared.iter().map(|section| section.name)).collect();
+    names.dedup();
+    names
+}
+
+fn read(document: Option<&Document>) -> Result<Layer, ConfigError> {
+    document.map_or_else(|| Ok(Layer::default()), Document::read)
+}
+
+/// What a project's file sets that needs the person's trust. Of sections that others declare, everything does.
+fn untrusted(
+    document: &Document,
+    home: &Layer,
+    declared: &[Declared],
+) -> Result<Vec<&'static str>, ConfigError> {
+    let mut names = trust::set_aside(&mut document.read()?, home, May::Project);
+    let at_top = document.names(&known(declared))?;
+    let is_set = |section: &&Declared| at_top.iter().any(|name| name == section.name);
+    names.extend(declared.iter().filter(is_set).map(|section| section.name));
+    Ok(names)
+}
+
+/// The settings of the terminal. Invalid settings are ignored here; the code that needs the other settings reports
+/// them.
 pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String>) -> TerminalLayer {
     let files = [home.to_owned(), places::rapport_folder(project)].map(|folder| folder.join(FILE));
-    let layers = files.iter().map(|file| Layer::from_file(file)).chain([Layer::from_env(env)]);
-    layers.flatten().fold(TerminalLayer::default(), |under, layer| under.under(layer.terminal))
+    let documents = files.iter().filter_map(|file| Document::open(file).ok().flatten());
+    let layers =
+        documents.map(|document| document.read::<TerminalLayer>()).chain([TerminalLayer::from_env(&env)]);
+    layers.flatten().fold(TerminalLayer::default(), rapport_settings::Section::under)
 }
 
 /// The person's trust in this project.
@@ -198,29 +199,40 @@ pub fn trust(
     project: &Path,
     env: impl Fn(&str) -> Option<String>,
 ) -> Result<Trust, ConfigError> {
-    let listed = Layer::from_file(&home.join(FILE))?.trusted.unwrap_or_default();
+    let listed = read(Document::open(&home.join(FILE))?.as_ref())?.trusted.unwrap_or_default();
     let whole = trust::is_listed(&listed, project, env("HOME").as_deref());
     Ok(Trust::of(home, project).with_whole(whole))
 }
 
 /// The project's own settings that need the person's trust, if there are any.
-pub fn brought(home: &Path, project: &Path) -> Option<Brought> {
-    let file = places::rapport_folder(project).join(FILE);
-    if file == home.join(FILE) {
+pub fn brought(home: &Path, project: &Path, declared: &[Declared]) -> Option<Brought> {
+    let (home_file, file) = (home.join(FILE), places::rapport_folder(project).join(FILE));
+    if file == home_file {
         return None;
     }
-    let name = file.strip_prefix(project).unwrap_or(&file).display().to_string();
-    let content = match durable::read_file(&file, LARGEST) {
-        Ok(content) => content,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(Brought::unseen(name, error)),
+    let document = match Document::open(&file) {
+        Ok(document) => document?,
+        Err(ConfigError::Unreadable { source, .. }) => {
+            return Some(Brought::unseen(name(&file, project), source));
+        }
+        // Settings that cannot be parsed are ignored completely.
+        Err(_) => return None,
     };
-    // Settings that cannot be parsed are ignored completely.
-    let mut layer = Layer::from_file(&file).unwrap_or_default();
-    let own = Layer::from_file(&home.join(FILE)).unwrap_or_default();
-    let is_harmless = trust::set_aside(&mut layer, &own).is_empty();
-    let says = || String::from_utf8_lossy(&content).lines().map(str::to_owned).collect();
-    (!is_harmless).then(|| Brought::new(name, &content, says()))
+    // The person's own settings may be damaged; then the project's still need trust.
+    let own = Document::open(&home_file).and_then(|own| read(own.as_ref())).unwrap_or_default();
+    let names = untrusted(&document, &own, declared).unwrap_or_default();
+    (!names.is_empty()).then(|| shown(&document, project))
+}
+
+/// A project's settings, as the person is shown them.
+fn shown(document: &Document, project: &Path) -> Brought {
+    let text = document.text();
+    let says = text.lines().map(str::to_owned).collect();
+    Brought::new(name(document.path(), project), text.as_bytes(), says)
+}
+
+fn name(file: &Path, project: &Path) -> String {
+    file.strip_prefix(project).unwrap_or(file).display().to_string()
 }
 
 /// The directory of a project's sessions.
@@ -251,22 +263,4 @@ pub fn batches(project: &Path) -> std::path::PathBuf {
 /// The directory of the worktrees of a project's branches.
 pub fn worktrees(project: &Path) -> std::path::PathBuf {
     places::rapport_folder(project).join("worktrees")
-}
-
-/// Splits a command line into words. Quotes group a word and have no other meaning here.
-fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in command.chars() {
-        match quote {
-            Some(q) if c == q => quote = None,
-            None if c == '"' || c == '\'' => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            None if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
 }

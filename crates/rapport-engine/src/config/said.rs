@@ -3,42 +3,20 @@
 
 use std::path::Path;
 
+use rapport_settings::{Declared, Document, Row, Section as _, Shown};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{FILE, places};
-use rapport_durable as durable;
+use super::{FILE, Layer, places};
 
-/// Settings whose values are no secrets. All others are masked, also those that are yet to come.
-const HARMLESS: [&str; 24] = [
-    "agent.name",
-    "agent.hot",
-    "agent.silence",
-    "agent.permission_mode",
-    "agent.channel",
-    "rounds.max",
-    "questions.expire",
-    "planner.via",
-    "planner.model",
-    "planner.timeout",
-    "telegram.remind",
-    "telegram.faster",
-    "telegram.quiet",
-    "telegram.budget",
-    "worker",
-    "worker.kind",
-    "worker.network",
-    "context.max_file_bytes",
-    "context.max_tokens",
-    "execution.timeout",
-    "terminal.notify",
-    "terminal.plain",
-    "plain",
-    "log",
-];
+/// What is shown besides the settings whose rows say so: the short form of `worker.kind`.
+const ALSO_SHOWN: &str = "worker";
 
-/// How the names of variables begin by which Rapport is set up.
-const PREFIXES: [&str; 4] = ["RAPPORT_", "TELEGRAM_", "RELAY_", "HTTPS_PROXY"];
+/// A variable that is no setting of a file, and no secret.
+const ALSO_SHOWN_VARIABLE: &str = "RAPPORT_LOG";
+
+/// The prefixes of variables that configure Rapport but are no settings of a file.
+const PREFIXES: [&str; 3] = ["RAPPORT_", "RELAY_", "HTTPS_PROXY"];
 
 /// One setting from one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,61 +29,61 @@ pub struct Said {
     pub value: String,
 }
 
-/// Everything that is said in the files and the environment, in the order in which it counts: later ones win. Agents are set up by
-/// variables of their own.
+/// All settings in the files and the environment, in ascending order of precedence. Agents have configuration variables
+/// of their own.
 pub fn said(
     home: &Path,
     project: &Path,
     env: impl Iterator<Item = (String, String)>,
+    declared: &[Declared],
     is_of_agents: impl Fn(&str) -> bool,
 ) -> Vec<Said> {
+    let rows: Vec<_> =
+        Layer::rows().into_iter().chain(declared.iter().flat_map(|section| section.rows.clone())).collect();
     let mut said = Vec::new();
     let folders = [("home", home.to_owned()), ("project", places::rapport_folder(project))];
     for (source, folder) in folders {
         match read(&folder.join(FILE)) {
             Ok(None) => {}
-            Ok(Some(value)) => leaves(source, "", &value, &mut said),
+            Ok(Some(value)) => leaves(source, "", &value, &rows, &mut said),
             Err(()) => said.push(Said { source, key: FILE.into(), value: "cannot be read".into() }),
         }
     }
-    let ours = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || is_of_agents(name);
+    let ours = |name: &str| {
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || rows.iter().any(|row| row.is_set_by(name))
+            || is_of_agents(name)
+    };
     let mut variables: Vec<_> = env.filter(|(name, _)| ours(name)).collect();
     variables.sort();
     said.extend(variables.into_iter().map(|(name, value)| {
-        let is_harmless = HARMLESS.iter().any(|key| name.strip_prefix("RAPPORT_") == Some(&variable(key)));
-        Said { source: "environment", value: masked(is_harmless, &value), key: name }
+        let is_shown = rows.iter().any(|row| row.shown == Shown::Shown && row.is_set_by(&name));
+        let value = masked(is_shown || name == ALSO_SHOWN_VARIABLE, &value);
+        Said { source: "environment", value, key: name }
     }));
     said
 }
 
 fn read(path: &Path) -> Result<Option<Value>, ()> {
-    let content = match durable::read_file(path, super::LARGEST) {
-        Ok(content) => content,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(_) => return Err(()),
-    };
-    let text = String::from_utf8(content).map_err(drop)?;
-    serde_saphyr::from_str(&text).map(Some).map_err(drop)
+    let Some(document) = Document::open(path).map_err(drop)? else { return Ok(None) };
+    serde_saphyr::from_str(document.text()).map(Some).map_err(drop)
 }
 
-fn leaves(source: &'static str, key: &str, value: &Value, said: &mut Vec<Said>) {
+fn leaves(source: &'static str, key: &str, value: &Value, rows: &[Row], said: &mut Vec<Said>) {
     if let Value::Object(fields) = value {
         for (name, value) in fields {
             let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-            leaves(source, &key, value, said);
+            leaves(source, &key, value, rows, said);
         }
     } else if !value.is_null() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let value = masked(HARMLESS.contains(&key), &text);
+        let is_shown = rows.iter().any(|row| row.shown == Shown::Shown && row.key == key);
+        let value = masked(is_shown || key == ALSO_SHOWN, &text);
         said.push(Said { source, key: key.to_owned(), value });
     }
 }
 
-/// The variable of a setting, without its prefix.
-fn variable(key: &str) -> String {
-    key.replace('.', "_").to_uppercase()
-}
-
-fn masked(is_harmless: bool, value: &str) -> String {
-    if is_harmless { value.to_owned() } else { "***".to_owned() }
+/// A value that could be a secret is masked, also that of a setting nobody declares.
+fn masked(is_shown: bool, value: &str) -> String {
+    if is_shown { value.to_owned() } else { "***".to_owned() }
 }

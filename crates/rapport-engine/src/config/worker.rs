@@ -2,22 +2,24 @@
 
 use std::fmt;
 
+use rapport_settings::{Setting, one_of, section};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::ConfigError;
-use super::layer::parsed;
 use crate::workers::{WorkerKind, kinds};
 
-/// Settings of the workplaces of agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkerLayer {
-    pub kind: Option<WorkerName>,
-    /// The network access of a sandboxed workplace.
-    pub network: Option<NetworkName>,
-    /// The hosts that it may reach, if the network is an allowlist.
-    pub allow: Option<Vec<String>>,
+section! {
+    /// Settings of the workplaces of agents.
+    pub struct WorkerLayer in "worker.", blank variables: Value {
+        /// A project may ask for a stricter worker than the person's, not for a weaker one (`trust.rs`).
+        kind: WorkerName, Project, Shown, or "RAPPORT_WORKER";
+        /// The network access of a sandboxed workplace.
+        network: NetworkName, Trusted, Shown;
+        /// The hosts that it may reach, if the network is an allowlist.
+        allow: Vec<String>, Trusted, Masked;
+    }
+    sections {}
 }
 
 /// The kind of place that agents work in, by its name.
@@ -25,8 +27,7 @@ pub struct WorkerLayer {
 pub struct WorkerName(&'static str);
 
 /// The network access of a sandboxed workplace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkName {
     /// Nothing but the agent's own service.
     None,
@@ -57,78 +58,44 @@ pub fn worker(word: &str) -> Result<WorkerName, String> {
     kinds::find(word).map(|kind| WorkerName(kind.name()))
 }
 
-fn network(word: &str) -> Result<NetworkName, String> {
-    match word {
-        "none" => Ok(NetworkName::None),
-        "allowlist" => Ok(NetworkName::Allowlist),
-        "open" => Ok(NetworkName::Open),
-        _ => Err(format!("{word:?} is not one of none, allowlist and open")),
+impl Setting for WorkerName {
+    fn parse(word: &str) -> Result<Self, String> {
+        worker(word)
     }
 }
 
-impl WorkerLayer {
-    pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        let list =
-            |value: String| value.split([',', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect();
-        Ok(Self {
-            kind: parsed(&env, "RAPPORT_WORKER", worker)?,
-            network: parsed(&env, "RAPPORT_WORKER_NETWORK", network)?,
-            allow: env("RAPPORT_WORKER_ALLOW").map(list),
-        })
-    }
-
-    pub(super) fn under(self, upper: Self) -> Self {
-        Self {
-            kind: upper.kind.or(self.kind),
-            network: upper.network.or(self.network),
-            allow: upper.allow.or(self.allow),
-        }
+impl Setting for NetworkName {
+    fn parse(word: &str) -> Result<Self, String> {
+        one_of(word, &[("none", Self::None), ("allowlist", Self::Allowlist), ("open", Self::Open)])
     }
 }
 
-impl<'de> Deserialize<'de> for WorkerName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        worker(&String::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+/// Reads the section, or the name of a worker in its place.
+pub(super) fn name_or_section<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WorkerLayer, D::Error> {
+    struct NameOrSection;
 
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[derive(Default)]
-struct Section {
-    kind: Option<WorkerName>,
-    network: Option<NetworkName>,
-    allow: Option<Vec<String>>,
-}
+    impl<'de> Visitor<'de> for NameOrSection {
+        type Value = WorkerLayer;
 
-impl<'de> Deserialize<'de> for WorkerLayer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrSection;
-
-        impl<'de> Visitor<'de> for NameOrSection {
-            type Value = WorkerLayer;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a worker, or a section about it")
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<WorkerLayer, E> {
-                let kind = Some(worker(word).map_err(E::custom)?);
-                Ok(WorkerLayer { kind, ..WorkerLayer::default() })
-            }
-
-            fn visit_unit<E: Error>(self) -> Result<WorkerLayer, E> {
-                Ok(WorkerLayer::default())
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<WorkerLayer, M::Error> {
-                let Section { kind, network, allow } = Section::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(WorkerLayer { kind, network, allow })
-            }
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the name of a worker, or a section about it")
         }
 
-        deserializer.deserialize_any(NameOrSection)
+        fn visit_str<E: Error>(self, word: &str) -> Result<WorkerLayer, E> {
+            let kind = Some(worker(word).map_err(E::custom)?);
+            Ok(WorkerLayer { kind, ..WorkerLayer::default() })
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<WorkerLayer, E> {
+            Ok(WorkerLayer::default())
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<WorkerLayer, M::Error> {
+            WorkerLayer::deserialize(MapAccessDeserializer::new(map))
+        }
     }
+
+    deserializer.deserialize_any(NameOrSection)
 }
 
 #[cfg(test)]

@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
+use jiff::Timestamp;
 use rapport_core::review::{self, Checks, Group};
-use rapport_core::{Act, By, Created, Entry, Input, QuestionRound, Rule, Session, SessionId, View, World};
+use rapport_core::{
+    Act, By, Created, Entry, Event, Input, QuestionRound, Rule, Session, SessionId, View, World,
+};
 use rapport_core::{export, prompt};
 use rapport_door::{Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
 use tokio::sync::mpsc;
@@ -377,6 +380,20 @@ impl Sessions for ProjectSessions {
 
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId> {
         self.begin_with_files(created, files).boxed()
+    }
+
+    fn import(&self, facts: Vec<Event>, since: Timestamp) -> Reply<'_, SessionId> {
+        async move {
+            let Some(Event::Created(created)) = facts.first() else {
+                return Err(DoorError::Failed("a session begins with its task".into()));
+            };
+            let task = created.task.clone();
+            // It is held only while it is written.
+            let holder = Holder::this_process(None);
+            let (id, _, _) = self.store.create(&task, since, facts, &holder).await?;
+            Ok(id)
+        }
+        .boxed()
     }
 
     fn rules(&self) -> Reply<'_, Vec<Rule>> {

@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use rapport_door::{ChannelKind, Diagnosis};
 use serde::Serialize;
 
 use super::files::seals;
 use super::output::say_json;
 use super::page::Page;
-use super::{Common, report, serve, sessions};
+use super::{Common, report, sessions};
 use crate::agents::Diagnosed;
-use crate::channels::telegram::BotFiles;
-use crate::channels::telegram::lease::{Lease, LeaseError};
-use crate::channels::telegram::users::Users;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::config::{Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
@@ -64,8 +63,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let programs = [settings(&place), agent(&place), git(&place)].into_iter();
     let workers = kinds::all().filter_map(worker);
-    let rest = [home(&place), store(&place), terminal(), telegram(&place)];
-    let checks: Vec<_> = programs.chain(workers).chain(rest).collect();
+    let rest = [home(&place), store(&place), terminal()];
+    let checks: Vec<_> = programs.chain(workers).chain(rest).chain(channels(&place)).collect();
     if common.json {
         say_json(&checks)?;
     } else {
@@ -218,59 +217,23 @@ fn terminal() -> Check {
     Check { name: "terminal", state: State::Good, found, advice: None }
 }
 
-/// The bot's token, its users, and whether another program receives its updates.
-fn telegram(place: &Place) -> Check {
-    let Ok(settings) = place.settings(Layer::default()) else {
-        return bad("telegram", "the settings cannot be read".into(), "Fix the settings first.");
-    };
-    let settings = settings.telegram;
-    if settings.token.is_none() {
-        return good(
-            "telegram",
-            "no bot is set up; docs/telegram.md describes how to answer from a phone".into(),
-        );
-    }
-    let api = match serve::telegram::api(&settings) {
-        Ok(api) => api,
-        Err(failure) => return bad("telegram", failure.message, &failure.hints.join(" ")),
-    };
-    let Ok(runtime) = runtime() else { return no_runtime("telegram") };
-    let me = match runtime.block_on(api.get_me()) {
-        Ok(me) => me,
-        Err(error) => {
-            let failure = serve::telegram::refused(error);
-            return bad("telegram", failure.message, &failure.hints.join(" "));
+/// What the channels find out about themselves.
+fn channels(place: &Place) -> Vec<Check> {
+    let setup = place.sources().and_then(|sources| {
+        let settings = place.settings_of(&sources, Layer::default())?;
+        Ok(place.channel_setup(&settings, Arc::new(sources)))
+    });
+    let check = |kind: &dyn ChannelKind| {
+        let Ok(setup) = &setup else {
+            return bad(kind.name(), "the settings cannot be read".into(), "Fix the settings first.");
+        };
+        let Ok(runtime) = runtime() else { return no_runtime(kind.name()) };
+        match runtime.block_on(kind.diagnose(setup.clone())) {
+            Diagnosis::Good(found) => good(kind.name(), found),
+            Diagnosis::Bad { found, advice } => bad(kind.name(), found, &advice),
         }
     };
-    let files = BotFiles::new(&place.home, api.bot());
-    let name = me.username.unwrap_or(me.first_name);
-    let paired = match Users::new(&files.users()).load() {
-        Ok(paired) => paired.len(),
-        Err(error) => {
-            return bad("telegram", error.to_string(), "Nobody gets access by that file until it is fixed.");
-        }
-    };
-    let users = match settings.users.len() + paired {
-        0 => "nobody has access yet: `rapport serve` shows a code".to_owned(),
-        1 => "one person may use it".to_owned(),
-        several => format!("{several} people may use it"),
-    };
-    let receives = match Lease::take(&files.lock()) {
-        Err(LeaseError::Busy { .. }) => "served on this machine".to_owned(),
-        Err(error) => {
-            return bad("telegram", error.to_string(), "Set RAPPORT_HOME to a folder that can be written.");
-        }
-        Ok(_) if settings.webhook.is_some() => "not served just now".to_owned(),
-        Ok(_) => match runtime.block_on(api.try_updates()) {
-            Ok(()) => "not served just now".to_owned(),
-            Err(error) => {
-                let advice =
-                    "Stop the other program that uses this token, or give it another with @BotFather.";
-                return bad("telegram", format!("@{name}: {error}"), advice);
-            }
-        },
-    };
-    good("telegram", format!("@{name}, {users}, {receives}"))
+    place.channels.iter().map(check).collect()
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {

@@ -1,4 +1,4 @@
-//! An engine, as commands start it: with what actions of a plan need commands for.
+//! Starts an engine for a command, with the helpers that some actions of a plan need.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::config::Settings;
 use crate::error::Failure;
 use crate::wiring::{Host, Place, Shelf};
 
-/// Starts an engine for this place. Needs a runtime around it.
+/// Starts an engine for this place. Needs a runtime.
 pub(super) fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
     start_in(place, settings, &Shelf::Sessions)
 }
 
-/// The same for what is kept there.
+/// Starts an engine for the sessions of a shelf.
 pub(super) fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Host, Failure> {
     let helpers = ProjectHelpers { place: place.clone(), settings: settings.clone() };
     Host::start(place, settings, shelf, Arc::new(helpers))

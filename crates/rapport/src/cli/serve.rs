@@ -1,22 +1,22 @@
-//! `rapport serve`: the daemon. It runs a list of channels over the sessions of one project.
+//! `rapport serve`: the daemon. It runs the configured channels over the sessions of one project.
 
-pub(super) mod telegram;
-
+use std::sync::Arc;
 use std::time::Duration;
 
-use rapport_door::{Channel, ChannelNotice, Served};
+use clap::builder::PossibleValuesParser;
+use rapport_door::{ChannelNotice, Served};
 use serde_json::json;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
 
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
 use super::{Common, host};
 use crate::channels::terminal::safe;
-use crate::config::Settings;
+use crate::channels::{self, ChannelKinds};
+use crate::config::{Layer, Settings, Sources};
 use crate::engine::ChannelLease;
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Failure, Outcome};
 use crate::wiring::Place;
 
 /// The maximum number of concurrent writes. More only cost memory: the disk is not faster for it.
@@ -25,84 +25,100 @@ const WRITERS: usize = 64;
 /// The time limit for printing the last notices.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
 
-/// Serve a Telegram bot: plan tasks in a chat, and answer agents from the phone
+/// Serve the sessions of a project in the channels that are configured, such as a Telegram bot
 ///
-/// Takes the token of the bot from TELEGRAM_BOT_TOKEN (or telegram.token in config.yaml) and the ids of its users from
-/// TELEGRAM_USER_ID (or telegram.users). If nobody has access yet, a code is shown here: whoever sends it to the bot
-/// gets access. It can be stopped at any moment, even killed; after a restart, the same buttons work.
+/// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them. Serves the
+/// project it is started in, or serve.project. It can be stopped at any moment, even killed; after a restart, the same
+/// buttons work.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  TELEGRAM_BOT_TOKEN=123:abc rapport serve      pair with the code it shows
-  TELEGRAM_BOT_TOKEN=123:abc TELEGRAM_USER_ID=42 rapport serve
-  rapport serve --json                          what happens, as lines of JSON
-  rapport serve --agent rehearsal               with the scripted agent")]
+#[command(after_help = help())]
 pub(super) struct Args {
+    /// Serve only this channel (can be given several times)
+    #[arg(long = "channel", value_name = "NAME", value_parser = names())]
+    channels: Vec<String>,
     #[command(flatten)]
     agent: AgentFlags,
 }
 
+fn names() -> PossibleValuesParser {
+    ChannelKinds::builtin().iter().map(|kind| kind.name()).collect::<Vec<_>>().into()
+}
+
+fn help() -> String {
+    let channels = ChannelKinds::builtin().help();
+    format!(
+        "{channels}
+
+Examples:
+  rapport serve --json                          what happens, as lines of JSON
+  rapport serve --agent rehearsal               with the scripted agent"
+    )
+}
+
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let mut place = Place::find(common)?;
+    let place = place(common)?;
+    let sources = Arc::new(place.sources()?);
     let settings = place.settings(args.agent.layer())?;
-    if let (None, Some(project)) = (&common.project, &settings.telegram.project) {
-        place.project = project.canonicalize().map_err(|error| {
-            Failure::new(Code::Usage, format!("cannot use {} as the project: {error}", project.display()))
-        })?;
-    }
+    let kinds = place.channels.chosen(&args.channels, &sources)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(WRITERS)
         .enable_all()
         .build()?;
-    runtime.block_on(async {
-        let channels = channels(&place, &settings).await?;
-        serve(common, &place, &settings, channels).await
-    })
+    runtime.block_on(serve(common, &place, &settings, sources, kinds))
 }
 
-/// The channels according to the settings. A new one is one line here.
-async fn channels(place: &Place, settings: &Settings) -> Result<Vec<Box<dyn Channel>>, Failure> {
-    Ok(vec![Box::new(telegram::channel(place, settings).await?)])
+/// The place of the project to serve: the one that the command line names, else the settings, else the current one.
+fn place(common: &Common) -> Result<Place, Failure> {
+    let here = Place::find(common)?;
+    if common.project.is_some() {
+        return Ok(here);
+    }
+    let sources = here.sources()?;
+    let project = match here.settings_of(&sources, Layer::default())?.serve_project {
+        Some(project) => Some(project),
+        None => here.channels.project(&sources)?,
+    };
+    match project {
+        Some(project) => Place::find(&Common { project: Some(project), ..common.clone() }),
+        None => Ok(here),
+    }
 }
 
-/// Runs channels until a signal comes or one of them fails, which stops the others.
+/// Runs channels until a signal comes or one of them fails.
 async fn serve(
     common: &Common,
     place: &Place,
     settings: &Settings,
-    channels: Vec<Box<dyn Channel>>,
+    sources: Arc<Sources>,
+    kinds: ChannelKinds,
 ) -> Outcome {
     let mut signal = StopSignal::listen()?;
+    let channels = kinds.open(&place.channel_setup(settings, sources)).await?;
+    let run = place.home.join("run");
+    let lease =
+        |name: &'static str| ChannelLease::take(&run, name).map_err(|error| channels::of(name, error.into()));
+    let leases: Vec<_> = channels.iter().map(|channel| lease(channel.name())).collect::<Result<_, _>>()?;
     let (stop, stopped) = watch::channel(false);
     let (notices, heard) = mpsc::unbounded_channel();
-    let run = place.home.join("run");
-    let leases: Vec<_> =
-        channels.iter().map(|channel| ChannelLease::take(&run, channel.name())).collect::<Result<_, _>>()?;
     let host = host::start(place, settings)?;
     let telling = tokio::spawn(tell(heard, common.json, place.clone()));
     let served = Served { sessions: host.sessions(), stop: stopped, notices };
-    let mut running: JoinSet<_> = channels.into_iter().map(|channel| channel.run(served.clone())).collect();
-    drop(served);
-    let mut outcome = Ok(());
-    while !running.is_empty() {
+    let outcome = {
+        let running = channels::run(channels, served, &stop);
+        tokio::pin!(running);
         tokio::select! {
-            () = signal.received() => drop(stop.send(true)),
-            Some(ended) = running.join_next() => {
-                if let Err(failure) = ended.map_err(broken_down).and_then(|ended| ended.map_err(Failure::from)) {
-                    let _ = stop.send(true);
-                    outcome = outcome.and(Err(failure));
-                }
+            outcome = &mut running => outcome,
+            () = signal.received() => {
+                let _ = stop.send(true);
+                running.await
             }
         }
-    }
+    };
     host.stop().await;
     let _ = tokio::time::timeout(LAST_NOTICES, telling).await;
     drop(leases);
     outcome
-}
-
-fn broken_down(error: JoinError) -> Failure {
-    Failure::new(Code::Trouble, format!("a channel failed: {error}"))
 }
 
 /// Prints the notices of channels, line by line.

@@ -1,4 +1,4 @@
-//! What a session would do if it counted: what a person is shown before they say so.
+//! What an untrusted session would do. A person is shown this before they decide to trust it.
 
 use rapport_core::{
     ActionPlan, Entry, FileTurn, FoundTurn, FoundTurns, Input, Part, Purpose, Session, TurnStage, Want, World,
@@ -22,9 +22,9 @@ pub(super) struct Would {
     pub(super) program: Option<String>,
     /// What happens as soon as it is resumed, line by line.
     pub(super) at_once: Vec<String>,
-    /// What its log says was allowed.
+    /// The permissions and hosts that its log says were allowed.
     pub(super) allowed: Vec<String>,
-    /// What its plans would do that nobody has run yet.
+    /// What its plans would do that were not run yet.
     pub(super) planned: Vec<String>,
     /// What its agent would be told for turns that wait to be planned.
     pub(super) told: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Would {
 }
 
 impl Would {
-    /// What a session would do whose turns were found like this, with what is attached to it.
+    /// What this session would do, given the turns in its directories and the data attached to it.
     pub(super) fn of(
         place: &Place,
         folder: &Folder,
@@ -54,7 +54,7 @@ impl Would {
         })
     }
 
-    /// What matters most of it, in a line.
+    /// The most important of it, in one line.
     pub(super) fn brief(&self) -> String {
         let planned = self.planned.iter().map(|action| format!("plans {action}"));
         let does: Vec<_> = self.at_once.iter().cloned().chain(planned).collect();
@@ -66,7 +66,7 @@ impl Would {
     }
 }
 
-/// What happens as soon as somebody takes the session up.
+/// What happens as soon as the session is resumed.
 fn at_once(mut session: Session) -> Vec<String> {
     let now = Clock::system().now();
     if let Ok(facts) = session.decide(&Input::World(World::Lost), now) {
@@ -136,7 +136,7 @@ fn allowed(session: &Session) -> Vec<String> {
     words.chain(hosts).collect()
 }
 
-/// What the agent would continue with, from the conversation that is kept with the session.
+/// The calls that the agent would continue with, from the conversation that is stored with the session.
 fn pending(
     place: &Place,
     session: &Session,
@@ -144,13 +144,13 @@ fn pending(
 ) -> Result<Vec<String>, Failure> {
     let kept = attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
     let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
-    // A log of somebody else may name an agent that there is none of here; nothing of it would be started either.
+    // A log from somebody else may name an agent that does not exist here; then nothing would be started either.
     let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
     let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
     Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
 }
 
-/// What plans would do that were not carried out yet.
+/// What the plans would do that were not run yet.
 fn planned(session: &Session) -> Vec<String> {
     let waits = |turn: &&FileTurn| matches!(turn.stage, TurnStage::Planned | TurnStage::Paused);
     let planned = session.file_turns().iter().filter(waits).flat_map(|turn| {
@@ -167,7 +167,7 @@ fn planned(session: &Session) -> Vec<String> {
     planned.collect()
 }
 
-/// What the agent would be told for turns that wait to be planned: the message, and how much beside it.
+/// What the agent would be told for turns that wait to be planned: the message, and the size of the rest.
 fn contexts(folder: &Folder, session: &Session, found: &FoundTurns) -> Result<Vec<String>, Failure> {
     let waits =
         |stage: &TurnStage| matches!(stage, TurnStage::Unplanned { is_ready: true } | TurnStage::Drafting);

@@ -1,4 +1,4 @@
-//! Claude Code as a kind of agent: what is known about it before one runs, and how one is made from the settings.
+//! Claude Code as a kind of agent: its properties before it runs, and how to build one from the settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ use crate::config::REHEARSAL;
 use crate::environment;
 use crate::projects::trust::Brought;
 
-/// What the agent is called in the facts of a session.
+/// The agent's name in the facts of a session.
 pub const NAME: &str = "claude";
 
-/// How long an agent gets to end after it was asked to.
+/// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Where the CLI's folder is, if not in the person's home.
+/// The variable that names the CLI's folder, if that is not in the person's home.
 const FOLDER: &str = "CLAUDE_CONFIG_DIR";
 
-/// Variables that only the scripted agent takes.
+/// Variables that only the scripted agent reads.
 const OF_REHEARSAL: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD"];
 
-/// How the names of variables begin that the CLI is set up by.
+/// The prefixes of the variables that configure the CLI.
 const PREFIXES: [&str; 3] = ["ANTHROPIC_", "CLAUDE_", "DISABLE_"];
 
-/// Claude Code, and what else speaks its protocol: the scripted agent does.
+/// Claude Code, and other programs that speak its protocol, such as the scripted agent.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaudeCode;
 
@@ -67,7 +67,7 @@ impl AgentKind for ClaudeCode {
 }
 
 impl ClaudeConfig {
-    /// How the CLI is run with this command, as the settings say; `None` where the command is empty.
+    /// The driver's configuration for this command, according to the settings; `None` if the command is empty.
     fn from_settings(command: &[String], setup: &AgentSetup) -> Option<Self> {
         let settings = &setup.settings;
         let (program, rest) = command.split_first()?;
@@ -82,7 +82,7 @@ impl ClaudeConfig {
             program,
             leading_args,
             extra_args: Vec::new(),
-            // The scripted agent speaks every way; there is nothing to find out.
+            // The scripted agent supports every channel, so its version does not matter.
             channel: match settings.channel {
                 ChannelChoice::Auto if is_rehearsal => ChannelChoice::Live,
                 choice => choice,
@@ -98,7 +98,7 @@ impl ClaudeConfig {
     }
 }
 
-/// What of the person's environment the agent gets.
+/// The part of the person's environment that the agent gets.
 fn variables(setup: &AgentSetup, is_rehearsal: bool) -> Vec<(OsString, OsString)> {
     let wanted = |name: &str| {
         environment::is_usual(name)
@@ -108,7 +108,7 @@ fn variables(setup: &AgentSetup, is_rehearsal: bool) -> Vec<(OsString, OsString)
     };
     let all = setup.environment.0.iter();
     let mut env: Vec<_> = all.filter(|(name, _)| name.to_str().is_some_and(wanted)).cloned().collect();
-    // The scripted agent keeps its conversations apart from the real one's.
+    // The scripted agent stores its conversations separately from those of the real one.
     if is_rehearsal && !env.iter().any(|(name, _)| name == FOLDER) {
         env.push((FOLDER.into(), setup.home.join("rehearsal").into()));
     }

@@ -1,5 +1,5 @@
-//! One question to the agent, in a conversation of its own that nobody goes on with, or to its CLI: what it says is all that is
-//! wanted.
+//! Runs the agent for a single reply, in a conversation that is not continued, or its CLI for a single output such as
+//! its version.
 
 use std::ffi::OsString;
 use std::io;
@@ -41,7 +41,7 @@ pub async fn ask(
     let (mut process, lines) =
         Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
-    // Not as an argument: after a list of tools the CLI would take it for another tool.
+    // The prompt is no argument, because the CLI would read it as another tool after a list of tools.
     process.tell(wire::user_message(prompt));
     process.close_input();
     let Some(line) = result_line(&mut process, lines).await else {
@@ -57,19 +57,19 @@ pub async fn ask(
     Ok(result.result.to_string())
 }
 
-/// What a CLI said about itself.
+/// The output of a CLI that was run alone.
 #[derive(Debug)]
 pub(super) struct SaidOfItself {
-    /// How it ended.
+    /// The exit status of its process.
     pub(super) status: ExitStatus,
-    /// What it printed.
+    /// What it printed on stdout.
     pub(super) output: String,
-    /// The last lines of its errors.
+    /// The last lines of its stderr.
     pub(super) errors: Vec<String>,
 }
 
-/// Runs the CLI with these words instead of a conversation, in this place and under its keeper. Dropped before the end, the
-/// CLI is ended.
+/// Runs the CLI with these arguments, without a conversation, in this workplace and under its keeper. Dropping the future
+/// ends the CLI.
 pub(super) async fn run(
     config: &ClaudeConfig,
     words: &[&str],

@@ -9,4 +9,5 @@ mod looks;
 mod pages;
 mod resuming;
 pub(crate) mod saying;
+mod serving;
 mod tree;

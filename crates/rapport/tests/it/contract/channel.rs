@@ -1,6 +1,8 @@
 //! What every channel does that `serve` runs: people there see what is asked, their answers are theirs, an answer given
 //! elsewhere takes the question away, and the channel ends when it is told to.
 
+mod choosing;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +44,7 @@ async fn people_in_telegram_see_and_answer() {
         files: BotFiles::new(home.path(), api.bot()),
         api,
         folder: home.path().join("sessions"),
+        left: Vec::new(),
         template: Arc::new(|task, aim| Created { aim, ..created(&task) }),
         users: vec![ANNA],
         remind: SignedDuration::ZERO,

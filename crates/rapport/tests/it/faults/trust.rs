@@ -3,9 +3,12 @@
 
 use std::path::Path;
 
-use rapport::config::{self, Layer, Settings};
+use rapport::channels::ChannelKinds;
+use rapport::channels::telegram::settings::TelegramSettings;
+use rapport::config::{self, Layer, Settings, Sources};
 use rapport::projects::trust::Trust;
 
+use crate::support;
 use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -46,10 +49,18 @@ fn load(home: &str) -> (Settings, Settings, tempfile::TempDir) {
     (plain, settings, folder)
 }
 
+fn sources(folder: &Path) -> Sources {
+    let home = folder.join("ann").display().to_string();
+    let variables = [("HOME", home.as_str())];
+    support::settings::sources(&folder.join("ann/.rapport"), &folder.join("ann/app"), &variables).unwrap()
+}
+
 fn settings(folder: &Path) -> Settings {
-    let variables = |name: &str| (name == "HOME").then(|| folder.join("ann").display().to_string());
-    Settings::load(&folder.join("ann/.rapport"), &folder.join("ann/app"), variables, Layer::default())
-        .unwrap()
+    Settings::load(&sources(folder), Layer::default()).unwrap()
+}
+
+fn users(folder: &Path) -> Vec<u64> {
+    TelegramSettings::load(&sources(folder)).unwrap().users
 }
 
 // A project without git is no more trusted than a clone, and questions are not switched off by it.
@@ -57,11 +68,12 @@ fn settings(folder: &Path) -> Settings {
 fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     let home = "agent: { command: mine }\nplanner: { base_url: https://mine.example }\ntelegram: { users: [1] }\n\
         trusted: [/somewhere/else, app, /not/there]\n";
-    let (plain, with_stranger, _folder) = load(home);
+    let (plain, with_stranger, folder) = load(home);
+    assert_eq!(users(folder.path()), [1]);
     let warning = with_stranger.warning.clone().unwrap();
     for named in [
         "agent.name, agent.command, agent.permission_mode, agent.channel, agent.env, rounds.max, questions.expire, planner.via, \
-         planner.base_url, planner.api_key, telegram, preview_command, research_command and trusted in ",
+         planner.base_url, planner.api_key, preview_command, research_command, trusted and telegram in ",
         "app/.rapport/config.yaml are ignored: a project may not set that by itself",
         "rapport trust",
     ] {
@@ -83,9 +95,9 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
 #[test]
 fn a_project_that_is_listed_in_the_home_says_everything() {
     for trusted in ["~/app", "~/./app/"] {
-        let (_, settings, _folder) = load(&format!("trusted: [{trusted}]\n"));
+        let (_, settings, folder) = load(&format!("trusted: [{trusted}]\n"));
         assert_eq!(settings.agent_command.unwrap(), ["./evil"]);
-        assert_eq!(settings.telegram.users, [666]);
+        assert_eq!(users(folder.path()), [666]);
         assert_eq!(settings.warning, None);
     }
     // To trust a directory is not to trust all that is cloned into it.
@@ -97,7 +109,7 @@ fn a_project_that_is_listed_in_the_home_says_everything() {
 fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     let (_, _, folder) = load("");
     let (home, app) = (folder.path().join("ann/.rapport"), folder.path().join("ann/app"));
-    let brought = config::brought(&home, &app).unwrap();
+    let brought = config::brought(&home, &app, &ChannelKinds::builtin().sections()).unwrap();
     assert!(brought.says.contains(&"  command: ./evil".to_owned()), "{:?}", brought.says);
     Trust::of(&home, &app).trust(&[brought]).unwrap();
     assert_eq!(settings(folder.path()).agent_command.unwrap(), ["./evil"]);
@@ -107,7 +119,7 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     // What harms nobody needs no trust.
     write(&app.join(".rapport/config.yaml"), "agent: { hot: 2m }\n");
     assert_eq!(settings(folder.path()).hot, jiff::SignedDuration::from_mins(2));
-    assert_eq!(config::brought(&home, &app), None);
+    assert_eq!(config::brought(&home, &app, &ChannelKinds::builtin().sections()), None);
 }
 
 /// A project with a program that leaves a mark, named in its settings.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rapport::agents::claude::{Claude, ClaudeConfig};
-use rapport::config::{Layer, Settings};
 use rapport::planners::messages::Credential;
 use rapport::planners::{Means, Via, choose};
 use rapport::wiring::{self, Place};
 
 use super::server::{Answer, Server};
 use super::{KEY, brief, good, texts};
+use crate::support::settings::settings;
 
 fn means(via: Via, base_url: &str, credential: Option<Credential>) -> Means {
     let program = "/nowhere/claude";
@@ -67,9 +67,7 @@ async fn chat_42_the_settings_name_key_model_and_address() {
         ("RAPPORT_PLANNER_MODEL", "tiny"),
         ("RAPPORT_PLANNER_BASE_URL", &server.url),
     ];
-    let env =
-        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-    let settings = Settings::load(&place.home, &place.project, env, Layer::default()).unwrap();
+    let settings = settings(&place.home, &place.project, &variables).unwrap();
     let planner = wiring::planner(&place, &settings).unwrap();
     assert_eq!(texts(&planner.next(brief(1, &[])).await.unwrap()), ["Which library?"]);
     let asked = server.asked();

@@ -1,9 +1,10 @@
 //! What is said about the planner, and what holds.
 
 use jiff::SignedDuration;
-use rapport::config::{Layer, PlannerVia, Settings};
+use rapport::config::{PlannerVia, Settings};
 
 use super::KEY;
+use crate::support::settings::settings;
 
 /// What holds with this in the home, this in the project, and these variables.
 fn load(home: &str, project: &str, env: &[(&str, &str)]) -> Result<Settings, String> {
@@ -13,8 +14,7 @@ fn load(home: &str, project: &str, env: &[(&str, &str)]) -> Result<Settings, Str
     std::fs::create_dir_all(project_dir.join(".rapport")).unwrap();
     std::fs::write(home_dir.join("config.yaml"), home).unwrap();
     std::fs::write(project_dir.join(".rapport/config.yaml"), project).unwrap();
-    let env = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-    Settings::load(&home_dir, &project_dir, env, Layer::default()).map_err(|error| error.to_string())
+    settings(&home_dir, &project_dir, env).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn later_layers_win_and_keys_are_never_shown() {
 #[test]
 fn mistakes_are_told_with_their_place() {
     for (yaml, env, says) in [
-        ("planner:\n  via: api2\n", None, "config.yaml:2:8: "),
+        ("planner:\n  via: api2\n", None, "config.yaml:2:8: \"api2\" is not one of auto, api and agent"),
         ("planner:\n  modell: x\n", None, "config.yaml:2:3: unknown field `modell`"),
         ("planner:\n  timeout: soon\n", None, "config.yaml:2:12: \"soon\" is not a time"),
         (

@@ -1,15 +1,17 @@
 //! Which program shows previews is a setting.
 
-use rapport::config::{self, Layer, Settings};
+use rapport::config;
 use tempfile::TempDir;
+
+use crate::support::settings::settings;
 
 /// FILE-36: `preview_command` in the project's file, where that is trusted, or in the environment, in words.
 #[test]
 fn file_36_the_preview_command_is_a_setting() {
     let (home, project) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let load = |variable: Option<&str>| {
-        let env = |name: &str| variable.filter(|_| name == "RAPPORT_PREVIEW_COMMAND").map(str::to_owned);
-        Settings::load(home.path(), project.path(), env, Layer::default()).unwrap().preview_command
+        let env = variable.map(|value| ("RAPPORT_PREVIEW_COMMAND", value));
+        settings(home.path(), project.path(), env.as_slice()).unwrap().preview_command
     };
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     assert_eq!(load(None), None);
@@ -17,7 +19,7 @@ fn file_36_the_preview_command_is_a_setting() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("config.yaml"), "preview_command: \"nvim -R\"\n").unwrap();
     assert_eq!(load(None), None, "a project may not name programs by itself");
-    let brought = config::brought(home.path(), project.path()).unwrap();
+    let brought = config::brought(home.path(), project.path(), &[]).unwrap();
     config::trust(home.path(), project.path(), |_| None).unwrap().trust(&[brought]).unwrap();
     assert_eq!(load(None), words(&["nvim", "-R"]));
     assert_eq!(load(Some("'/opt/my viewer' --wait")), words(&["/opt/my viewer", "--wait"]));

@@ -14,6 +14,7 @@ pub(crate) mod rounds_api;
 pub(crate) mod running;
 pub(crate) mod scenarios;
 pub(crate) mod serving;
+pub(crate) mod settings;
 pub(crate) mod stage;
 pub(crate) mod telegram;
 pub(crate) mod web;

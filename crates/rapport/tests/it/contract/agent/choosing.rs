@@ -8,13 +8,14 @@ use futures_util::StreamExt as _;
 use rapport::actions::Pending;
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::agents::{Agent, AgentKind, AgentKinds, AgentSetup};
-use rapport::config::{Layer, Settings};
+use rapport::config::Settings;
 use rapport::turns::Helpers;
 use rapport::wiring::{self, Host, Place, Shelf};
 use rapport_core::{AgentCommand, Aim};
 
 use super::asking::storage;
 use super::plain::PlainAgent;
+use crate::support::settings::settings;
 
 /// The agent of `plain.rs` as a kind.
 struct Plain;
@@ -61,16 +62,16 @@ fn place(folder: &Path) -> Place {
     Place { agents: AgentKinds::builtin().with(Plain), ..Place::new(home, app) }
 }
 
-fn settings(place: &Place, said: &str) -> Settings {
+fn chosen_by(place: &Place, said: &str) -> Settings {
     std::fs::write(place.home.join("config.yaml"), said).unwrap();
-    Settings::load(&place.home, &place.project, |_| None, Layer::default()).unwrap()
+    settings(&place.home, &place.project, &[]).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_setting_chooses_the_agent_and_the_session_says_which_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let place = place(folder.path());
-    let chosen = settings(&place, "agent: { name: plain }");
+    let chosen = chosen_by(&place, "agent: { name: plain }");
     let created = place.session("paint it".into(), Aim::Work, &chosen).unwrap();
     let plain = AgentCommand { name: "plain".into(), command: vec!["plain-agent".into()] };
     assert_eq!(created.agent, Some(plain));
@@ -92,9 +93,9 @@ async fn the_setting_chooses_the_agent_and_the_session_says_which_it_has() {
 fn without_a_name_it_is_the_usual_one_and_an_unknown_name_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = place(folder.path());
-    let usual = place.agents.command(&settings(&place, "agent: {}")).unwrap();
+    let usual = place.agents.command(&chosen_by(&place, "agent: {}")).unwrap();
     assert_eq!((usual.name.as_str(), usual.command), ("claude", vec!["claude".to_owned()]));
-    let refused = wiring::agents(&place, &settings(&place, "agent: { name: oracle }")).unwrap_err();
+    let refused = wiring::agents(&place, &chosen_by(&place, "agent: { name: oracle }")).unwrap_err();
     assert!(refused.message.contains("does not know the agent \"oracle\""), "{}", refused.message);
     assert!(refused.message.contains("it knows: claude, plain"), "{}", refused.message);
 }
@@ -104,7 +105,7 @@ fn without_a_name_it_is_the_usual_one_and_an_unknown_name_is_refused() {
 fn a_command_for_one_run_keeps_the_kind_of_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let place = place(folder.path());
-    let mut chosen = settings(&place, "agent: { command: broken }");
+    let mut chosen = chosen_by(&place, "agent: { command: broken }");
     let agents = wiring::agents(&place, &chosen).unwrap();
     let began = AgentCommand { name: "plain".into(), command: vec!["fine".into()] };
     assert!(agents.find(Some(&began)).is_ok());

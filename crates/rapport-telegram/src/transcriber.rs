@@ -13,20 +13,24 @@ use tokio::process::Command;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::channels::telegram::Transcriber;
-use crate::environment;
+use crate::Transcriber;
 
 const LONGEST: Duration = Duration::from_secs(300);
 
+/// The variables that the program gets, and their values.
+type Environment = Vec<(OsString, OsString)>;
+
 /// The transcriber for this command; `None` if it is empty.
-pub(super) fn of(command: &[String], home: &Path) -> Option<Transcriber> {
+pub(crate) fn of(command: &[String], home: &Path, environment: &Environment) -> Option<Transcriber> {
     let (program, args) = command.split_first()?;
-    let (program, args, folder) = (program.clone(), args.to_vec(), home.join("run"));
+    let (program, args, folder, environment) =
+        (program.clone(), args.to_vec(), home.join("run"), environment.clone());
     Some(Arc::new(move |voice| {
-        let (program, args, folder) = (program.clone(), args.clone(), folder.clone());
+        let (program, args, folder, environment) =
+            (program.clone(), args.clone(), folder.clone(), environment.clone());
         Box::pin(async move {
             let path = put(folder, voice).await?;
-            let heard = run(&program, &args, &path).await;
+            let heard = run(&program, &args, &path, environment).await;
             // Names are unique, so a leftover does no harm.
             let _ = spawn_blocking(move || durable::remove(&path)).await;
             heard
@@ -43,11 +47,14 @@ async fn put(folder: PathBuf, voice: NewFile) -> Result<PathBuf, String> {
     written.await.map_err(|error| error.to_string())?.map_err(|error| format!("it cannot be kept: {error}"))
 }
 
-async fn run(program: &str, args: &[String], path: &Path) -> Result<String, String> {
-    let env: Vec<(OsString, OsString)> =
-        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(environment::is_usual)).collect();
+async fn run(
+    program: &str,
+    args: &[String],
+    path: &Path,
+    environment: Environment,
+) -> Result<String, String> {
     let mut command = Command::new(program);
-    command.args(args).arg(path).env_clear().envs(env).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(args).arg(path).env_clear().envs(environment).stdin(Stdio::null()).kill_on_drop(true);
     let output = match timeout(LONGEST, command.output()).await {
         Err(_) => return Err(format!("{program} took longer than {} minutes", LONGEST.as_secs() / 60)),
         Ok(Err(error)) => return Err(format!("{program} cannot be run: {error}")),

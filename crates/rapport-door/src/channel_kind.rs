@@ -1,0 +1,78 @@
+//! A kind of channel, as `serve`, `doctor` and the settings see it before one runs. Everything about a channel is in its own
+//! crate; the program has a list of kinds.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use rapport_core::{Aim, Created};
+use rapport_settings::{ConfigError, Declared, Sources};
+use secrecy::SecretString;
+
+use crate::{Channel, ChannelError};
+
+/// A kind of channel.
+pub trait ChannelKind: Send + Sync {
+    /// Its name for `serve --channel`, and of its people: [`Channel::name`].
+    fn name(&self) -> &'static str;
+
+    /// The section of the settings that configures it.
+    fn section(&self) -> Declared;
+
+    /// Its part of the help of `serve`: what it is for, what configures it, and examples.
+    fn help(&self) -> &'static str;
+
+    /// What is missing to run one; `None` if it is configured.
+    fn missing(&self, settings: &Sources) -> Result<Option<Missing>, ConfigError>;
+
+    /// The project that its own settings name. `serve.project` takes precedence.
+    fn project(&self, _settings: &Sources) -> Result<Option<PathBuf>, ConfigError> {
+        Ok(None)
+    }
+
+    /// A channel that is ready to run: whatever it listens on or holds alone, it has.
+    fn open(&self, setup: ChannelSetup) -> BoxFuture<'static, Result<Box<dyn Channel>, ChannelError>>;
+
+    /// What `doctor` finds out about it.
+    fn diagnose(&self, setup: ChannelSetup) -> BoxFuture<'static, Diagnosis>;
+}
+
+/// What is missing to run a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What is missing, as a clause.
+    pub what: &'static str,
+    /// How to get it: full sentences.
+    pub advice: &'static str,
+}
+
+/// What `doctor` finds out about a channel. One that is not configured is no fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Diagnosis {
+    Good(String),
+    /// It is configured, and cannot be served.
+    Bad {
+        found: String,
+        advice: String,
+    },
+}
+
+/// Creates the first fact of a session, from its task and aim.
+pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send + Sync>;
+
+/// What a channel is made from.
+#[derive(Clone)]
+pub struct ChannelSetup {
+    /// Rapport's home, for the channel's own files.
+    pub home: PathBuf,
+    /// Where the channel's section is read from.
+    pub settings: Arc<Sources>,
+    pub new_session: NewSession,
+    /// The maximum number of rounds of questions before a plan, if set.
+    pub max_rounds: Option<u32>,
+    /// The secrets that Rapport knows, which no channel shows.
+    pub secrets: Vec<SecretString>,
+    /// The environment for programs that the channel runs.
+    pub environment: Vec<(OsString, OsString)>,
+}

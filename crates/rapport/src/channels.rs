@@ -1,0 +1,128 @@
+//! Where people see and answer: the kinds of channels that there are, which of them are served, and running them side by side.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rapport_door::{Channel, ChannelKind, ChannelSetup, Served};
+use rapport_settings::{Declared, Sources};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::error::{Code, Failure, Outcome};
+
+pub use {rapport_telegram as telegram, rapport_terminal as terminal};
+
+/// Every kind of channel that `serve` can run.
+#[derive(Clone)]
+pub struct ChannelKinds(Vec<Arc<dyn ChannelKind>>);
+
+impl ChannelKinds {
+    /// Those that come with Rapport. A new one is one line here.
+    pub fn builtin() -> Self {
+        Self(vec![Arc::new(telegram::kind::TelegramKind)])
+    }
+
+    /// The same with another one.
+    #[must_use]
+    pub fn with(mut self, kind: impl ChannelKind + 'static) -> Self {
+        self.0.push(Arc::new(kind));
+        self
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &dyn ChannelKind> {
+        self.0.iter().map(|kind| &**kind)
+    }
+
+    /// The sections of the settings that configure them.
+    pub fn sections(&self) -> Vec<Declared> {
+        self.iter().map(ChannelKind::section).collect()
+    }
+
+    /// The project that the settings of a channel name, as older ones do.
+    pub fn project(&self, settings: &Sources) -> Result<Option<PathBuf>, Failure> {
+        for kind in self.iter() {
+            if let Some(project) = kind.project(settings)? {
+                return Ok(Some(project));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The kinds to serve: those with these names, or without names all that are configured.
+    pub fn chosen(&self, names: &[String], settings: &Sources) -> Result<Self, Failure> {
+        let (mut chosen, mut missing) = (Vec::new(), Vec::new());
+        let named =
+            self.0.iter().filter(|kind| names.is_empty() || names.iter().any(|name| name == kind.name()));
+        for kind in named {
+            match kind.missing(settings)? {
+                None => chosen.push(kind.clone()),
+                Some(what) => missing.push((kind.name(), what)),
+            }
+        }
+        let message = match missing.as_slice() {
+            [(name, what), ..] if !names.is_empty() => {
+                format!("the channel {name} is not configured: {}", what.what)
+            }
+            _ if chosen.is_empty() => {
+                let missing: Vec<_> = missing.iter().map(|(_, missing)| missing.what).collect();
+                format!("no channel is configured: {}", missing.join("; "))
+            }
+            _ => return Ok(Self(chosen)),
+        };
+        let hints = missing.into_iter().map(|(_, missing)| missing.advice);
+        Err(hints.fold(Failure::new(Code::Usage, message), Failure::hint))
+    }
+
+    /// One channel of each kind, ready to run.
+    pub async fn open(&self, setup: &ChannelSetup) -> Result<Vec<Box<dyn Channel>>, Failure> {
+        let mut channels = Vec::new();
+        for kind in self.iter() {
+            let channel = kind.open(setup.clone()).await;
+            channels.push(channel.map_err(|error| of(kind.name(), error.into()))?);
+        }
+        Ok(channels)
+    }
+
+    /// The help of `serve` about all of them.
+    pub fn help(&self) -> String {
+        let parts = self.iter().map(|kind| format!("--channel {}: {}", kind.name(), kind.help()));
+        parts.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl fmt::Debug for ChannelKinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(ChannelKind::name)).finish()
+    }
+}
+
+/// Runs channels until `stop` says so or one of them fails, which stops the others. Ends when all of them have.
+pub async fn run(channels: Vec<Box<dyn Channel>>, served: Served, stop: &watch::Sender<bool>) -> Outcome {
+    let mut running = JoinSet::new();
+    let mut names = HashMap::new();
+    for channel in channels {
+        let name = channel.name();
+        names.insert(running.spawn(channel.run(served.clone())).id(), name);
+    }
+    drop(served);
+    let mut outcome = Ok(());
+    while let Some(ended) = running.join_next_with_id().await {
+        let (id, ended) = match ended {
+            Ok((id, ended)) => (id, ended.map_err(Failure::from)),
+            Err(error) => (error.id(), Err(Failure::new(Code::Trouble, error.to_string()))),
+        };
+        if let Err(failure) = ended {
+            let _ = stop.send(true);
+            let name = names.get(&id).copied().unwrap_or("a channel");
+            outcome = outcome.and(Err(of(name, failure)));
+        }
+    }
+    outcome
+}
+
+/// The same failure, with the name of the channel that it is of.
+pub fn of(channel: &str, failure: Failure) -> Failure {
+    Failure { message: format!("{channel}: {}", failure.message), ..failure }
+}
