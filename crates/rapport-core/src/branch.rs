@@ -3,7 +3,8 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Asker, BranchPoint, Entry, Event, local};
+use crate::created::{BranchPoint, local};
+use crate::event::{Asker, Entry, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
 use crate::session::Session;

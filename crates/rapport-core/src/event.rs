@@ -4,20 +4,22 @@
 use std::collections::BTreeMap;
 use std::ops::Not;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
-use crate::aim::{Aim, Asking};
+use crate::aim::Asking;
 use crate::answer::{Answer, By};
 use crate::check::Remark;
-use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+use crate::created::Created;
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{Merged, NotMerged};
 use crate::permission::Rule;
-use crate::question::Question;
+use crate::question::{Purpose, Question};
 use crate::report::Overall;
 use crate::turn::{
-    ActionEnd, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
+    ActionEnd, ActionResult, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem,
+    UndoneFiles,
 };
 
 /// The log format that this program writes. Newer formats are refused, so that an old program does not damage them.
@@ -610,6 +612,168 @@ pub enum Event {
 }
 
 impl Event {
+    /// What happened, in one line for people. Text of others in it is not yet safe to show.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Created(created) => match &created.branched_from {
+                Some(origin) => format!("{} wants, as a branch of {origin}: {}", created.by, created.task),
+                None => format!("{} wants: {}", created.by, created.task),
+            },
+            Self::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
+            Self::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
+            Self::Filed { path, .. } => format!("the plan is in {path}"),
+            Self::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
+            Self::Sealed { folder, .. } => format!("turn {folder} is complete"),
+            Self::DraftLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
+            Self::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
+            Self::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
+            Self::ReviewStarted { folder, by } => format!("{by} looks at the plan of turn {folder}"),
+            Self::PlanChecked { folder, problems, .. } if problems.is_empty() => {
+                format!("the plan of turn {folder} can be carried out")
+            }
+            Self::PlanChecked { folder, problems, .. } => {
+                format!("the plan of turn {folder} cannot be carried out: {}", problems.join("; "))
+            }
+            Self::PlanDiffers { folder, .. } => format!("{folder}/plan.md differs from the plan"),
+            Self::PlanAccepted { folder, by } => format!("{by} accepts {folder}/plan.md as it is"),
+            Self::PlanRestored { folder, by } => format!("{by} restores {folder}/plan.md"),
+            Self::Approved { folder, batch, chosen, by, .. } => {
+                let taken = chosen.actions.iter().filter(|left| left.is_none()).count();
+                let all = chosen.actions.len();
+                format!("{by} approves {taken} of {all} actions of turn {folder}, as batch {batch}")
+            }
+            Self::Skipped { folder, message, by } => match message {
+                Some(message) => format!("{by} skips the plan of turn {folder}: {message}"),
+                None => format!("{by} skips the plan of turn {folder}"),
+            },
+            Self::ActionAsked { batch, action, question } => {
+                format!("action {} of batch {batch} asks {question}", action + 1)
+            }
+            Self::ActionEnded { batch, end } => {
+                let how = match end.result {
+                    ActionResult::Done => "is done",
+                    ActionResult::Failed => "failed",
+                    ActionResult::Skipped => "is left out",
+                };
+                let why = end.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                format!("action {} of batch {batch} {how}{why}", end.action + 1)
+            }
+            Self::BatchPaused { batch, reason, .. } => format!("batch {batch} pauses: {reason}"),
+            Self::BatchResumed { batch, by, .. } => format!("{by} resumes batch {batch}"),
+            Self::BatchEnded { batch, status, .. } => format!("batch {batch} is over: {status}"),
+            Self::UndoStarted { batch, by, .. } => format!("{by} wants batch {batch} undone"),
+            Self::UndoRefused { batch, problem } => {
+                format!("batch {batch} is not undone: {}", problem.reason)
+            }
+            Self::Undone { batch, files } => {
+                format!(
+                    "batch {batch} is undone: {} restored",
+                    count(files.restored.len() + files.removed.len())
+                )
+            }
+            Self::Heard { text, by, .. } => format!("{by} says: {text}"),
+            Self::Read { .. } => "the agent has read the message".into(),
+            Self::Stopped { by, .. } => format!("{by} stops the agent"),
+            Self::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
+            Self::Unchecked { reason } => format!("it is unknown whether more has to be asked: {reason}"),
+            Self::Baselined { .. } => "the state of the files before the work is recorded".into(),
+            Self::Snapshotted { round, .. } => format!("the state of the files at round {round} is recorded"),
+            Self::Connected { conversation, .. } => {
+                format!("the agent is connected, in conversation {conversation}")
+            }
+            Self::Said { text, .. } => format!("the agent says: {text}"),
+            Self::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
+            Self::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {line}"),
+            Self::Unreadable { line, .. } => {
+                format!("the agent printed a line outside of its protocol: {line}")
+            }
+            Self::Asked { asker, questions, .. } => {
+                let who = match asker {
+                    Asker::Rapport => "Rapport",
+                    Asker::Planner => "the planner",
+                    Asker::Agent { .. } => "the agent",
+                };
+                let asked = questions.iter().map(|q| match &q.purpose {
+                    Purpose::Permission(asked) => format!("{} May it use {} for this?", q.id, asked.tool),
+                    _ => format!("{} {}", q.id, q.text),
+                });
+                format!("{who} asks: {}", asked.collect::<Vec<_>>().join(" / "))
+            }
+            Self::AskedAgain { round, .. } => format!("the resumed agent asks round {round} again"),
+            Self::Declined { reason, .. } => format!("the agent is told: {reason}"),
+            Self::Answered { question, answer, by } => {
+                let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
+                format!("{question} is answered by {by}: {}", words.join(", "))
+            }
+            Self::Granted { question } => {
+                format!("what {question} allowed for the project is kept in Rapport's home")
+            }
+            Self::HostRefused { host, .. } => format!("{host} cannot be reached from the workplace"),
+            Self::HostAllowed { host, by } => format!("{by} lets the agent reach {host}"),
+            Self::Revoked { rule, by } => format!("{by} revokes {rule}"),
+            Self::Reopened { question, by } => format!("{by} opens {question} again"),
+            Self::Kept { question, by } => format!("{by} leaves {question} as it was"),
+            Self::Taken { .. } => "the agent has the answer".into(),
+            Self::Closed { round, how } => format!("round {round} is closed: {how}"),
+            Self::Delayed { why, .. } => why.clone(),
+            Self::StayedHot { beside, .. } => format!("the agent is kept running: {beside}"),
+            Self::Cooled { .. } => "the agent has waited for long; its process is to end".into(),
+            Self::Parked { .. } => "the agent is parked; waiting costs nothing".into(),
+            Self::CutOff { reason, .. } => format!("the agent was cut off: {reason}"),
+            Self::Spent { usage, .. } => {
+                let dollars = usage.cost_micros as f64 / 1e6;
+                format!("{} tokens in, {} out, ${dollars:.4}", usage.input, usage.output)
+            }
+            Self::PlanProposed { goal, description, .. } => {
+                format!("a plan is proposed: {goal}/{description}")
+            }
+            Self::PlanSaved { path, .. } => format!("the plan is saved to {path}"),
+            // The text of a plan is long, and is in its own file.
+            Self::TurnEnded { turn, result } => {
+                let result = result.trim();
+                let first = result.lines().next().unwrap_or_default();
+                let more = if first.len() < result.len() { " …" } else { "" };
+                format!("turn {turn} ends: {first}{more}")
+            }
+            Self::Failed { reason } => format!("failed: {reason}"),
+            Self::Restarted { by } => format!("restarted by {by}"),
+            Self::Reported { changes: Some(Changes { unknown: Some(why), .. }) } => {
+                format!("completed; the changes are unknown: {why}")
+            }
+            Self::Reported { changes: Some(changes) } => {
+                format!("completed; {} changed", count(changes.files.len()))
+            }
+            Self::Reported { changes: None } => "completed".into(),
+            Self::Applying { by, .. } => format!("{by} wants the work applied to the project"),
+            Self::Merged(merged) if !merged.conflicts.is_empty() => {
+                format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
+            }
+            Self::Merged(_) => "merged with the project; nothing is changed yet".into(),
+            Self::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),
+            Self::NotApplied(NotMerged { conflicts, .. }) => {
+                format!("not applied: conflicts in {}", conflicts.join(", "))
+            }
+            Self::Applied { by, files } => format!("applied by {by}: {}", count(files.len())),
+            Self::Discarded { by } => format!("discarded by {by}"),
+            Self::Cleared { left: None } => "the workplace was removed".into(),
+            Self::Cleared { left: Some(why) } => format!("the workplace was only partly removed: {why}"),
+            Self::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),
+            Self::WorkUndoRefused { problem } => format!("the work is not undone: {}", problem.reason),
+            Self::WorkUndone { files } => format!(
+                "the work is undone: {} restored, {} removed, {} left as they are",
+                files.restored.len(),
+                files.removed.len(),
+                files.kept.len()
+            ),
+            Self::WorkLeft { .. } => "the state in which the agent left the files is recorded".into(),
+            Self::Cancelled { by, reason, .. } => match reason {
+                Some(reason) => format!("cancelled by {by}: {reason}"),
+                None => format!("cancelled by {by}"),
+            },
+            Self::Unknown(fact) => format!("a fact of a newer kind: {fact}"),
+        }
+    }
+
     pub(crate) fn cut_off(turn: TurnId, reason: impl Into<String>) -> Self {
         Event::CutOff { turn, reason: reason.into(), is_not_started: false }
     }
@@ -674,188 +838,6 @@ impl Serialize for Event {
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Event::deserialize(deserializer)
-    }
-}
-
-/// What a session starts from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Created {
-    /// What somebody wants done, in their words.
-    pub task: String,
-    /// The project's directory.
-    pub project: String,
-    /// The conversation the agent is to use.
-    pub conversation: ConversationId,
-    /// Who wants it.
-    pub by: By,
-    /// What it is for.
-    #[serde(default, skip_serializing_if = "Aim::is_work")]
-    pub aim: Aim,
-    /// What was agreed on before it began.
-    #[serde(default)]
-    pub terms: Terms,
-    /// The kind of place that the agent works in.
-    #[serde(default = "local", skip_serializing_if = "is_local")]
-    pub worker: String,
-    /// The agent that does the work. Sessions of older programs lack it and use the current settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentCommand>,
-    /// The session and question it branched off at, if it did. What comes before that question is a copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branched_from: Option<BranchPoint>,
-    /// Where the session was begun, for a channel that has to find that place again.
-    #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
-    /// The turn of a conversation that this session grew from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grown_from: Option<Seed>,
-    /// The id of the request in its channel: repeating a request does not begin a second session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-}
-
-impl Created {
-    /// A new work session, begun at a terminal with default terms.
-    pub fn new(task: String, project: String, conversation: ConversationId, by: By) -> Self {
-        Self {
-            task,
-            project,
-            conversation,
-            by,
-            aim: Aim::Work,
-            terms: Terms::default(),
-            worker: local(),
-            agent: None,
-            branched_from: None,
-            origin: None,
-            grown_from: None,
-            request: None,
-        }
-    }
-}
-
-impl Created {
-    /// Whether the agent works outside the project's directory, so that its work has to be applied or discarded.
-    pub fn works_apart(&self) -> bool {
-        !is_local(&self.worker)
-    }
-}
-
-/// The name of the worker that runs in the project's directory itself.
-pub(crate) fn local() -> String {
-    "local".to_owned()
-}
-
-fn is_local(worker: &str) -> bool {
-    worker == "local"
-}
-
-/// An agent's name and the command that starts it. Resuming the session needs neither again.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct AgentCommand {
-    /// The kind of agent, which selects its driver.
-    pub name: String,
-    /// The program and its leading arguments.
-    pub command: Vec<String>,
-}
-
-/// Where a session was begun: a channel, and the key by which that channel finds the place, such as a chat.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct Origin {
-    /// The name of the channel.
-    pub channel: String,
-    /// The place in that channel. Only the channel can interpret it.
-    pub key: String,
-}
-
-impl<'de> Deserialize<'de> for Origin {
-    /// Also reads older logs, which have the number of a Telegram chat and of a topic in it.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Stored {
-            Origin { channel: String, key: String },
-            Chat { chat: i64, topic: Option<i64> },
-        }
-        Ok(match Stored::deserialize(deserializer)? {
-            Stored::Origin { channel, key } => Self { channel, key },
-            Stored::Chat { chat, topic } => {
-                let topic = topic.map(|topic| format!("/{topic}")).unwrap_or_default();
-                Self { channel: "telegram".into(), key: format!("{chat}{topic}") }
-            }
-        })
-    }
-}
-
-/// The turn of a conversation that a session grew from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seed {
-    /// The conversation's session.
-    pub session: SessionId,
-    /// The turn, within that session.
-    pub turn: TurnId,
-}
-
-/// Where a branch comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BranchPoint {
-    /// The session that was branched from.
-    pub session: SessionId,
-    /// The question that is open again.
-    pub question: QuestionId,
-}
-
-impl std::fmt::Display for BranchPoint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {}", self.session, self.question)
-    }
-}
-
-/// What holds for a whole session, decided when it begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Terms {
-    /// How many rounds of questions the agent may ask before it has to make a plan.
-    pub max_rounds: u32,
-    /// How long a waiting agent's process is kept.
-    pub hot: SignedDuration,
-    /// How long a question stays open; `None` means forever.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expire: Option<SignedDuration>,
-    /// Who makes the rounds of questions before the plan.
-    #[serde(default, skip_serializing_if = "Clarifier::is_agent")]
-    pub clarifier: Clarifier,
-    /// The git branch the project was on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self {
-            max_rounds: 5,
-            hot: SignedDuration::from_mins(5),
-            expire: None,
-            clarifier: Clarifier::Agent,
-            branch: None,
-        }
-    }
-}
-
-/// Who makes the rounds of questions before the plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clarifier {
-    /// The agent, which then makes the plan.
-    #[default]
-    Agent,
-    /// A planner. No agent runs before the plan is confirmed; the plan is the questions with their answers.
-    Planner,
-}
-
-impl Clarifier {
-    fn is_agent(&self) -> bool {
-        matches!(self, Clarifier::Agent)
     }
 }
 
@@ -995,4 +977,9 @@ pub struct FileChange {
     /// The number of removed lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+}
+
+/// A number of files: `1 file`, `3 files`.
+fn count(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
 }

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Answer;
-use crate::event::{Asker, Created, Entry, Event};
+use crate::created::Created;
+use crate::event::{Asker, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::{Choice, Purpose, Question};
 use crate::refusal::Refusal;

@@ -55,6 +55,7 @@ mod action_plan;
 mod aim;
 mod answer;
 mod branch;
+mod created;
 mod edit;
 mod elicitation;
 mod event;
@@ -83,12 +84,10 @@ pub use action_plan::{
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use branch::{Branch, Destination, StateWanted};
+pub use created::{AgentCommand, BranchPoint, Clarifier, Created, Origin, Seed, Terms};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
-pub use event::{
-    AgentCommand, Asker, Beside, BranchPoint, Changes, Clarifier, Created, Ending, Entry, Event, FORMAT,
-    FileChange, Origin, Seed, Terms, TurnKind, Usage,
-};
+pub use event::{Asker, Beside, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{

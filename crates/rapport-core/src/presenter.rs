@@ -5,7 +5,8 @@
 use jiff::Timestamp;
 
 use crate::aim::Aim;
-use crate::event::{Asker, Clarifier, Entry, Event};
+use crate::created::Clarifier;
+use crate::event::{Asker, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::Purpose;
 use crate::session::{RoundView, Session};

@@ -29,7 +29,8 @@ mod world;
 
 use jiff::Timestamp;
 
-use crate::event::{Created, Entry, Event};
+use crate::created::Created;
+use crate::event::{Entry, Event};
 use crate::id::{CallId, TurnId};
 use crate::input::Input;
 use crate::question_round::QuestionRound;

@@ -205,28 +205,6 @@ impl Story {
             Event::Unchecked { reason } => {
                 vec![Line::warning(&format!("It is unknown whether more has to be asked: {reason}"))]
             }
-            // Only of interest in the log.
-            Event::Noted { .. } | Event::Outlined { .. } | Event::Sealed { .. } => Vec::new(),
-            Event::Heard { .. } | Event::DraftStarted { .. } | Event::Filed { .. } => Vec::new(),
-            // The command that runs a plan of actions shows these.
-            Event::DraftLeft { .. }
-            | Event::TurnFound(_)
-            | Event::TurnGone { .. }
-            | Event::ReviewStarted { .. }
-            | Event::PlanChecked { .. }
-            | Event::PlanDiffers { .. }
-            | Event::PlanAccepted { .. }
-            | Event::PlanRestored { .. }
-            | Event::Approved { .. }
-            | Event::Skipped { .. }
-            | Event::ActionAsked { .. }
-            | Event::ActionEnded { .. }
-            | Event::BatchPaused { .. }
-            | Event::BatchResumed { .. }
-            | Event::BatchEnded { .. }
-            | Event::UndoStarted { .. }
-            | Event::UndoRefused { .. }
-            | Event::Undone { .. } => Vec::new(),
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
@@ -258,38 +236,9 @@ impl Story {
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
             Event::Restarted { by } => vec![passing(&format!("Trying again ({})", words::somebody(by)))],
-            Event::Connected { .. }
-            | Event::Reopened { .. }
-            | Event::CutOff { .. }
-            | Event::Baselined { .. }
-            | Event::Snapshotted { .. }
-            | Event::Asked { .. }
-            | Event::Granted { .. }
-            | Event::AskedAgain { .. }
-            | Event::Declined { .. }
-            | Event::Taken { .. }
-            | Event::Read { .. }
-            | Event::Cooled { .. }
-            | Event::StayedHot { .. }
-            | Event::Parked { .. }
-            | Event::Spent { .. }
-            | Event::PlanProposed { .. }
-            | Event::PlanSaved { .. }
-            | Event::TurnEnded { .. }
-            | Event::Failed { .. }
-            | Event::Reported { .. }
-            | Event::Applying { .. }
-            | Event::Merged(_)
-            | Event::NotApplied(_)
-            | Event::Applied { .. }
-            | Event::Discarded { .. }
-            | Event::Cleared { .. }
-            | Event::WorkLeft { .. }
-            | Event::WorkUndoStarted { .. }
-            | Event::WorkUndoRefused { .. }
-            | Event::WorkUndone { .. }
-            | Event::Cancelled { .. }
-            | Event::Unknown(_) => Vec::new(),
+            // The rest is only of interest in the log, or another part of the screen shows it: the card, the ending, the
+            // command that runs a plan of actions.
+            _ => Vec::new(),
         }
     }
 

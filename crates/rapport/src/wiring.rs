@@ -15,7 +15,7 @@ use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
-use crate::config::{self, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
+use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
@@ -108,11 +108,16 @@ impl Place {
         Ok(Self::new(home, project))
     }
 
+    /// The sections of the settings that are declared outside of `config/`.
+    pub fn sections(&self) -> Vec<Declared> {
+        self.channels.sections()
+    }
+
     /// What the settings are read from, here.
     pub fn sources(&self) -> Result<Sources, Failure> {
         let text = |word: OsString| word.into_string().ok();
         let env = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-        Ok(config::sources(&self.home, &self.project, env.collect(), &self.channels.sections())?)
+        Ok(config::sources(&self.home, &self.project, env.collect(), &self.sections())?)
     }
 
     /// The effective settings. A warning about them is printed once, on stderr.
@@ -144,7 +149,7 @@ impl Place {
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
     /// it.
     pub fn brought(&self) -> Vec<Brought> {
-        let settings = config::brought(&self.home, &self.project, &self.channels.sections());
+        let settings = config::brought(&self.home, &self.project, &self.sections());
         settings.into_iter().chain(self.brought_for_agents()).collect()
     }
 

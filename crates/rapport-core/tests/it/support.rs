@@ -401,7 +401,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             format!("cleared{}", left.as_ref().map_or(String::new(), |why| format!(", but {why}")))
         }
         Event::Cancelled { by, .. } => format!("cancelled by {by}"),
-        Event::Unknown(fact) => format!("unknown: {fact}"),
+        _ => fact.words(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rapport_core::AgentCommand;
 
-use super::{Agent, claude};
+use super::Agent;
 use crate::config::Settings;
 use crate::projects::trust::{Brought, Trust};
 
@@ -82,9 +82,8 @@ impl Environment {
 pub struct AgentKinds(Vec<Arc<dyn AgentKind>>);
 
 impl AgentKinds {
-    /// The kinds that come with Rapport. A new kind needs one line here.
-    pub fn builtin() -> Self {
-        Self(vec![Arc::new(claude::ClaudeCode)])
+    pub(super) fn of(kinds: Vec<Arc<dyn AgentKind>>) -> Self {
+        Self(kinds)
     }
 
     /// The same with an additional kind.

@@ -22,6 +22,13 @@ use crate::workers::local::Directory;
 pub use crate::workers::keeper;
 pub use by_name::{AgentKind, AgentKinds, AgentSetup, AgentsByName, Environment};
 
+impl AgentKinds {
+    /// The kinds that come with Rapport. A new kind needs a line here and its module above.
+    pub fn builtin() -> Self {
+        Self::of(vec![Arc::new(claude::ClaudeCode)])
+    }
+}
+
 /// A program that does the work.
 ///
 /// The contract of every driver: it sends exactly one [`AgentDid::Leave`], as the last report, whatever happens; when

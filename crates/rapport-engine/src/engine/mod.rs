@@ -34,12 +34,12 @@ use crate::stores::{Holder, Store};
 use crate::turns::Workshop;
 use crate::workers::Worker;
 
+pub use crate::stores::reach::{Reach, Sent};
 pub use crate::workers::keeper::descent;
 pub use claims::ChannelLease;
 pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
-pub use reach::{Reach, Sent};
 pub use sessions::ProjectSessions;
 
 /// What an engine consists of.

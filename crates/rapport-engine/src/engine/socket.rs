@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use tracing::{debug, warn};
 
-pub use super::reach::Sent;
+pub use crate::stores::reach::Sent;
 
 use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};

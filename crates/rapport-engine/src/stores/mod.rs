@@ -7,6 +7,7 @@ pub mod blocking;
 pub mod faulty;
 pub mod files;
 pub mod memory;
+pub mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,16 +1,10 @@
 //! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project supports
-//! it. A new kind is one line here.
+//! it. The list of kinds is in `mod.rs`.
 
 use std::path::{Path, PathBuf};
 
-use super::Workers;
-use super::local::LocalKind;
 use super::network::Network;
-use super::sandboxes::SandboxKind;
-use super::worktrees::WorktreeKind;
-
-/// All kinds; the first is the default.
-const KINDS: [&dyn WorkerKind; 3] = [&LocalKind, &WorktreeKind, &SandboxKind];
+use super::{KINDS, Workers};
 
 /// A kind of worker, as settings and commands see it.
 pub trait WorkerKind: Sync {

@@ -28,6 +28,9 @@ use process::{Kept, Launch};
 pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
 pub use take_over::{take_all_back, take_back};
 
+/// All kinds of workers; the first is the default. A new kind needs a line here and its module above.
+const KINDS: [&dyn WorkerKind; 3] = [&local::LocalKind, &worktrees::WorktreeKind, &sandboxes::SandboxKind];
+
 /// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
 /// directory write there all the time.
 const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];

@@ -65,13 +65,9 @@ fn gather(common: &Common, place: &Place) -> Report {
         system: system(),
         programs: doctor::programs(place).into_iter().map(|(name, found)| (name, tilde(found))).collect(),
         terminal: terminal_state(),
-        settings: config::said(
-            &place.home,
-            &place.project,
-            utf8_env(),
-            &place.channels.sections(),
-            |variable| place.agents.are_set_up_by(variable),
-        ),
+        settings: config::said(&place.home, &place.project, utf8_env(), &place.sections(), |variable| {
+            place.agents.are_set_up_by(variable)
+        }),
         sessions: count(place),
         free: [("home", &place.home), ("project", &place.project)]
             .map(|(name, path)| (name, free(path)))

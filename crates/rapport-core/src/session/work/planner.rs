@@ -1,7 +1,8 @@
 //! Rounds of questions that a planner makes before any agent runs: when the next round is wanted, and its consequences.
 
 use super::{WorkFlow, WorkPhase, ask_for_confirmation, plan_names};
-use crate::event::{Asker, Clarifier, Event};
+use crate::created::Clarifier;
+use crate::event::{Asker, Event};
 use crate::question_round::{Brief, QuestionRound};
 use crate::refusal::Refusal;
 use crate::session::round::{Item, Round};

@@ -21,6 +21,15 @@ mod recording;
 mod saying;
 mod whole;
 
+/// The agents that the whole program is run with, a row each. Hands every row to another macro.
+macro_rules! agents {
+    ($then:ident $($rest:tt)*) => {
+        $then! { @ rehearsal (Some(Actor::Rehearsal)) $($rest)* }
+        $then! { @ claude (Actor::claude()) $($rest)* }
+    };
+}
+use agents;
+
 /// Makes a test of each story for each agent: `story`, or `story [Need]`.
 macro_rules! on_every_agent {
     (@ $row:ident ($actor:expr) $($story:ident $([$($need:ident)+])?)*) => {
@@ -34,9 +43,8 @@ macro_rules! on_every_agent {
         }
     };
     ($($story:ident $([$($need:ident)+])?)*) => {
-        on_every_agent! { @ rehearsal (Some(Actor::Rehearsal)) $($story $([$($need)+])?)* }
+        crate::contract::agent::agents! { on_every_agent $($story $([$($need)+])?)* }
         on_every_agent! { @ dummy (Some(Actor::Dummy)) $($story $([$($need)+])?)* }
-        on_every_agent! { @ claude (Actor::claude()) $($story $([$($need)+])?)* }
     };
 }
 use on_every_agent;

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use rapport::channels::ChannelKinds;
 use rapport::channels::telegram::settings::TelegramSettings;
 use rapport::config::{self, Layer, Settings, Sources};
 use rapport::projects::trust::Trust;
+use rapport::wiring::Place;
 
 use crate::support;
 use crate::support::project::{Project, Ran};
@@ -109,7 +109,7 @@ fn a_project_that_is_listed_in_the_home_says_everything() {
 fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     let (_, _, folder) = load("");
     let (home, app) = (folder.path().join("ann/.rapport"), folder.path().join("ann/app"));
-    let brought = config::brought(&home, &app, &ChannelKinds::builtin().sections()).unwrap();
+    let brought = config::brought(&home, &app, &Place::new(home.clone(), app.clone()).sections()).unwrap();
     assert!(brought.says.contains(&"  command: ./evil".to_owned()), "{:?}", brought.says);
     Trust::of(&home, &app).trust(&[brought]).unwrap();
     assert_eq!(settings(folder.path()).agent_command.unwrap(), ["./evil"]);
@@ -119,7 +119,7 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     // What harms nobody needs no trust.
     write(&app.join(".rapport/config.yaml"), "agent: { hot: 2m }\n");
     assert_eq!(settings(folder.path()).hot, jiff::SignedDuration::from_mins(2));
-    assert_eq!(config::brought(&home, &app, &ChannelKinds::builtin().sections()), None);
+    assert_eq!(config::brought(&home, &app, &Place::new(home.clone(), app.clone()).sections()), None);
 }
 
 /// A project with a program that leaves a mark, named in its settings.

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use rapport::channels::ChannelKinds;
 use rapport::config::{self, ConfigError, Layer, Settings, Sources};
+use rapport::wiring::Place;
 
 /// What settings are read from with these variables.
 pub(crate) fn sources(home: &Path, project: &Path, env: &[(&str, &str)]) -> Result<Sources, ConfigError> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    config::sources(home, project, env, &ChannelKinds::builtin().sections())
+    let place = Place::new(home.to_owned(), project.to_owned());
+    config::sources(home, project, env, &place.sections())
 }
 
 /// The settings that hold there.

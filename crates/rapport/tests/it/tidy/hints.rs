@@ -3,10 +3,7 @@
 use clap::{CommandFactory as _, Parser as _};
 use rapport::cli::Cli;
 
-use super::{crates, files};
-
-/// The crates whose messages people read at a terminal.
-const SPEAKING: [&str; 4] = ["rapport", "rapport-terminal", "rapport-engine", "rapport-telegram"];
+use super::sources;
 
 #[test]
 fn every_command_in_a_message_can_be_pasted() {
@@ -16,7 +13,7 @@ fn every_command_in_a_message_can_be_pasted() {
         .map(|verb| verb.get_name().to_owned())
         .collect();
     let (mut wrong, mut seen) = (Vec::new(), 0);
-    for file in SPEAKING.iter().flat_map(|name| files(&crates().join(name).join("src"))) {
+    for file in sources() {
         let text = std::fs::read_to_string(&file).unwrap();
         let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
         for line in literals(text).iter().flat_map(|literal| literal.lines()) {

@@ -1,6 +1,7 @@
 //! Rules about the code itself: which folder may use which, and what every file begins with.
 
 mod hints;
+mod new_things;
 mod settings;
 mod words;
 
@@ -199,10 +200,9 @@ fn turns_are_read_and_written_through_the_store() {
 
 /// What is about the usual agent is in its folder. Elsewhere its name is only in what people read, and in paths that the
 /// requirements and other tools name.
-const NAMES_THE_AGENT: [(&str, &[&str]); 11] = [
+const NAMES_THE_AGENT: [(&str, &[&str]); 10] = [
     // The agents that there are, one line for each.
-    ("rapport-engine/src/agents/mod.rs", &["pub mod claude;"]),
-    ("rapport-engine/src/agents/by_name.rs", &["use super::{Agent, claude};", "claude::ClaudeCode"]),
+    ("rapport-engine/src/agents/mod.rs", &["pub mod claude;", "claude::ClaudeCode"]),
     // CHAT-40: where plans are, and what is written at their end.
     ("rapport-core/src/plan.rs", &[".claude/todos/", "Claude CLI"]),
     ("rapport-engine/src/workers/mod.rs", &["\".claude/todos\""]),
@@ -245,12 +245,11 @@ fn nothing_of_the_usual_agent_is_outside_of_its_folder() {
     assert!(unused.is_empty(), "these need no permission: {unused:?}");
 }
 
-/// A worker is its own file and a line in two others: what commands and settings ask of one, it says itself. So what names the
+/// A worker is its own file and two lines in another: what commands and settings ask of one, it says itself. So what names the
 /// sandbox elsewhere is counted, for the next worker to cost no more.
 #[test]
 fn a_worker_is_known_where_it_is_registered_and_nowhere_else() {
-    const KNOWN: [&str; 3] = [
-        "rapport-engine/src/workers/kinds.rs",
+    const KNOWN: [&str; 2] = [
         "rapport-engine/src/workers/mod.rs",
         // An example in its help.
         "rapport/src/cli/run.rs",

@@ -20,26 +20,20 @@ use crate::support::project::{Project, Running};
 
 /// Each story, on each agent, in each of these places.
 macro_rules! on_every_agent {
+    (@ $row:ident ($actor:expr) $worker:ident: $($story:ident)*) => {
+        mod $row {
+            use super::super::{Actor, Cast};
+            $(#[test]
+            fn $story() {
+                if let Some(cast) = Cast::of($actor, stringify!($worker)) {
+                    super::super::$story(cast);
+                }
+            })*
+        }
+    };
     ($worker:ident: $($story:ident)*) => {
         mod $worker {
-            mod rehearsal {
-                use super::super::{Actor, Cast};
-                $(#[test]
-                fn $story() {
-                    if let Some(cast) = Cast::of(Some(Actor::Rehearsal), stringify!($worker)) {
-                        super::super::$story(cast);
-                    }
-                })*
-            }
-            mod claude {
-                use super::super::{Actor, Cast};
-                $(#[test]
-                fn $story() {
-                    if let Some(cast) = Cast::of(Actor::claude(), stringify!($worker)) {
-                        super::super::$story(cast);
-                    }
-                })*
-            }
+            crate::contract::agent::agents! { on_every_agent $worker: $($story)* }
         }
     };
 }

@@ -116,7 +116,7 @@ impl Stage {
         let dummy = Dummy::default();
         let place = Place { channels: ChannelKinds::builtin().with(dummy.clone()), ..Place::new(home, app) };
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let sources = config::sources(&place.home, &place.project, env, &place.channels.sections()).unwrap();
+        let sources = config::sources(&place.home, &place.project, env, &place.sections()).unwrap();
         Self { place, dummy, sources, _folder: folder }
     }
 

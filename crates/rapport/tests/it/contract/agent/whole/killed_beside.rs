@@ -33,8 +33,7 @@ macro_rules! on_every_version {
         }
     };
     ($($story:ident)*) => {
-        on_every_version! { @ rehearsal (Some(Actor::Rehearsal)) $($story)* }
-        on_every_version! { @ claude (Actor::claude()) $($story)* }
+        crate::contract::agent::agents! { on_every_version $($story)* }
         on_every_version! { @ claude_2_1_197 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_197")) $($story)* }
         on_every_version! { @ claude_2_1_90 (Actor::named("RAPPORT_TEST_CLAUDE_2_1_90")) $($story)* }
     };

@@ -1,0 +1,190 @@
+//! What a session starts from: its task, where and by whom it was begun, and what was agreed on.
+
+use jiff::SignedDuration;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::aim::Aim;
+use crate::answer::By;
+use crate::id::{ConversationId, QuestionId, SessionId, TurnId};
+
+/// What a session starts from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// What somebody wants done, in their words.
+    pub task: String,
+    /// The project's directory.
+    pub project: String,
+    /// The conversation the agent is to use.
+    pub conversation: ConversationId,
+    /// Who wants it.
+    pub by: By,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Aim::is_work")]
+    pub aim: Aim,
+    /// What was agreed on before it began.
+    #[serde(default)]
+    pub terms: Terms,
+    /// The kind of place that the agent works in.
+    #[serde(default = "local", skip_serializing_if = "is_local")]
+    pub worker: String,
+    /// The agent that does the work. Sessions of older programs lack it and use the current settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentCommand>,
+    /// The session and question it branched off at, if it did. What comes before that question is a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branched_from: Option<BranchPoint>,
+    /// Where the session was begun, for a channel that has to find that place again.
+    #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// The turn of a conversation that this session grew from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown_from: Option<Seed>,
+    /// The id of the request in its channel: repeating a request does not begin a second session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+impl Created {
+    /// A new work session, begun at a terminal with default terms.
+    pub fn new(task: String, project: String, conversation: ConversationId, by: By) -> Self {
+        Self {
+            task,
+            project,
+            conversation,
+            by,
+            aim: Aim::Work,
+            terms: Terms::default(),
+            worker: local(),
+            agent: None,
+            branched_from: None,
+            origin: None,
+            grown_from: None,
+            request: None,
+        }
+    }
+}
+
+impl Created {
+    /// Whether the agent works outside the project's directory, so that its work has to be applied or discarded.
+    pub fn works_apart(&self) -> bool {
+        !is_local(&self.worker)
+    }
+}
+
+/// The name of the worker that runs in the project's directory itself.
+pub(crate) fn local() -> String {
+    "local".to_owned()
+}
+
+fn is_local(worker: &str) -> bool {
+    worker == "local"
+}
+
+/// An agent's name and the command that starts it. Resuming the session needs neither again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AgentCommand {
+    /// The kind of agent, which selects its driver.
+    pub name: String,
+    /// The program and its leading arguments.
+    pub command: Vec<String>,
+}
+
+/// Where a session was begun: a channel, and the key by which that channel finds the place, such as a chat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Origin {
+    /// The name of the channel.
+    pub channel: String,
+    /// The place in that channel. Only the channel can interpret it.
+    pub key: String,
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    /// Also reads older logs, which have the number of a Telegram chat and of a topic in it.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Stored {
+            Origin { channel: String, key: String },
+            Chat { chat: i64, topic: Option<i64> },
+        }
+        Ok(match Stored::deserialize(deserializer)? {
+            Stored::Origin { channel, key } => Self { channel, key },
+            Stored::Chat { chat, topic } => {
+                let topic = topic.map(|topic| format!("/{topic}")).unwrap_or_default();
+                Self { channel: "telegram".into(), key: format!("{chat}{topic}") }
+            }
+        })
+    }
+}
+
+/// The turn of a conversation that a session grew from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seed {
+    /// The conversation's session.
+    pub session: SessionId,
+    /// The turn, within that session.
+    pub turn: TurnId,
+}
+
+/// Where a branch comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchPoint {
+    /// The session that was branched from.
+    pub session: SessionId,
+    /// The question that is open again.
+    pub question: QuestionId,
+}
+
+impl std::fmt::Display for BranchPoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}", self.session, self.question)
+    }
+}
+
+/// What holds for a whole session, decided when it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Terms {
+    /// How many rounds of questions the agent may ask before it has to make a plan.
+    pub max_rounds: u32,
+    /// How long a waiting agent's process is kept.
+    pub hot: SignedDuration,
+    /// How long a question stays open; `None` means forever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expire: Option<SignedDuration>,
+    /// Who makes the rounds of questions before the plan.
+    #[serde(default, skip_serializing_if = "Clarifier::is_agent")]
+    pub clarifier: Clarifier,
+    /// The git branch the project was on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            max_rounds: 5,
+            hot: SignedDuration::from_mins(5),
+            expire: None,
+            clarifier: Clarifier::Agent,
+            branch: None,
+        }
+    }
+}
+
+/// Who makes the rounds of questions before the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clarifier {
+    /// The agent, which then makes the plan.
+    #[default]
+    Agent,
+    /// A planner. No agent runs before the plan is confirmed; the plan is the questions with their answers.
+    Planner,
+}
+
+impl Clarifier {
+    fn is_agent(&self) -> bool {
+        matches!(self, Clarifier::Agent)
+    }
+}

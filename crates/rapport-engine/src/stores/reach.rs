@@ -1,0 +1,35 @@
+//! How an act reaches the process that holds a session. A store names the holder; on this machine a socket leads there
+//! (`engine/reach.rs`), and a store that machines share can provide another way.
+
+use futures_util::future::BoxFuture;
+use rapport_core::{Act, By, Refusal, SessionId};
+
+use super::Holder;
+
+/// A way to reach the processes that hold sessions.
+pub trait Reach: Send + Sync {
+    /// Submits an act to the holder of a session, in a person's name.
+    fn send<'a>(
+        &'a self,
+        holder: &'a Holder,
+        id: &'a SessionId,
+        by: &'a By,
+        act: &'a Act,
+    ) -> BoxFuture<'a, Sent>;
+}
+
+/// The outcome of a submitted act.
+#[derive(Debug)]
+pub enum Sent {
+    Done,
+    /// The session refused it.
+    Refused(Refusal),
+    /// This process may not do that, or not in that person's name.
+    Forbidden(String),
+    /// The holder failed to do it.
+    Failed(String),
+    /// The holder exists but does not respond. The act may still take effect.
+    Silent,
+    /// No process is at that address, or it does not hold the session, or it cannot be reached. Nothing was done.
+    Nobody,
+}
