@@ -24,6 +24,10 @@ pub trait Project {
     fn exists(&self, path: &str) -> Kind;
     /// The content of a file.
     fn read(&self, path: &str) -> Contents;
+    /// A path that differs from this one only in the case of letters, if it exists.
+    fn alike(&self, _path: &str) -> Option<String> {
+        None
+    }
     /// Where a path leads once every symbolic link on the way is resolved, even if nothing exists there. Unlike the
     /// others, this path is as the plan has it.
     fn follow(&self, path: &str) -> Lead;
@@ -304,6 +308,15 @@ impl Checked<'_, '_> {
         self.check.made.insert(target, content);
     }
 
+    /// Reports a file that does not exist, and the one that may be meant.
+    fn missing(&mut self, path: &str, plain: &str, or: &str) {
+        let hint = match self.check.project.alike(plain) {
+            Some(there) => format!("There is {there}; the case of letters counts."),
+            None => format!("Check the path against the project's structure, or {or}."),
+        };
+        self.wrong(format!("{path} does not exist"), hint);
+    }
+
     /// A file to remove from its path, and its content. A path through a link is refused: the plan has to name the file
     /// itself.
     fn itself(&mut self, path: &str) -> Option<(String, Contents)> {
@@ -314,10 +327,7 @@ impl Checked<'_, '_> {
         }
         match self.check.kind(&plain) {
             Kind::Missing if self.check.has_run => return Some((plain, Contents::Binary)),
-            Kind::Missing => self.wrong(
-                format!("{path} does not exist"),
-                "Check the path against the project's structure, or leave this out.",
-            ),
+            Kind::Missing => self.missing(path, &plain, "leave this out"),
             Kind::Directory => {
                 self.wrong(format!("{path} is a directory, not a file"), "Name each file, or use EXECUTE.");
             }
@@ -343,10 +353,7 @@ impl Checked<'_, '_> {
         const ELSE: &str = "Use EXECUTE with a program that can handle it.";
         match self.check.kind(plain) {
             Kind::Missing if self.check.has_run => return None,
-            Kind::Missing => self.wrong(
-                format!("{path} does not exist"),
-                "Check the path against the project's structure, or make the file with CREATE first.",
-            ),
+            Kind::Missing => self.missing(path, plain, "make the file with CREATE first"),
             Kind::Directory => self.wrong(format!("{path} is a directory, not a file"), "Name a file in it."),
             Kind::File => match self.check.read(plain) {
                 Contents::Text(text) => return Some(text),

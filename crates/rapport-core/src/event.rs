@@ -683,7 +683,7 @@ impl Event {
             }
             Self::Said { text, .. } => format!("the agent says: {text}"),
             Self::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
-            Self::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {line}"),
+            Self::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {}", kind_of(line)),
             Self::Unreadable { line, .. } => {
                 format!("the agent printed a line outside of its protocol: {line}")
             }
@@ -977,6 +977,13 @@ pub struct FileChange {
     /// The number of removed lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+}
+
+/// The kind of an agent's message, in its own word; the log has all of it.
+fn kind_of(line: &str) -> String {
+    let message: Value = serde_json::from_str(line).unwrap_or_default();
+    let words: Vec<_> = ["type", "subtype"].iter().filter_map(|key| message[key].as_str()).collect();
+    if words.is_empty() { line.to_owned() } else { words.join(" ") }
 }
 
 /// A number of files: `1 file`, `3 files`.

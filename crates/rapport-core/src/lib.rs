@@ -96,14 +96,16 @@ pub use interactive::{
 pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
 pub use plan::{PLAN_IS_BEHIND, PlanFile};
 pub use presenter::{Focus, Followed, Presenter};
-pub use progress::{Attempt, DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
+pub use progress::{DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::progress::plan_prompt;
 pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
-pub use session::{MAX_TASK, QuestionView, RoundView, Session, Stretch, WorkUndo, ruled_by_project};
+pub use session::{
+    MAX_TASK, NOT_RECORDED, QuestionView, RoundView, Session, Stretch, WorkUndo, ruled_by_project,
+};
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
     LaterChanges, TurnOrigin, TurnPlan, TurnStage, UndoProblem, UndoState, UndoneFiles,

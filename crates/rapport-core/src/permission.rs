@@ -103,7 +103,7 @@ impl Rule {
     }
 
     /// The rule in words, as it is offered with this call; it does not repeat what the call already shows.
-    pub fn offered_with(&self, asked: &Permission) -> String {
+    pub(crate) fn offered_with(&self, asked: &Permission) -> String {
         let is_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
         match &self.pattern {
             Some(Pattern::Exactly(what)) if *what == asked.what && is_long(what) => {

@@ -59,19 +59,6 @@ pub struct Task {
     pub done: bool,
 }
 
-/// What was tried in an iteration.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attempt {
-    /// The heading, such as `Iteration 3`.
-    pub title: String,
-    /// What was tried.
-    pub tried: Option<String>,
-    /// The result.
-    pub result: Option<String>,
-    /// What to try next.
-    pub next: Option<String>,
-}
-
 /// A reason why a file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -130,11 +117,6 @@ impl ProgressFile {
         self.words_of(Known::Analysis)
     }
 
-    /// The section on tests.
-    pub fn testing_strategy(&self) -> Option<&str> {
-        self.words_of(Known::Testing)
-    }
-
     /// Whether the status says that there is nothing left to do.
     pub fn is_done(&self) -> bool {
         self.status().is_some_and(|status| status.contains(DONE))
@@ -150,39 +132,10 @@ impl ProgressFile {
         self.tasks().into_iter().find(|task| !task.done)
     }
 
-    /// The tasks that were completed in this iteration.
-    pub fn completed(&self) -> Vec<Task> {
-        self.tasks_in(Known::Completed)
-    }
-
     /// The headings in the tasks, in order.
     pub fn phases(&self) -> Vec<String> {
         let body = self.section(Known::Tasks).map_or("", |section| &section.body);
         rows(body).filter_map(|row| row.heading(3).map(str::to_owned)).collect()
-    }
-
-    /// The attempts of recent iterations.
-    pub fn attempts(&self) -> Vec<Attempt> {
-        let body = self.section(Known::Attempts).map_or("", |section| &section.body);
-        let mut attempts: Vec<Attempt> = Vec::new();
-        for row in rows(body) {
-            if let Some(title) = row.heading(3) {
-                attempts.push(Attempt { title: title.to_owned(), ..Attempt::default() });
-            }
-            let (Some(attempt), Some(item)) = (attempts.last_mut(), row.item()) else { continue };
-            let said = |label: &str| item.strip_prefix(label).map(|words| words.trim().to_owned());
-            attempt.tried = said("Tried:").or(attempt.tried.take());
-            attempt.result = said("Result:").or(attempt.result.take());
-            attempt.next = said("Next:").or(attempt.next.take());
-        }
-        attempts
-    }
-
-    /// The rows of the iteration log, each as its cells, without the heading of the table.
-    pub fn iterations(&self) -> Vec<Vec<&str>> {
-        let body = self.section(Known::Iterations).map_or("", |section| &section.body);
-        let table = rows(body).filter(|row| !row.is_code).filter_map(|row| cells(row.raw));
-        table.skip_while(|cells| !is_rule(cells)).filter(|cells| !is_rule(cells)).collect()
     }
 
     /// A summary: the number of tasks, and the next one.
@@ -247,41 +200,6 @@ impl ProgressFile {
                 .push(Problem::new(line + row.number, "a task begins with `- [ ] ` or `- [x] `, then words"));
         }
         problems
-    }
-
-    /// Ticks off the task on this line; returns whether there is one.
-    pub fn tick(&mut self, line: usize) -> bool {
-        if !self.tasks().iter().any(|task| task.line == line) {
-            return false;
-        }
-        let mut above = self.head.lines().count();
-        for section in &mut self.sections {
-            above += 1;
-            let count = section.body.lines().count();
-            if line > above && line <= above + count {
-                let tick = |row: Row<'_>| match row.number == line - above {
-                    true => row.raw.replacen("[ ]", "[x]", 1),
-                    false => row.raw.to_owned(),
-                };
-                section.body = rows(&section.body).map(tick).collect();
-                return true;
-            }
-            above += count;
-        }
-        false
-    }
-
-    /// Sets the status to done, with a reason.
-    pub fn mark_done(&mut self, why: &str) {
-        let status = self.sections.iter_mut().find(|section| section.is(Known::Status));
-        let body = format!("\n{DONE} - {}\n\n", why.trim());
-        match status {
-            Some(section) => section.body = body,
-            None => {
-                let section = Section { heading: "## Status\n".into(), body };
-                self.sections.insert(0, section);
-            }
-        }
     }
 
     /// This file with the unknown sections of an older one appended, unless this one has a section of the same name.
@@ -411,15 +329,4 @@ impl fmt::Display for Problem {
 /// The project's name, if this line is a file's heading.
 fn name_in(line: &str) -> Option<&str> {
     line.strip_prefix(HEADING).map(str::trim)
-}
-
-fn cells(line: &str) -> Option<Vec<&str>> {
-    let inner = line.trim().strip_prefix('|')?;
-    let inner = inner.strip_suffix('|').unwrap_or(inner);
-    Some(inner.split('|').map(str::trim).collect())
-}
-
-/// Whether this row is the separator below a table's heading.
-fn is_rule(cells: &[&str]) -> bool {
-    cells.iter().all(|cell| cell.contains('-') && cell.chars().all(|c| c == '-' || c == ':'))
 }

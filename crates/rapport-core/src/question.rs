@@ -184,7 +184,7 @@ impl Question {
     }
 
     /// Whether two questions ask the same thing, regardless of their ids.
-    pub fn same_as(&self, other: &Question) -> bool {
+    pub(crate) fn same_as(&self, other: &Question) -> bool {
         Question { id: other.id.clone(), ..self.clone() } == *other
     }
 

@@ -41,7 +41,7 @@ use flow::Flow;
 
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
-pub use work::{Stretch, WorkUndo};
+pub use work::{NOT_RECORDED, Stretch, WorkUndo};
 
 pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};

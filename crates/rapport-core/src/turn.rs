@@ -47,7 +47,7 @@ pub struct Chosen {
 
 impl Chosen {
     /// Whether any item is selected.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         [&self.context, &self.memos, &self.actions].into_iter().flatten().any(Option::is_none)
     }
 }
@@ -341,11 +341,6 @@ impl FileTurn {
         self.batches.last()
     }
 
-    /// Whether its plan can be approved now.
-    pub fn is_reviewable(&self) -> bool {
-        self.stage == TurnStage::Planned && self.differs.is_none()
-    }
-
     /// The name of the next batch.
     pub(crate) fn next_batch(&self) -> String {
         match self.batches.len() {
@@ -391,7 +386,7 @@ pub struct FoundTurn {
 
 impl FoundTurn {
     /// Whether something in it would be run, sent to an agent or believed.
-    pub fn says_anything(&self) -> bool {
+    pub(crate) fn says_anything(&self) -> bool {
         self.plan.is_some() || self.is_complete || self.is_ready
     }
 }

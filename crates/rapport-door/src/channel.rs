@@ -2,6 +2,7 @@
 //! settings, the door, and a stop signal.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use rapport_settings::ConfigError;
@@ -27,8 +28,8 @@ pub struct Served {
     pub sessions: Arc<dyn Sessions>,
     /// Becomes true when the channel has to stop.
     pub stop: watch::Receiver<bool>,
-    /// Receives messages for whoever started the program. The receiver may be gone.
-    pub notices: mpsc::UnboundedSender<ChannelNotice>,
+    /// Messages for whoever started the program.
+    pub notices: Notices,
 }
 
 impl Served {
@@ -36,6 +37,36 @@ impl Served {
     pub async fn stopped(&mut self) {
         // An error means that the sender is gone, which also means stop.
         let _ = self.stop.wait_for(|stop| *stop).await;
+    }
+}
+
+/// The number of messages that may wait to be read.
+const MOST_NOTICES: usize = 256;
+
+/// Sends messages to whoever started the program. It never waits and never grows: if nobody reads them, later ones are dropped, and
+/// their number is told as soon as somebody reads again.
+#[derive(Clone, Debug)]
+pub struct Notices {
+    to: mpsc::Sender<ChannelNotice>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Notices {
+    /// A sender, and what is read from it.
+    pub fn channel() -> (Self, mpsc::Receiver<ChannelNotice>) {
+        let (to, read) = mpsc::channel(MOST_NOTICES);
+        (Self { to, dropped: Arc::default() }, read)
+    }
+
+    /// Sends a message, unless nobody reads them.
+    pub fn tell(&self, notice: ChannelNotice) {
+        let count = self.dropped.swap(0, Ordering::Relaxed);
+        if count > 0 && self.to.try_send(ChannelNotice::Dropped { count }).is_err() {
+            self.dropped.fetch_add(count, Ordering::Relaxed);
+        }
+        if self.to.try_send(notice).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -54,6 +85,8 @@ pub enum ChannelNotice {
         /// What happened, in words.
         message: String,
     },
+    /// So many messages before this one were dropped, because nobody read them.
+    Dropped { count: u64 },
 }
 
 /// Why a channel cannot run, or ended.
@@ -81,5 +114,25 @@ pub enum ChannelError {
 impl From<ConfigError> for ChannelError {
     fn from(error: ConfigError) -> Self {
         Self::Settings { message: error.to_string(), hint: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(number: usize) -> ChannelNotice {
+        ChannelNotice::Told { channel: "test", message: number.to_string() }
+    }
+
+    #[test]
+    fn what_nobody_reads_does_not_pile_up_and_its_number_is_told() {
+        let (notices, mut read) = Notices::channel();
+        (0..MOST_NOTICES + 10).for_each(|number| notices.clone().tell(told(number)));
+        let mut all = || std::iter::from_fn(|| read.try_recv().ok()).collect::<Vec<_>>();
+        assert_eq!(all(), (0..MOST_NOTICES).map(told).collect::<Vec<_>>());
+        notices.tell(told(1));
+        notices.tell(told(2));
+        assert_eq!(all(), [ChannelNotice::Dropped { count: 10 }, told(1), told(2)]);
     }
 }

@@ -18,7 +18,7 @@ use rapport_core::{
     Act, ActionEnd, By, Created, Entry, Event, Progress, QuestionRound, Rule, SessionId, View,
 };
 
-pub use channel::{Channel, ChannelError, ChannelNotice, Served};
+pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
 pub use channel_kind::{ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession};
 pub use error::{DoorError, Holder, StoreError};
 pub use seal::Seal;

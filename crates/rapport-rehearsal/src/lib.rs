@@ -41,7 +41,7 @@ use play::{Player, Stop};
 use record::Recorder;
 
 /// The version that this stand-in reports.
-pub const VERSION: &str = "2.1.325";
+pub(crate) const VERSION: &str = "2.1.325";
 
 /// Plays a scenario as the Claude Code CLI would, given the arguments after `rapport rehearse`.
 ///

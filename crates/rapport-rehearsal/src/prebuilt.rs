@@ -7,7 +7,7 @@ use super::scenario::Scenario;
 pub const DEFAULT: &str = "greeting";
 
 /// The scenarios inside the binary, by name.
-pub const BUILT_IN: [(&str, &str); 2] = [
+pub(crate) const BUILT_IN: [(&str, &str); 2] = [
     (DEFAULT, include_str!("../scenarios/greeting.yaml")),
     ("files", include_str!("../scenarios/files.yaml")),
 ];

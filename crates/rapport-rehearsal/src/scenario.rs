@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::reading::{known_version, only_true, replies, some_calls, some_questions};
 
 /// The only version of the format so far.
-pub const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// A script: the agent's responses to the first message, to the second, and so on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

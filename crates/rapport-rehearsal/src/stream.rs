@@ -10,7 +10,7 @@ use super::VERSION;
 use super::scenario::Usage;
 
 /// The tool that asks the user.
-pub const ASK_TOOL: &str = "AskUserQuestion";
+pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 
 /// One line of output other than `result`; absent fields are omitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -124,24 +124,24 @@ impl Event {
     }
 
     /// A request to the host is withdrawn.
-    pub fn control_cancel(request_id: &str) -> Self {
+    pub(crate) fn control_cancel(request_id: &str) -> Self {
         Event::new("control_cancel_request", json!({"request_id": request_id}))
     }
 
     /// The answer to a request of the host.
-    pub fn control_success(request_id: &Value, response: Value) -> Self {
+    pub(crate) fn control_success(request_id: &Value, response: Value) -> Self {
         let response = json!({"subtype": "success", "request_id": request_id, "response": response});
         Event::new("control_response", json!({"response": response}))
     }
 
     /// The error for an unknown request of the host.
-    pub fn control_error(request_id: &Value, error: &str) -> Self {
+    pub(crate) fn control_error(request_id: &Value, error: &str) -> Self {
         let response = json!({"subtype": "error", "request_id": request_id, "error": error});
         Event::new("control_response", json!({"response": response}))
     }
 
     /// The answer to `initialize`.
-    pub fn initialized(request_id: &Value, session: &Session, hooks: bool, state: &str) -> Self {
+    pub(crate) fn initialized(request_id: &Value, session: &Session, hooks: bool, state: &str) -> Self {
         let mut fields = initialize_fields(session, state);
         if hooks {
             fields["hooks_applied"] = Value::Bool(true);
@@ -168,12 +168,12 @@ pub fn message(id: &str, model: &str, usage: Usage, block: Value, stop_reason: O
 }
 
 /// A block of text.
-pub fn text_block(text: &str) -> Value {
+pub(crate) fn text_block(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
 /// A tool call.
-pub fn tool_use_block(id: &str, name: &str, input: &Value) -> Value {
+pub(crate) fn tool_use_block(id: &str, name: &str, input: &Value) -> Value {
     json!({"type": "tool_use", "id": id, "name": name, "input": input})
 }
 
@@ -201,7 +201,7 @@ pub fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
 
-pub fn new_uuid() -> String {
+pub(crate) fn new_uuid() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 

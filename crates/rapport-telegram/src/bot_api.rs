@@ -199,7 +199,6 @@ pub enum MessageEntityType {
     Bold,
     Italic,
     Strikethrough,
-    Spoiler,
     Code,
     Pre,
     TextLink,

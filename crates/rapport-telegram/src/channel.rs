@@ -104,7 +104,7 @@ impl Telegram {
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
         };
         let name = format!("@{}", me.username.as_deref().unwrap_or(&me.first_name));
-        let _ = told.send(ChannelNotice::Serving { channel: CHANNEL, name });
+        told.tell(ChannelNotice::Serving { channel: CHANNEL, name });
         let parts = flow::ChannelParts {
             sessions,
             api: Arc::new(config.api),
@@ -167,9 +167,10 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
     }
 }
 
-async fn pass_on(mut heard: mpsc::UnboundedReceiver<Notice>, to: mpsc::UnboundedSender<ChannelNotice>) {
+/// Passes notices on as fast as they come, because that never waits; so they do not pile up before it.
+async fn pass_on(mut heard: mpsc::UnboundedReceiver<Notice>, to: rapport_door::Notices) {
     while let Some(notice) = heard.recv().await {
-        let _ = to.send(ChannelNotice::Told { channel: CHANNEL, message: notice.to_string() });
+        to.tell(ChannelNotice::Told { channel: CHANNEL, message: notice.to_string() });
     }
 }
 

@@ -48,7 +48,7 @@ fn allowed(spans: &[Span]) -> Vec<Span> {
                 !among(&|style| matches!(style, Style::Quote | Style::Folded | Style::Pre(_)))
             }
             Style::Heading | Style::Bold => !among(&|style| matches!(style, Style::Heading | Style::Bold)),
-            Style::Italic | Style::Struck | Style::Spoiler => true,
+            Style::Italic | Style::Struck => true,
         }
     };
     let whole: Vec<Span> =
@@ -64,7 +64,7 @@ fn rank(style: &Style, at: usize) -> (u8, usize) {
         Style::Link(_) => 1,
         Style::Quote | Style::Folded => 2,
         Style::Code => 3,
-        Style::Heading | Style::Bold | Style::Italic | Style::Struck | Style::Spoiler => 4,
+        Style::Heading | Style::Bold | Style::Italic | Style::Struck => 4,
     };
     (outer, at)
 }
@@ -96,7 +96,7 @@ fn without(span: Span, code: &[Range<usize>]) -> Vec<Span> {
 
 fn is_inline(style: &Style) -> bool {
     match style {
-        Style::Heading | Style::Bold | Style::Italic | Style::Struck | Style::Spoiler => true,
+        Style::Heading | Style::Bold | Style::Italic | Style::Struck => true,
         Style::Code | Style::Pre(_) | Style::Link(_) | Style::Quote | Style::Folded => false,
     }
 }
@@ -119,7 +119,6 @@ fn entity(span: &Span, start: usize, end: usize) -> MessageEntity {
         Style::Heading | Style::Bold => (MessageEntityType::Bold, None, None),
         Style::Italic => (MessageEntityType::Italic, None, None),
         Style::Struck => (MessageEntityType::Strikethrough, None, None),
-        Style::Spoiler => (MessageEntityType::Spoiler, None, None),
         Style::Code => (MessageEntityType::Code, None, None),
         Style::Pre(language) => (MessageEntityType::Pre, None, language.clone()),
         Style::Link(to) => (MessageEntityType::TextLink, Some(to.clone()), None),

@@ -35,8 +35,6 @@ pub enum Style {
     Bold,
     Italic,
     Struck,
-    /// Hidden until it is tapped.
-    Spoiler,
     /// Monospaced, within a line.
     Code,
     /// A block of code, in this language.
@@ -104,12 +102,6 @@ impl Text {
         self.styled(Style::Link(to.to_owned()), words)
     }
 
-    /// Appends text that is hidden until it is tapped.
-    #[must_use]
-    pub fn spoiler(self, words: &str) -> Self {
-        self.styled(Style::Spoiler, words)
-    }
-
     /// Appends text with this style.
     #[must_use]
     pub fn styled(self, style: Style, words: &str) -> Self {
@@ -129,7 +121,7 @@ impl Text {
         self
     }
 
-    /// Appends another text with a style around it: a quotation, a folded one, a spoiler.
+    /// Appends another text with a style around it: a quotation, or a folded one.
     #[must_use]
     pub fn within(self, style: Style, other: &Self) -> Self {
         let start = self.words.len();

@@ -11,9 +11,9 @@ use super::confirm::ConfirmCard;
 use super::keys::Intent;
 
 /// How long a card that came up by itself, or that could do harm, ignores keys: they were meant for something else.
-pub const GUARD: Duration = Duration::from_millis(300);
+pub(crate) const GUARD: Duration = Duration::from_millis(300);
 /// The same for a permission. A key that is pressed meanwhile prolongs it.
-pub const LONG_GUARD: Duration = Duration::from_secs(1);
+pub(crate) const LONG_GUARD: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Card {
@@ -107,19 +107,19 @@ impl Card {
 
 impl Shown {
     /// When it starts to accept keys.
-    pub fn armed_at(&self) -> Duration {
+    pub(crate) fn armed_at(&self) -> Duration {
         self.armed_at
     }
 
     /// Handles a key that was pressed too early: a key that is held down must not decide when the time is over.
-    pub fn pressed_ahead(&mut self, now: Duration) {
+    pub(crate) fn pressed_ahead(&mut self, now: Duration) {
         if self.card.decides() {
             self.armed_at = self.armed_at.max(now + LONG_GUARD / 2);
         }
     }
 
     /// Restarts the guard after the card was hidden, because keys may still be meant for something else.
-    pub fn guard(&mut self, now: Duration) {
+    pub(crate) fn guard(&mut self, now: Duration) {
         self.armed_at = now + LONG_GUARD;
     }
 }
@@ -131,7 +131,7 @@ impl Cards {
     }
 
     /// The card on top, to change it.
-    pub fn shown_mut(&mut self) -> Option<&mut Shown> {
+    pub(crate) fn shown_mut(&mut self) -> Option<&mut Shown> {
         self.shown.as_mut()
     }
 

@@ -9,6 +9,10 @@ use super::Happening;
 use super::keys::plain_char;
 use super::live::{self, Raw};
 use super::safe;
+use super::text::{Line, Tone};
+
+/// The columns for a blank and the key that is pressed.
+const ROOM: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
@@ -22,7 +26,7 @@ pub enum Pressed {
 /// Asks until one of these keys is pressed. Input from before the question is dropped, and letters of a word do not
 /// count either: after any other key, Enter repeats the question.
 pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
-    let asked = format!("{} ", safe::lines(asked).join("\r\n"));
+    let asked = format!("{} ", wrapped(asked, super::size().columns).join("\r\n"));
     let _raw = Raw::enter()?;
     // Start listening before the keys are offered.
     let mut typed = Box::pin(live::keys());
@@ -53,6 +57,12 @@ pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
             _ => {}
         }
     }
+}
+
+/// The question in rows that leave room for the key.
+fn wrapped(asked: &str, columns: usize) -> Vec<String> {
+    let lines = safe::lines(asked).into_iter().map(|line| Line::new(Tone::Text, &line));
+    lines.flat_map(|line| line.rows(columns.saturating_sub(ROOM))).map(|row| row.text()).collect()
 }
 
 fn ended(pressed: Pressed) -> io::Result<Pressed> {

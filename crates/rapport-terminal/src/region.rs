@@ -53,7 +53,7 @@ impl<W: Write> Region<W> {
     }
 
     /// Begins again at the cursor, because something else has written meanwhile.
-    pub fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         self.drawn = Block::default();
     }
 

@@ -68,12 +68,12 @@ impl Story {
     }
 
     /// The same for a channel that asks what a stopped agent should do next.
-    pub fn asking_next(self) -> Self {
+    pub(crate) fn asking_next(self) -> Self {
         Self { asks_next: true, ..self }
     }
 
     /// Whether the agent of a task is stopped, and this channel asks what it should do next.
-    pub fn asks_next(&self) -> bool {
+    pub(crate) fn asks_next(&self) -> bool {
         let rests = |view: &View| view.is_at_rest() && matches!(view.aim, Aim::Work | Aim::Progress(_));
         self.asks_next && self.is_present() && self.view.as_ref().is_some_and(rests)
     }
@@ -84,7 +84,7 @@ impl Story {
     }
 
     /// Whether all entries from before the channel was opened are told.
-    pub fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.view.as_ref().is_some_and(|view| view.seq >= self.past)
     }
 

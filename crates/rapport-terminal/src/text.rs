@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthChar as _;
 use super::safe;
 
 /// The maximum width of text: long rows are hard to read.
-pub const MEASURE: usize = 88;
+pub(crate) const MEASURE: usize = 88;
 
 /// The kind of a piece of text, which determines its appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +102,46 @@ impl Line {
             self.gives = self.gives.map(|place| place + 1);
         }
         self
+    }
+
+    /// The same line, which stays one row however long it is: only the terminal wraps it.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { is_whole: true, ..self }
+    }
+
+    /// Whether it stays one row.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// The indentation of rows after the first.
+    pub fn hang(&self) -> usize {
+        self.hang
+    }
+
+    /// The part before this place in its text, with its indentation, and the part after it.
+    pub fn split_at(&self, at: usize) -> (Line, Line) {
+        let (mut before, mut after, mut seen) = (self.clone(), Line::empty().whole(), 0);
+        before.spans.clear();
+        for Span { text, tone } in &self.spans {
+            let (first, second) = text.split_at(at.saturating_sub(seen).min(text.len()));
+            seen += text.len();
+            for (line, text) in [(&mut before, first), (&mut after, second)] {
+                if !text.is_empty() {
+                    line.spans.push(Span { text: text.to_owned(), tone: *tone });
+                }
+            }
+        }
+        (before, after)
+    }
+
+    /// The line with each of its characters replaced.
+    #[must_use]
+    pub fn map(&self, replace: &mut impl FnMut(char) -> char) -> Line {
+        let mut line = self.clone();
+        line.spans.iter_mut().for_each(|span| span.text = span.text.chars().map(&mut *replace).collect());
+        line
     }
 
     /// The number of columns it takes.

@@ -37,6 +37,8 @@ fn played(program: &str) -> Outcome<vt100::Parser> {
     let folder = tempfile::tempdir()?;
     let project = folder.path().join("hello");
     std::fs::create_dir(&project)?;
+    // As in any project: without a repository Rapport would warn of that.
+    std::process::Command::new("git").args(["init", "--quiet"]).current_dir(&project).status()?;
     let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size)?;
     let mut command = CommandBuilder::new(program);

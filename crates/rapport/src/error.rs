@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::channels::terminal::safe;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
+use crate::output;
 use crate::projects::files::FileError;
 use crate::stores::{Holder, StoreError};
 use crate::turns::TurnError;
@@ -20,6 +21,9 @@ pub(crate) const KEPT: &str = "Nothing that was confirmed is lost. Once that is 
 
 /// What to do about invalid content of a file.
 const FIX: &str = "Nothing was changed. Fix or remove it.";
+
+/// The hint if settings are wrong.
+pub(crate) const FIX_SETTINGS: &str = "Fix or remove what is named there.";
 
 /// The exit codes. `docs/commands.md` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +116,8 @@ impl Failure {
             safe::json(&json!({ "error": error }).to_string())
         } else {
             // Messages quote plans, files and arguments.
-            safe::lines(&self.to_string()).join("\n")
+            let words = safe::lines(&self.to_string()).join("\n");
+            output::columns(&io::stderr()).map(|columns| output::wrapped(&words, columns)).unwrap_or(words)
         };
         // If this fails too, the exit code has to tell.
         let _ = writeln!(io::stderr(), "{words}");
@@ -149,7 +154,7 @@ impl From<std::io::Error> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::new(Code::Usage, error.to_string())
+        Self::new(Code::Usage, error.to_string()).hint(FIX_SETTINGS)
     }
 }
 

@@ -6,13 +6,25 @@ use std::io::{self, Write as _};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::channels::terminal::safe;
 use crate::channels::terminal::style::Theme;
-use crate::channels::terminal::text::Line;
+use crate::channels::terminal::text::{Line, Tone, width};
+use crate::channels::terminal::{self, safe};
 use crate::error::Outcome;
+
+/// The programs whose commands people are told to type.
+const PROGRAMS: [&str; 7] = ["rapport", "git", "cd", "npm", "kill", "export", "diff"];
 
 /// Prints one line or several. The caller turns text from outside into a single line where necessary (`safe::line`).
 pub(crate) fn say(text: impl Display) -> Outcome {
+    let text = shown(text);
+    match columns(&io::stdout()) {
+        Some(columns) => write(&format!("{}\n", wrapped(&text, columns))),
+        None => say_as_is(text),
+    }
+}
+
+/// Prints text that is not prose, such as a diff: only the terminal wraps it.
+pub(crate) fn say_as_is(text: impl Display) -> Outcome {
     write(&format!("{}\n", shown(text)))
 }
 
@@ -45,9 +57,85 @@ pub(crate) fn prompt(text: &str) -> Outcome {
 
 /// Prints a warning on stderr.
 pub(crate) fn warn(text: impl Display) {
+    let text = format!("rapport: {}", shown(text));
+    let text = columns(&io::stderr()).map(|columns| wrapped(&text, columns)).unwrap_or(text);
     // If this fails too, there is nobody to tell.
-    let _ = writeln!(io::stderr(), "rapport: {}", shown(text));
+    let _ = writeln!(io::stderr(), "{text}");
 }
+
+/// The number of columns; `None` without a terminal, where lines may have any length.
+pub(crate) fn columns(to: &impl io::IsTerminal) -> Option<usize> {
+    to.is_terminal().then(|| terminal::size().columns)
+}
+
+/// Wraps text for a terminal, line by line.
+pub(crate) fn wrapped(text: &str, columns: usize) -> String {
+    let rows = text.lines().flat_map(|line| {
+        let prefix = if line.starts_with("rapport: ") { "rapport: ".len() } else { 0 };
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        fitted(&Line::new(Tone::Text, line).hanging(blanks.max(prefix)), columns)
+    });
+    rows.map(|row| row.text()).collect::<Vec<_>>().join("\n")
+}
+
+/// The rows of a line on a terminal: wrapped at blanks. A command at its end moves to a row of its own where it does
+/// not fit, and is not wrapped here: what only the terminal wraps is copied as a whole.
+pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
+    if line.width() <= columns || line.is_whole() {
+        return vec![line.clone()];
+    }
+    let Some(at) = command_in(&line.text()) else { return prose(line, columns) };
+    let (before, command) = line.split_at(at);
+    if before.text().trim().is_empty() {
+        return vec![line.clone()];
+    }
+    let mut rows = prose(&before, columns);
+    rows.push(command.indented(before.hang() + 2));
+    rows
+}
+
+/// Prose in rows. A long word, such as a path, is not broken if less indentation is enough to avoid that.
+fn prose(line: &Line, columns: usize) -> Vec<Line> {
+    let longest = line.text().split(' ').map(width).max().unwrap_or_default();
+    let hang = if longest + line.hang() <= columns { line.hang() } else { line.hang().min(LEAST_HANG) };
+    unbroken(&line.clone().hanging(hang)).rows(columns).iter().map(broken).collect()
+}
+
+/// Where the command begins with which a line ends, if it does: `Go on with: rapport resume x`.
+fn command_in(text: &str) -> Option<usize> {
+    let begins = |at: &usize| {
+        let word = text[*at..].split(' ').next().unwrap_or_default();
+        let before = text[..*at].trim_end();
+        PROGRAMS.contains(&word) && (before.is_empty() || before.ends_with(':'))
+    };
+    let places = text.match_indices(' ').map(|(at, blank)| at + blank.len());
+    let is_quoted = |at: &usize| text[..*at].matches('`').count() % 2 == 1;
+    std::iter::once(0).chain(places).filter(|at| !is_quoted(at)).find(begins)
+}
+
+/// The line with commands in quotes (`) as single words.
+fn unbroken(line: &Line) -> Line {
+    if !line.text().matches('`').count().is_multiple_of(2) {
+        return line.clone();
+    }
+    let mut is_quoted = false;
+    let mut keep = |c: char| {
+        is_quoted ^= c == '`';
+        if is_quoted && c == ' ' { HARD_BLANK } else { c }
+    };
+    line.map(&mut keep)
+}
+
+/// The same with its blanks.
+fn broken(line: &Line) -> Line {
+    line.map(&mut |c| if c == HARD_BLANK { ' ' } else { c })
+}
+
+/// The indentation of rows below one with a long word.
+const LEAST_HANG: usize = 4;
+
+/// A blank at which no line is broken.
+const HARD_BLANK: char = '\u{a0}';
 
 fn shown(text: impl Display) -> String {
     safe::lines(&text.to_string()).join("\n")
@@ -74,5 +162,33 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
         (_, _, hours) if hours >= 1 => format!("{hours}h ago"),
         (_, mins, _) if mins >= 1 => format!("{mins}m ago"),
         (secs, _, _) => format!("{secs}s ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, columns: usize, rows: &[&str]) {
+        assert_eq!(wrapped(text, columns), rows.join("\n"));
+    }
+
+    #[test]
+    fn prose_wraps_at_blanks_below_its_beginning() {
+        check("one two three", 8, &["one two", "three"]);
+        check("  one two three", 9, &["  one two", "  three"]);
+        check("rapport: it is gone", 15, &["rapport: it is", "         gone"]);
+        check("       see /a/long/path/there", 20, &["       see", "    /a/long/path/there"]);
+        check("use `a b` now", 8, &["use", "`a b`", "now"]);
+    }
+
+    #[test]
+    fn a_command_stays_whole() {
+        check("Go on: rapport resume x", 40, &["Go on: rapport resume x"]);
+        check("  Go on with: rapport resume x-y-z", 20, &["  Go on with:", "    rapport resume x-y-z"]);
+        check("    rapport answer x --question q1 VALUE", 20, &["    rapport answer x --question q1 VALUE"]);
+        check("Install it with: npm install -g it", 20, &["Install it with:", "  npm install -g it"]);
+        check("that is what rapport does here", 20, &["that is what rapport", "does here"]);
     }
 }

@@ -11,6 +11,9 @@ use super::lines::{
 use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
 
+/// The remark on the last action of a plan in a fence without an end.
+const NEVER_CLOSED: &str = "the fence around the plan is never closed, so its end may be missing";
+
 impl ActionPlan {
     /// Parses a plan. On failure it returns all errors, in line order.
     ///
@@ -24,8 +27,13 @@ impl ActionPlan {
     pub fn parse_in(text: &str, root: &str) -> Result<ActionPlan, Vec<PlanError>> {
         let (text, root) = (normal(text), root.trim_end_matches('/'));
         let mut reader = Reader::new(Lines::new(&text), root);
-        let plan = reader.plan();
+        let mut plan = reader.plan();
         if reader.errors.is_empty() {
+            if reader.is_never_closed()
+                && let Some(last) = plan.actions.last_mut()
+            {
+                last.remark = Some(NEVER_CLOSED.into());
+            }
             return Ok(plan);
         }
         let mut errors = reader.errors;
@@ -77,6 +85,15 @@ pub(super) enum Until {
 impl<'t> Reader<'t> {
     pub(super) fn new(lines: Lines<'t>, root: &'t str) -> Reader<'t> {
         Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false, is_cut: false, root }
+    }
+
+    /// Whether the fence around the whole plan has no end: then the end of the plan may be missing too.
+    fn is_never_closed(&self) -> bool {
+        let Some(inner) = self.lines.before_last_fence() else { return self.is_wrapped };
+        // If the last fence belongs to an action, the plan cannot be read without it.
+        let mut reader = Reader { is_cut: true, ..Reader::new(Lines::new(inner), self.root) };
+        reader.plan();
+        self.is_wrapped && !reader.errors.is_empty()
     }
 
     pub(super) fn wrong(&mut self, at: usize, what: impl Into<String>, hint: impl Into<String>) {

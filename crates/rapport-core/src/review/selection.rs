@@ -96,11 +96,6 @@ impl Selection {
         let left = |picks: &[Pick]| picks.iter().map(Pick::reason).collect();
         Chosen { context: left(&self.context), memos: left(&self.memos), actions: left(&self.actions) }
     }
-
-    /// Whether everything is selected.
-    pub fn is_all(&self) -> bool {
-        [&self.context, &self.memos, &self.actions].into_iter().flatten().all(Pick::is_taken)
-    }
 }
 
 /// The check marks of a checklist.

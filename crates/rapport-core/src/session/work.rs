@@ -30,7 +30,7 @@ use crate::{prompt, slug};
 use stretch::Stretches;
 
 pub use stretch::Stretch;
-pub use undo::WorkUndo;
+pub use undo::{NOT_RECORDED, WorkUndo};
 
 /// The state of a session that works on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]

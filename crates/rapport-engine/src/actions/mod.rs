@@ -26,7 +26,7 @@ use thiserror::Error;
 use crate::clock::Clock;
 use crate::seals::Seals;
 
-pub use batch::snapshot::has_history;
+pub(crate) use batch::snapshot::has_history;
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use kinds::read;
@@ -37,7 +37,7 @@ pub use stop::{Stop, Stopper};
 pub use undo::{Undone, undo};
 
 /// The default time limit of a command.
-pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a batch is run.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 //! project is refused.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +12,7 @@ use rapport_core::check::{Contents, Kind, Lead, Project, project_path};
 use thiserror::Error;
 
 /// The maximum size of a file to load into memory.
-pub const MAX_FILE: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// Why a path of a plan is refused, or cannot be used.
 #[derive(Debug, Error)]
@@ -172,6 +173,19 @@ impl Project for OnDisk {
             Ok(None) | Err(_) => Contents::Missing,
         };
         read.entry(path.to_owned()).or_insert_with(look).clone()
+    }
+
+    fn alike(&self, path: &str) -> Option<String> {
+        let mut found = PathBuf::new();
+        for part in Path::new(path).components() {
+            let Component::Normal(name) = part else { return None };
+            let is_same = |other: &OsString| other.eq_ignore_ascii_case(name);
+            let entries = fs::read_dir(self.root.join(&found)).ok()?.flatten().map(|entry| entry.file_name());
+            let mut same: Vec<_> = entries.filter(is_same).collect();
+            same.sort_by_key(|other| other != name);
+            found.push(same.first()?);
+        }
+        found.to_str().filter(|found| *found != path).map(str::to_owned)
     }
 
     fn follow(&self, path: &str) -> Lead {

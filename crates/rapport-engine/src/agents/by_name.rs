@@ -29,6 +29,12 @@ pub trait AgentKind: Send + Sync {
         ""
     }
 
+    /// What to do about a failure that its program reports in its own words, one line per option. Its program may
+    /// name a command of its own screen, which nobody can type here.
+    fn remedy(&self, _failure: &str) -> &'static str {
+        ""
+    }
+
     /// The configuration that it would read from the files of a project when it starts. It is used only if the person
     /// trusts it.
     fn brought(&self, _project: &Path, _environment: &Environment) -> Vec<Brought> {

@@ -27,7 +27,7 @@ pub use said::{Said, said};
 pub use worker::{NetworkName, WorkerLayer, WorkerName, worker};
 
 /// The word for the scripted agent in `agent.command`.
-pub const REHEARSAL: &str = "rehearsal";
+pub(crate) const REHEARSAL: &str = "rehearsal";
 
 /// The name of the settings file, in the home and in a project.
 const FILE: &str = "config.yaml";

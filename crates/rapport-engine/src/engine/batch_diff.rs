@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use jiff::Timestamp;
 use rapport_core::{FileBatch, FileTurn, Session, SessionId, UndoState};
 use rapport_durable as durable;
 
@@ -17,12 +18,12 @@ use crate::turns::batches::{BatchDir, Batches, Naming};
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// A file before the first batch that changed it: that batch's directory, and its copy of the file.
-type Before = (PathBuf, Option<Image>);
+pub(super) type Before = (PathBuf, Option<Image>);
 
 /// The diff. Blocks.
 pub(super) fn diff(id: &SessionId, session: &Session) -> Result<String, String> {
     let project = Path::new(session.project());
-    let changed = changed(id, session).map_err(|error| error.to_string())?;
+    let changed = changed(id, session, None).map_err(|error| error.to_string())?;
     changed.iter().map(|(file, before)| of_file(project, file, before)).collect()
 }
 
@@ -37,9 +38,15 @@ fn batches(session: &Session) -> impl Iterator<Item = (&FileTurn, &FileBatch)> {
     all.filter(|(_, batch)| batch.has_changes && !matches!(batch.undo, UndoState::Done(_)))
 }
 
-fn changed(id: &SessionId, session: &Session) -> Result<BTreeMap<String, Before>, TurnError> {
+/// The files that batches changed which were approved at this time or later, each as it was before that.
+pub(super) fn changed(
+    id: &SessionId,
+    session: &Session,
+    since: Option<Timestamp>,
+) -> Result<BTreeMap<String, Before>, TurnError> {
     let known = Batches::of(Path::new(session.project()), Naming::ByTurn);
-    let mut batches: Vec<_> = batches(session).collect();
+    let is_since = |(_, batch): &(_, &FileBatch)| since.is_none_or(|since| batch.approved_at >= since);
+    let mut batches: Vec<_> = batches(session).filter(is_since).collect();
     batches.sort_by_key(|(_, batch)| batch.approved_at);
     let mut changed = BTreeMap::new();
     for (turn, batch) in batches {
@@ -83,7 +90,7 @@ fn of_file(project: &Path, file: &str, (batch, before): &Before) -> Result<Strin
 }
 
 /// Reads a file by a name from a journal, which may not be trusted; empty if it does not exist.
-fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
+pub(super) fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
     if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(io::Error::other("its name leads elsewhere"));
     }

@@ -1,7 +1,7 @@
 //! The changes of a session as a diff: from its own workplace, or, if it works in the project, from the state before
 //! each stretch of work to the state after it, or from the copies that its batches kept.
 
-use rapport_core::{Session, SessionId, Stretch};
+use rapport_core::{NOT_RECORDED, Session, SessionId, Stretch};
 
 use super::batch_diff;
 use crate::workers::local::Directory;
@@ -12,8 +12,17 @@ pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Re
     if batch_diff::is_of_batches(session) {
         return batch_diff::diff(id, session);
     }
+    if !session.created().works_apart() && is_unrecorded(session) {
+        return Err(NOT_RECORDED.into());
+    }
     let work = if session.created().works_apart() { apart(worker, id, session) } else { in_project(session) };
     work.map_err(|error| error.to_string())
+}
+
+/// Whether there was work, and the state of the files before it is unknown.
+fn is_unrecorded(session: &Session) -> bool {
+    let stretches = session.stretches();
+    !stretches.is_empty() && stretches.iter().all(|stretch| stretch.from.is_none())
 }
 
 fn apart(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {

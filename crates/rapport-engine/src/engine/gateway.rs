@@ -130,7 +130,7 @@ impl Gateway {
     }
 
     /// Begins a session with a complete first round of questions.
-    pub async fn create_with(
+    pub(crate) async fn create_with(
         &self,
         created: Created,
         first: QuestionRound,

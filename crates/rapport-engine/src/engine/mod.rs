@@ -5,6 +5,7 @@
 //! nothing depends on it. A session is resumed by replaying its log and submitting `World::Lost`: the same loop then
 //! restarts whatever should be running.
 
+mod batch_before;
 mod batch_diff;
 mod batches;
 pub mod claims;
@@ -36,6 +37,7 @@ use crate::workers::Worker;
 
 pub use crate::stores::reach::{Reach, Sent};
 pub use crate::workers::keeper::descent;
+pub use batch_before::restore_before;
 pub use claims::ChannelLease;
 pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};

@@ -1,30 +1,30 @@
-//! Reaches the holders of sessions on this machine, each by its socket.
+//! Reaches the holders of sessions: on this machine by their sockets, on another one in the way that the store knows.
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use std::sync::Arc;
+
 use rapport_core::{Act, By, SessionId};
 
 use super::socket;
-use crate::stores::Holder;
 use crate::stores::reach::{Reach, Sent};
+use crate::stores::{Holder, Store};
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sockets;
+#[derive(Clone)]
+pub(super) struct Holders {
+    far: Option<Arc<dyn Reach>>,
+}
 
-impl Reach for Sockets {
-    fn send<'a>(
-        &'a self,
-        holder: &'a Holder,
-        id: &'a SessionId,
-        by: &'a By,
-        act: &'a Act,
-    ) -> BoxFuture<'a, Sent> {
-        async move {
-            match (&holder.host, &holder.address) {
-                (None, Some(address)) => socket::send_for(address, id, act, by).await,
-                _ => Sent::Nobody,
-            }
+impl Holders {
+    /// The holders of this store's sessions.
+    pub(super) fn of(store: &dyn Store) -> Self {
+        Self { far: store.reach() }
+    }
+
+    /// Submits an act to the holder of a session, in a person's name.
+    pub(super) async fn send(&self, holder: &Holder, id: &SessionId, by: &By, act: &Act) -> Sent {
+        match (&holder.host, &holder.address, &self.far) {
+            (None, Some(address), _) => socket::send_for(address, id, act, by).await,
+            (Some(_), _, Some(far)) => far.send(holder, id, by, act).await,
+            (None, None, _) | (Some(_), _, None) => Sent::Nobody,
         }
-        .boxed()
     }
 }

@@ -22,11 +22,11 @@ use tokio::task::spawn_blocking;
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
-use super::reach::Sockets;
+use super::reach::Holders;
 use crate::actions::project;
 use crate::clock::Clock;
 use crate::projects::grants::Grants;
-use crate::stores::reach::{Reach, Sent};
+use crate::stores::reach::Sent;
 use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::Worker;
 use crate::workers::keeper::descent;
@@ -42,8 +42,8 @@ pub struct ProjectSessions {
     /// The engine of this process, if it has one. Without one, this process runs nothing: acts go to the process that
     /// runs the session, or into its log.
     here: Option<Gateway>,
-    /// How to reach the processes that run other sessions.
-    reach: Arc<dyn Reach>,
+    /// The processes that run other sessions.
+    holders: Holders,
     /// The workplaces of sessions, for reading their changes.
     worker: Arc<dyn Worker>,
     /// The permission rules of the project.
@@ -53,19 +53,14 @@ pub struct ProjectSessions {
 impl ProjectSessions {
     /// The sessions of this store, some of which may run in the engine behind this gateway.
     pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, worker: Arc<dyn Worker>, clock: Clock) -> Self {
-        Self { store, clock, here, reach: Arc::new(Sockets), worker, grants: None }
+        let holders = Holders::of(&*store);
+        Self { store, clock, here, holders, worker, grants: None }
     }
 
     /// The same with the permission rules of the project.
     #[must_use]
     pub fn granting(self, grants: Grants) -> Self {
         Self { grants: Some(grants), ..self }
-    }
-
-    /// The same with another way to reach holders.
-    #[must_use]
-    pub fn reached_by(self, reach: Arc<dyn Reach>) -> Self {
-        Self { reach, ..self }
     }
 
     fn gateway(&self) -> Result<&Gateway, DoorError> {
@@ -202,7 +197,7 @@ impl ProjectSessions {
         by: &By,
         act: &Act,
     ) -> Result<Option<Reached>, DoorError> {
-        match self.reach.send(holder, id, by, act).await {
+        match self.holders.send(holder, id, by, act).await {
             Sent::Done => Ok(Some(Reached::Process)),
             Sent::Refused(refusal) => Err(refusal.into()),
             Sent::Forbidden(why) => Err(DoorError::Forbidden(why)),

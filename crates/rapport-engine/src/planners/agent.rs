@@ -11,7 +11,7 @@ use super::{NextRound, Planner, PlannerError};
 use crate::agents::{Agent, Structured, StructuredCall};
 
 /// The default model: the CLI's name for a small one.
-pub const DEFAULT_MODEL: &str = "haiku";
+pub(crate) const DEFAULT_MODEL: &str = "haiku";
 
 /// A planner that calls the agent's CLI.
 #[derive(Clone)]

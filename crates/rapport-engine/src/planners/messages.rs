@@ -19,9 +19,9 @@ use super::{NextRound, Planner, PlannerError, retry};
 use error::{Again, ApiProblem};
 
 /// The usual address of the API.
-pub const BASE_URL: &str = "https://api.anthropic.com";
+pub(crate) const BASE_URL: &str = "https://api.anthropic.com";
 /// The default model: a small one is enough to ask good questions.
-pub const DEFAULT_MODEL: &str = "claude-haiku-4-5";
+pub(crate) const DEFAULT_MODEL: &str = "claude-haiku-4-5";
 
 /// The version of the API.
 const API_VERSION: &str = "2023-06-01";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The maximum number of retries.
-pub const RETRIES: u32 = 3;
+pub(crate) const RETRIES: u32 = 3;
 /// The maximum delay that a server can set; beyond that a person should know.
 pub const LONGEST: Duration = Duration::from_secs(60);
 

@@ -1,6 +1,7 @@
 //! Gathers what an agent is shown: the selected files in their current state, and the project's tree. A file that
 //! cannot be shown is listed with the reason; a file that git ignores is left out unless it is named explicitly.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -202,22 +203,54 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Sorted paths as a tree, with one level of indentation for each directory.
+/// Sorted paths as a tree, with one level of indentation for each directory. Of too many files, each directory shows its
+/// first ones, so that the tree has all parts of a large project.
 fn tree(paths: &[&str]) -> String {
     let mut out = String::new();
     let mut open = "";
-    for path in paths.iter().take(MOST_DRAWN) {
-        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let drawn = drawn(paths);
+    // The last drawn file of each directory, and how many are left out there.
+    let mut ends: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (at, path) in paths.iter().enumerate().filter(|_| paths.len() > MOST_DRAWN) {
+        let end = ends.entry(split(path).0).or_default();
+        if drawn[at] { end.0 = at } else { end.1 += 1 }
+    }
+    for (at, path) in paths.iter().enumerate().filter(|(at, _)| drawn[*at]) {
+        let (directory, name) = split(path);
         if directory != open {
             directories(&mut out, open, directory);
             open = directory;
         }
         line(&mut out, depth(directory), name, "");
+        if let Some((_, left)) = ends.get(directory).filter(|(end, left)| *end == at && *left > 0) {
+            line(&mut out, depth(directory), &format!("... and {left} more files here"), "");
+        }
     }
     if paths.len() > MOST_DRAWN {
         let _ = writeln!(out, "... and {} more files", paths.len() - MOST_DRAWN);
     }
     out
+}
+
+/// A path's directory and name.
+fn split<'a>(path: &&'a str) -> (&'a str, &'a str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Which of the paths are drawn: one of each directory before another of any, and of those the outermost first.
+fn drawn(paths: &[&str]) -> Vec<bool> {
+    let mut drawn = vec![paths.len() <= MOST_DRAWN; paths.len()];
+    if paths.len() > MOST_DRAWN {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut order: Vec<_> = paths.iter().enumerate().collect();
+        order.sort_by_cached_key(|(at, path)| {
+            let place = seen.entry(split(path).0).or_default();
+            *place += 1;
+            (*place, depth(split(path).0), *at)
+        });
+        order.iter().take(MOST_DRAWN).for_each(|(at, _)| drawn[*at] = true);
+    }
+    drawn
 }
 
 /// The directories on the path to one, except for those that the previous path shares.
@@ -242,6 +275,18 @@ mod tests {
     use rapport_core::context::cascade;
 
     use super::*;
+
+    /// Of a large project all parts are in the tree, not only those whose names come first.
+    #[test]
+    fn a_large_tree_shows_some_files_of_each_directory() {
+        let paths: Vec<_> = (0..5000).map(|n| format!("m{:02}/f{:03}.rs", n / 100, n % 100)).collect();
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        let tree = tree(&paths);
+        for line in ["m00/\n  f000.rs\n", "m49/\n  f000.rs\n", "  f039.rs\n  ... and 60 more files here\n"] {
+            assert!(tree.contains(line), "{line:?} is not in\n{tree}");
+        }
+        assert!(tree.ends_with("\n... and 3000 more files\n"), "{tree}");
+    }
 
     fn project() -> tempfile::TempDir {
         let project = tempfile::tempdir().unwrap();

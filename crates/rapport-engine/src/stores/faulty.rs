@@ -15,6 +15,7 @@ use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::blocking::wait;
+use super::reach::Reach;
 use super::{Attacher, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, Stored};
 use crate::seals::Seal;
 
@@ -128,6 +129,10 @@ impl Store for Trial {
 
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>> {
         self.store.holder(id)
+    }
+
+    fn reach(&self) -> Option<Arc<dyn Reach>> {
+        self.store.reach()
     }
 
     fn watch(&self) -> Stored<'_, Changes> {

@@ -21,6 +21,8 @@ use tokio::sync::mpsc;
 
 pub use rapport_door::{Holder, StoreError};
 
+use reach::Reach;
+
 use crate::seals::{Seal, Verifier};
 
 /// A pending result of a store. Nothing begins before it is awaited; dropping it midway either completes the operation
@@ -67,6 +69,11 @@ pub trait Store: Send + Sync {
 
     /// The current holder of a session, if there is one.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>>;
+
+    /// How holders on other machines are reached, if the store knows a way.
+    fn reach(&self) -> Option<Arc<dyn Reach>> {
+        None
+    }
 
     /// Reports which sessions change from now on, whoever writes them. It may report one too often, but never misses
     /// one.

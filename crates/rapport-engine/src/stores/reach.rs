@@ -1,5 +1,5 @@
-//! How an act reaches the process that holds a session. A store names the holder; on this machine a socket leads there
-//! (`engine/reach.rs`), and a store that machines share can provide another way.
+//! How an act reaches the process that holds a session. A store names the holder. On this machine a socket leads there
+//! (`engine/reach.rs`); a store that several machines share can know a way to the others.
 
 use futures_util::future::BoxFuture;
 use rapport_core::{Act, By, Refusal, SessionId};

@@ -78,7 +78,7 @@ impl BatchDir {
     }
 
     /// Whether undoing it was begun.
-    pub fn is_undo_begun(&self) -> bool {
+    pub(crate) fn is_undo_begun(&self) -> bool {
         self.facts.iter().any(|fact| matches!(fact, Fact::UndoBegan { .. }))
     }
 
@@ -207,7 +207,7 @@ struct Begun<'a> {
 }
 
 /// The result of an action, as a fact of the session.
-pub fn action_end(action: usize, settled: &Settled) -> ActionEnd {
+pub(crate) fn action_end(action: usize, settled: &Settled) -> ActionEnd {
     let (result, why, session) = match &settled.outcome {
         Outcome::Done { details: Details::Session { name } } => {
             (ActionResult::Done, None, Some(name.clone()))
@@ -249,7 +249,7 @@ impl Batches {
     }
 
     /// Whether the batches belong to no turn of a session.
-    pub fn are_alone(&self) -> bool {
+    pub(crate) fn are_alone(&self) -> bool {
         self.naming == Naming::Alone
     }
 

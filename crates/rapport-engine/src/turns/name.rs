@@ -21,6 +21,16 @@ impl TurnName {
         Self { number, branch: 0 }
     }
 
+    /// The turn that a person means: leading zeros may be missing.
+    pub fn typed(name: &str) -> Option<Self> {
+        let two_digits = |number: &str| format!("{number:0>2}");
+        let full = match name.split_once("-branch-") {
+            Some((number, branch)) => format!("{}-branch-{}", two_digits(number), two_digits(branch)),
+            None => two_digits(name),
+        };
+        full.parse().ok()
+    }
+
     /// Candidates for its name, in order: without a branch, then branch by branch.
     pub fn at(number: u32) -> impl Iterator<Item = Self> {
         (0..=MOST).map(move |branch| Self { number, branch })
@@ -58,6 +68,18 @@ fn two_digits(word: &str) -> Result<u32, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_may_be_left_out_when_typed() {
+        for (typed, name) in
+            [("2", Some("02")), ("02", Some("02")), ("12", Some("12")), ("2-branch-1", Some("02-branch-01"))]
+        {
+            assert_eq!(TurnName::typed(typed).map(|name| name.to_string()).as_deref(), name, "{typed}");
+        }
+        for other in ["", "0", "002", "x", "2-branch-", "-1", "add"] {
+            assert_eq!(TurnName::typed(other), None, "{other}");
+        }
+    }
 
     // FILE-4, FILE-5: `01`, `02`, ...; `NN-branch-MM`.
     #[test]

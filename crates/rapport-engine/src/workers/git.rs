@@ -26,6 +26,9 @@ const SETTINGS: [&str; 11] = [
     "gc.auto=0",
 ];
 
+/// The first version whose `merge-tree` takes the base of a merge, without which no worktree can be applied.
+const NEEDED: (u32, u32) = (2, 40);
+
 /// The maximum number of paths per call.
 pub(super) const AT_ONCE: usize = 500;
 
@@ -96,6 +99,21 @@ pub(super) fn git_saying<'a, S: AsRef<OsStr>>(
         Some(code) => Ok((code, output.stdout)),
         None => Err(failure(&output, args)),
     }
+}
+
+/// Why a git that says this of its version cannot merge; `None` if it can, or if no version can be read.
+pub fn too_old(said: &str) -> Option<WorkerError> {
+    let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let found = (numbers.next()?, numbers.next()?);
+    (found < NEEDED).then(|| WorkerError::GitTooOld { found: version.to_owned() })
+}
+
+/// Refuses a git that is too old to merge.
+pub(super) fn is_new_enough() -> Result<(), WorkerError> {
+    let output = Command::new("git").arg("--version").stdin(Stdio::null()).output();
+    let said = output.map_err(WorkerError::Start)?.stdout;
+    too_old(&String::from_utf8_lossy(&said)).map_or(Ok(()), Err)
 }
 
 fn run<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
@@ -203,6 +221,23 @@ mod tests {
             ["-c", "user.name=Eve", "-c", "user.email=eve@localhost", "-c", "core.fsmonitor=false"];
         let done = Command::new("git").current_dir(directory).args(identity).args(args).output().unwrap();
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    #[test]
+    fn an_old_git_is_told_from_a_new_one() {
+        for (said, is_old) in [
+            ("git version 2.39.5", true),
+            ("git version 2.39.5 (Apple Git-154)", true),
+            ("git version 1.9", true),
+            ("git version 2.40.0", false),
+            ("git version 2.47.3.windows.1", false),
+            ("git version 3.0.0-rc1", false),
+            ("git", false),
+        ] {
+            assert_eq!(too_old(said).is_some(), is_old, "{said}");
+        }
+        let error = too_old("git version 2.39.5 (Apple Git-154)").unwrap();
+        assert_eq!(error.to_string(), "git 2.40 or newer is needed, this is 2.39.5");
     }
 
     /// An error contains git's own message, without hints and control characters; if there is none, the exit status.

@@ -53,16 +53,16 @@ pub const BESIDE: i32 = 4;
 /// The argument for keeping a command.
 pub const COMMAND: &str = "--command";
 /// The request to end the program.
-pub const PLEASE_END: &[u8] = b".";
+pub(crate) const PLEASE_END: &[u8] = b".";
 /// The notice that the host has closed the program's input.
 pub const CLOSE_INPUT: &[u8] = b"i";
 /// The exit code if the program could not be started. A program may also end with it: see [`start_failure`].
-pub const NOT_STARTED: u8 = 127;
+pub(crate) const NOT_STARTED: u8 = 127;
 /// The beginning of the last line on stderr then.
 const CANNOT_START: &str = "cannot start ";
 
 /// The keeper's message that it could not start its program, if that is its last line.
-pub fn start_failure(last_line: Option<&String>) -> Option<&String> {
+pub(crate) fn start_failure(last_line: Option<&String>) -> Option<&String> {
     last_line.filter(|line| line.starts_with(CANNOT_START))
 }
 

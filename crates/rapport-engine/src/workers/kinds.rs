@@ -1,6 +1,7 @@
 //! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project supports
 //! it. The list of kinds is in `mod.rs`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::network::Network;
@@ -49,6 +50,13 @@ pub struct NoWorkplace {
     pub why: String,
     /// Remedies, one sentence each.
     pub advice: Vec<&'static str>,
+}
+
+impl fmt::Display for NoWorkplace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        self.advice.iter().try_for_each(|advice| write!(f, ". {}", advice.trim_end_matches('.')))
+    }
 }
 
 /// Every kind of place.

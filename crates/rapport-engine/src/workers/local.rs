@@ -148,12 +148,21 @@ impl Directory {
         git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
     }
 
+    /// The same, of these files only.
+    pub fn diff_of(&self, from: &str, to: &str, files: &[String]) -> Result<String, WorkerError> {
+        let (from, to) = (named(from)?, named(to)?);
+        let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to, "--"];
+        let files = files.iter().map(|file| OsString::from(format!(":(literal){file}")));
+        let args: Vec<_> = args.iter().map(OsString::from).chain(files).collect();
+        git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+    }
+
     /// Whether it is in a Git repository, so that the state of its files can be recorded.
-    pub fn has_history(&self) -> bool {
+    pub(crate) fn has_history(&self) -> bool {
         line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|inside| inside == "true")
     }
 
-    pub fn file_at(&self, state: &str, path: &str) -> Result<Recorded, WorkerError> {
+    pub(crate) fn file_at(&self, state: &str, path: &str) -> Result<Recorded, WorkerError> {
         let listed = git(self.git_at(), None, &["ls-tree", "-z", named(state)?, "--", path])?;
         let listed = String::from_utf8_lossy(&listed);
         let mut fields = listed.split(['\0', '\t']).next().unwrap_or_default().split(' ');

@@ -25,6 +25,7 @@ use thiserror::Error;
 
 use process::{Kept, Launch};
 
+pub use git::too_old as git_too_old;
 pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
 pub use take_over::{take_all_back, take_back};
 
@@ -34,6 +35,13 @@ const KINDS: [&dyn WorkerKind; 3] = [&local::LocalKind, &worktrees::WorktreeKind
 /// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
 /// directory write there all the time.
 const OURS: [&str; 3] = [".rapport", ".teddy", ".claude/todos"];
+
+/// The arguments of a git command that restrict it to the agent's work, for a shell: both sides of a merge may have a
+/// plan and sessions of their own.
+pub fn work_only() -> String {
+    let without: Vec<_> = OURS.iter().map(|path| format!("':!{path}'")).collect();
+    format!("-- . {}", without.join(" "))
+}
 
 /// A worker. All methods may be slow, and are called off the engine's loop.
 pub trait Worker: Send + Sync {
@@ -154,6 +162,9 @@ pub(crate) fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {
 pub enum WorkerError {
     #[error("cannot run git: {0}")]
     Start(io::Error),
+    /// Merging needs a newer git.
+    #[error("git 2.40 or newer is needed, this is {found}")]
+    GitTooOld { found: String },
     #[error("git {what} failed: {why}")]
     Git {
         what: String,
@@ -194,9 +205,13 @@ pub enum WorkerError {
     /// A directory could not be created.
     #[error("cannot make the directory {}: {error}", directory.display())]
     Directory { directory: PathBuf, error: io::Error },
-    /// This machine cannot create a sandbox.
-    #[error("cannot make a sandbox: {why}. {advice}")]
-    NoSandbox { why: String, advice: &'static str },
+    /// This machine lacks what a kind of worker needs.
+    #[error("the worker {worker} cannot be used here: {none}")]
+    Unavailable {
+        /// The name of the kind.
+        worker: &'static str,
+        none: NoWorkplace,
+    },
     /// The directory is not in a git repository.
     #[error("{} is not in a git repository", directory.display())]
     NoRepository { directory: PathBuf },

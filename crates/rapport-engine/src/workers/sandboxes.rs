@@ -62,28 +62,24 @@ impl Sandboxes {
     }
 
     /// The version of bubblewrap, if it can create a sandbox on this machine.
-    pub fn check() -> Result<String, NoSandbox> {
+    pub fn check() -> Result<String, NoWorkplace> {
+        let none = |why: String, advice| NoWorkplace { why, advice: vec![advice] };
         let said = |args: &[&str]| Command::new(PROGRAM).args(args).stdin(Stdio::null()).output();
         let version = match said(&["--version"]) {
             Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(NoSandbox {
-                    why: "there is no bubblewrap (bwrap) on the PATH".into(),
-                    advice: INSTALL,
-                });
+                return Err(none("there is no bubblewrap (bwrap) on the PATH".into(), INSTALL));
             }
-            Err(error) => {
-                return Err(NoSandbox { why: format!("cannot run bwrap: {error}"), advice: INSTALL });
-            }
+            Err(error) => return Err(none(format!("cannot run bwrap: {error}"), INSTALL)),
         };
         let tried = [walls::APART, &["--unshare-net", "--ro-bind", "/", "/", "--", "true"]].concat();
         match said(&tried) {
             Ok(output) if output.status.success() => Ok(version),
             Ok(output) => {
                 let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                Err(NoSandbox { why: format!("{version} does not work here: {why}"), advice: NOT_ALLOWED })
+                Err(none(format!("{version} does not work here: {why}"), NOT_ALLOWED))
             }
-            Err(error) => Err(NoSandbox { why: format!("cannot run bwrap: {error}"), advice: INSTALL }),
+            Err(error) => Err(none(format!("cannot run bwrap: {error}"), INSTALL)),
         }
     }
 
@@ -122,29 +118,21 @@ impl WorkerKind for SandboxKind {
     }
 
     fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
-        Sandboxes::check().map_err(|none| NoWorkplace {
-            why: format!("cannot make a sandbox: {}", none.why),
-            advice: vec![none.advice, "Or work without a sandbox: --worker worktree"],
+        Sandboxes::check().map_err(|NoWorkplace { why, mut advice }| {
+            advice.push("Or work without a sandbox: --worker worktree");
+            NoWorkplace { why: format!("cannot make a sandbox: {why}"), advice }
         })?;
         WorktreeKind.check(project)
     }
 
     fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
-        let found = Sandboxes::check();
-        Some(found.map_err(|none| NoWorkplace { why: none.why, advice: vec![none.advice] }))
+        Some(Sandboxes::check())
     }
 
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
         let sandboxes = Sandboxes::new(&setup.worktrees, setup.person.clone());
         workers.with(self.name(), sandboxes.with_network(setup.network.clone()))
     }
-}
-
-/// Why there can be no sandbox on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoSandbox {
-    pub why: String,
-    pub advice: &'static str,
 }
 
 impl Worker for Sandboxes {
@@ -154,8 +142,8 @@ impl Worker for Sandboxes {
             Some(found) => found,
             None => {
                 // Checked before anything is created.
-                Self::check()
-                    .map_err(|none| WorkerError::NoSandbox { why: none.why, advice: none.advice })?;
+                let unavailable = |none| WorkerError::Unavailable { worker: SandboxKind.name(), none };
+                Self::check().map_err(unavailable)?;
                 self.worktrees.open(session, created)?;
                 self.worktrees.find_fixed(session, created)?.ok_or_else(|| WorkerError::WorkplaceGone {
                     directory: self.folder.join(session.as_str()),

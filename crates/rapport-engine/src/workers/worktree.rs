@@ -1,5 +1,6 @@
 //! A second working tree of the project's repository, in a given state: the workplace of a branch.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -36,13 +37,13 @@ impl Worktree {
             if inside.is_empty() { root.clone() } else { root.join(inside.trim_end_matches('/')) };
         let made = Self { project: project.to_owned(), root, directory, kept: false };
         let add = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
-        git(project, None, &[&add[..], &[made.root.as_os_str(), "HEAD".as_ref()]].concat())?;
-        git(&made.root, None, &["read-tree", "--reset", "-u", state])?;
-        git(&made.root, None, &["reset", "--quiet", "--mixed", "HEAD"])?;
+        made.write(project, &[&add[..], &[made.root.as_os_str(), "HEAD".as_ref()]].concat())?;
+        made.write(&made.root, &["read-tree", "--reset", "-u", state].map(AsRef::as_ref))?;
+        made.write(&made.root, &["reset", "--quiet", "--mixed", "HEAD"].map(AsRef::as_ref))?;
         for ours in OURS {
             // A state does not contain Rapport's own files; committed ones are restored from the commit.
             if !line(&made.root, &["ls-files", "--", ours])?.is_empty() {
-                git(&made.root, None, &["checkout", "--quiet", "--", ours])?;
+                made.write(&made.root, &["checkout", "--quiet", "--", ours].map(AsRef::as_ref))?;
             }
         }
         let project_there = durable::folder(&made.directory);
@@ -53,6 +54,14 @@ impl Worktree {
     pub fn keep(mut self) {
         self.kept = true;
     }
+
+    /// Lets git write to the worktree or about it. A crash test may kill this process before and after.
+    fn write(&self, directory: &Path, args: &[&OsStr]) -> Result<(), WorkerError> {
+        durable::point(&self.root);
+        let written = git(directory, None, args).map(drop);
+        durable::point(&self.root);
+        written
+    }
 }
 
 impl Drop for Worktree {
@@ -62,7 +71,7 @@ impl Drop for Worktree {
         }
         let remove = ["worktree", "remove", "--force"].map(AsRef::as_ref);
         // Its leftover is a directory that git ignores.
-        let _ = git(&self.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
+        let _ = self.write(&self.project, &[&remove[..], &[self.root.as_os_str()]].concat());
         let _ = durable::remove_folder(&self.root);
     }
 }

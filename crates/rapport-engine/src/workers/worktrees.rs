@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, point};
 
-use super::git::{git, git_saying, line};
+use super::git::{git, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
 use super::process::{Kept, Launch};
 use super::take_over::{self, WriteAhead};
@@ -42,7 +42,9 @@ impl Worktrees {
 
     /// Whether a project can have worktrees.
     pub fn check(project: &Path) -> Result<(), WorkerError> {
-        prefix(project).map(drop)
+        prefix(project)?;
+        // Said before the work rather than when it is to be applied.
+        is_new_enough()
     }
 }
 
@@ -66,6 +68,9 @@ impl WorkerKind for WorktreeKind {
                     "Put the project into a repository: git init && git add --all && git commit -m Begin",
                     "Or work in the project itself: --worker local",
                 ],
+                WorkerError::GitTooOld { .. } => {
+                    vec!["Update git, or work in the project itself: --worker local"]
+                }
                 _ => Vec::new(),
             },
         })
@@ -363,6 +368,7 @@ impl Workplace for Tree {
     }
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        is_new_enough()?;
         let (base, there) = (self.base()?, self.there.state()?);
         self.is_all_in_files(&base, &there)?;
         let from = self.project_here().state()?;

@@ -8,7 +8,7 @@ use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Newest, ShownSession};
-use super::effect::{AfterContent, ContentForm, Effect, NewSession, SessionOp};
+use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
@@ -133,7 +133,7 @@ impl ChatState {
         let (content, form) = match name {
             "diff" => {
                 let title = format!("Changes: {task}");
-                (Content::Diff, ContentForm::Block { title, file: "changes.diff" })
+                (Content::Diff, ContentForm::Block { title, file: CHANGES })
             }
             "export" => {
                 let file = format!("{id}.md");

@@ -161,6 +161,16 @@ pub(super) enum ContentForm {
     },
 }
 
+/// The name of the file with a session's changes.
+pub(super) const CHANGES: &str = "changes.diff";
+
+impl ContentForm {
+    /// Whether it is a session's changes, of which there may be none yet.
+    pub(super) fn is_changes(&self) -> bool {
+        matches!(self, Self::Block { file: CHANGES, .. })
+    }
+}
+
 /// What files are fetched for: the message that they came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AfterFetch {

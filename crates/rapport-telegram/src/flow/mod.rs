@@ -77,6 +77,8 @@ pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
 
 /// The time limit for emptying the outbox when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The number of logs that may wait to be looked at.
+const WAITING_LOGS: usize = 16;
 /// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
@@ -153,14 +155,15 @@ pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(),
         Some(config) => Some(Webhook::bind(config).await?),
         None => None,
     };
-    let (mut state, outbound) = start::assemble(parts, back.clone())?;
+    let (log, logs) = mpsc::channel(WAITING_LOGS);
+    let (mut state, outbound) = start::assemble(parts, back.clone(), log)?;
     start::resume_sessions(&mut state, &outbound, &now).await?;
     let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
         Intake::start(intake::Parts { ledger, files, handler, notices: notices.clone(), now: now.clone() });
     tokio::spawn(announce_commands(api.clone()));
     let receiving = receive(api, webhook, intake.clone(), notices, now.clone(), stop.clone());
-    let channel = Channel { state, outbound, now, seen, inputs };
+    let channel = Channel { state, outbound, now, seen, inputs, logs };
     channel.serve(intake, receiving, stop).await
 }
 
@@ -171,8 +174,10 @@ struct Channel {
     now: Now,
     /// Updates of sessions.
     seen: BoxStream<'static, Seen>,
-    /// All other inputs.
+    /// All other inputs. Each answers something that the state wanted or a person did, and the intake waits for those.
     inputs: mpsc::UnboundedReceiver<Input>,
+    /// Whole logs that the state wanted to read.
+    logs: mpsc::Receiver<Input>,
 }
 
 impl Channel {
@@ -195,6 +200,7 @@ impl Channel {
                 biased;
                 Some(seen) = self.seen.next() => Input::Seen(seen),
                 Some(input) = self.inputs.recv() => input,
+                Some(input) = self.logs.recv() => input,
                 ended = &mut receiving, if closing.is_none() => {
                     outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
                     closing = Some(close(&intake));

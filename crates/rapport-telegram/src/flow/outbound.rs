@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
-use rapport_core::{Act, By, Created, QuestionRound, Reply, SessionId, prompt};
+use rapport_core::{Act, By, Created, Entry, QuestionRound, Reply, SessionId, prompt};
 use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{mpsc, oneshot};
@@ -53,6 +53,8 @@ pub(super) struct Outbound {
     pub(super) notices: Notices,
     pub(super) tickets: Tickets,
     pub(super) inputs: mpsc::UnboundedSender<Input>,
+    /// For whole logs, of which only a few may wait.
+    pub(super) logs: mpsc::Sender<Input>,
 }
 
 impl Outbound {
@@ -176,17 +178,17 @@ impl Outbound {
     }
 
     fn read_all(&self) {
-        let (sessions, inputs) = (self.sessions.clone(), self.inputs.clone());
+        let (sessions, inputs, logs) = (self.sessions.clone(), self.inputs.clone(), self.logs.clone());
         tokio::spawn(async move {
             let all = match sessions.list().await {
                 Ok(all) => all,
                 Err(error) => return drop(inputs.send(Input::Unlisted(error))),
             };
-            for id in all {
-                let entries = sessions.entries(&id, 0).await;
-                let _ = inputs.send(Input::Found(id, entries));
-            }
-            let _ = inputs.send(Input::AllFound);
+            let read = |id: SessionId| {
+                let sessions = sessions.clone();
+                async move { (sessions.entries(&id, 0).await, id) }
+            };
+            read_each(all, read, logs).await;
         });
     }
 
@@ -218,6 +220,21 @@ impl Outbound {
         }
         self.sessions.create_with_files(created, &files).await.map(drop)
     }
+}
+
+/// Reads these logs, each when there is room for it: there may be thousands, and they are not to be in memory at once.
+async fn read_each<Reading: Future<Output = (Result<Vec<Entry>, DoorError>, SessionId)>>(
+    all: Vec<SessionId>,
+    read: impl Fn(SessionId) -> Reading,
+    logs: mpsc::Sender<Input>,
+) {
+    for id in all {
+        // An error means that the channel has ended.
+        let Ok(room) = logs.reserve().await else { return };
+        let (entries, id) = read(id).await;
+        room.send(Input::Found(id, entries));
+    }
+    let _ = logs.send(Input::AllFound).await;
 }
 
 /// The input for a session that cannot be read or run here. One that another process runs is left to that process.
@@ -333,5 +350,37 @@ impl Tickets {
             // The receiver is gone if the program ends.
             let _ = done.send(Handled::Durable);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The logs of a hundred sessions, of which nobody takes one for now.
+    #[tokio::test]
+    async fn logs_are_read_when_there_is_room_for_them() {
+        let ids: Vec<_> = (0..100).map(|number| SessionId::new(format!("session-{number}"))).collect();
+        let (logs, mut taken) = mpsc::channel(4);
+        let read = Cell::new(0);
+        let read_one = |id| {
+            read.set(read.get() + 1);
+            std::future::ready((Ok(Vec::new()), id))
+        };
+        let reading = read_each(ids.clone(), read_one, logs);
+        tokio::pin!(reading);
+        assert!(futures_util::poll!(&mut reading).is_pending());
+        assert_eq!(read.get(), 4, "more would be held in memory");
+        let take = async {
+            let mut found = Vec::new();
+            while let Some(Input::Found(id, Ok(_))) = taken.recv().await {
+                found.push(id);
+            }
+            found
+        };
+        let ((), found) = tokio::join!(reading, take);
+        assert_eq!(found, ids, "each, in order, and then that these were all");
     }
 }

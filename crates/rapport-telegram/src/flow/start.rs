@@ -18,6 +18,7 @@ use crate::outbox::Outbox;
 pub(super) fn assemble(
     parts: ChannelParts,
     inputs: mpsc::UnboundedSender<Input>,
+    logs: mpsc::Sender<Input>,
 ) -> Result<(ChatState, Outbound), RunError> {
     let path = parts.files.cards();
     let notes = open(&path).map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
@@ -45,6 +46,7 @@ pub(super) fn assemble(
         notices: parts.notices,
         tickets: Tickets::default(),
         inputs,
+        logs,
     };
     Ok((ChatState::new(settings, parts.access, notes), outbound))
 }

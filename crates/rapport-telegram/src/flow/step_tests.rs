@@ -12,7 +12,7 @@ use super::button::{Button, Pick};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
 use super::effect::{
-    AfterContent, AfterOps, AfterSend, ContentForm, Effect, Input, NewUser, SessionOp, Ticket,
+    AfterContent, AfterOps, AfterSend, CHANGES, ContentForm, Effect, Input, NewUser, SessionOp, Ticket,
 };
 use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
@@ -770,7 +770,12 @@ fn content_is_sent_where_it_was_asked_for() {
     let cases = [
         (ContentForm::Markdown, Ok("All **done**.".to_owned()), "send \"All done.\""),
         (block("Create a.txt"), Ok("hello".to_owned()), "send \"hello\""),
-        (block("Changes"), Ok("\n".to_owned()), "send \"It is empty.\""),
+        (block("Create a.txt"), Ok("\n".to_owned()), "send \"It is empty.\""),
+        (
+            ContentForm::Block { title: "Changes".into(), file: CHANGES },
+            Ok("\n".to_owned()),
+            "send \"No changes so far.\"",
+        ),
         (file(), Ok("{}".to_owned()), "file log.jsonl"),
         (
             ContentForm::Markdown,

@@ -151,8 +151,9 @@ impl ChatState {
             (read, form) => (read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), form),
         };
         let messages = match (read, form) {
-            (Ok(text), _) if text.trim().is_empty() => {
-                outgoing(room, Reply::Messages(vec![Text::new().plain("It is empty.")]))
+            (Ok(text), form) if text.trim().is_empty() => {
+                let none = if form.is_changes() { "No changes so far." } else { "It is empty." };
+                outgoing(room, Reply::Messages(vec![Text::new().plain(none)]))
             }
             (Ok(text), ContentForm::Markdown) => reply(room, &text),
             (Ok(text), ContentForm::Block { title, file }) => {

@@ -269,6 +269,7 @@ fn help(columns: usize, block: &mut Block) {
         ("enter", "answer"),
         ("p", "show everything the agent wants to do, or all previews"),
         ("o", "answer in free text; alt-enter or ctrl-j for a new line"),
+        ("c, e, t", "at a plan: confirm it, edit an answer, tell the agent what to change"),
         ("← or b", "back to the question before, in the same round"),
         ("esc or q", "cancel the session; it asks first"),
         ("d or ctrl-c", "leave; everything stays open, and can be answered from anywhere"),

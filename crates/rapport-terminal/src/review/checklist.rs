@@ -157,7 +157,7 @@ impl Checklist {
         self.notice = None;
     }
 
-    pub(super) fn checks(&self) -> &Checks {
+    pub fn checks(&self) -> &Checks {
         &self.checks
     }
 

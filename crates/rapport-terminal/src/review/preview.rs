@@ -10,7 +10,7 @@ use rapport_core::{ActionPlan, Resource};
 
 use super::super::safe;
 use super::super::text::{Line, Tone};
-use super::checklist::{Checklist, Node};
+use super::checklist::Node;
 use super::diff;
 
 /// Reads a file or a page: its text, or why that failed.
@@ -39,18 +39,8 @@ pub struct Preview {
     pub lines: Vec<Line>,
 }
 
-/// Makes the preview of an item, given the checked items of this list.
-pub async fn preview_of(plan: &ActionPlan, list: &Checklist, node: Node, previewer: &Previewer) -> Preview {
-    preview(plan, list.checks(), node, previewer).await
-}
-
-/// The same with the check marks alone.
-pub(super) async fn preview(
-    plan: &ActionPlan,
-    checks: &Checks,
-    node: Node,
-    previewer: &Previewer,
-) -> Preview {
+/// Makes the preview of an item, given the check marks.
+pub async fn preview(plan: &ActionPlan, checks: &Checks, node: Node, previewer: &Previewer) -> Preview {
     let read = match review::needed(plan, checks, node.group, node.item) {
         Some(resource) => Some((previewer.fetch)(resource).await),
         None => None,

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
-use rapport_core::{Act, Answer, MAX_TEXT, Purpose, Question, QuestionId, Refusal, Reply, SessionId};
+use rapport_core::{
+    Act, Answer, Branch, Input, MAX_TEXT, PhaseView, Purpose, Question, QuestionId, Refusal, Reply, SessionId,
+};
 use serde_json::json;
 
 use super::choose::{self, Verb};
@@ -11,7 +13,8 @@ use super::output::{say, say_json, warn};
 use super::{Common, ask, screen, sessions, text, typed};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
-use crate::engine::Reached;
+use crate::clock::Clock;
+use crate::engine::{DoorError, Reached, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::wiring::Place;
@@ -73,7 +76,7 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
-        act => sessions::act(&place, &id, act)?,
+        act => submit(&place, &id, act)?,
     };
     let answered = if args.back { None } else { ask::last_answer(&store, &id, asked.as_ref())? };
     if common.json {
@@ -123,7 +126,12 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
             return Err(Failure { message, ..not_found });
         }
         Err(failure) if failure.code == Code::Untrusted => return Err(failure),
-        Err(_) => return Err(not_found),
+        // Several wait, and one of them is meant.
+        Err(several) => {
+            let message = format!("there is no session {name}; if it is the answer, say to which session");
+            let failure = Failure { message, hints: Vec::new(), ..several };
+            return Err(failure.hint("Name the one you mean: rapport answer --session SESSION VALUE"));
+        }
     };
     args.value.insert(0, first);
     let view = sessions::view(&place.store(), &id)?;
@@ -191,9 +199,43 @@ fn is_short(reply: &Reply) -> Result<(), Failure> {
     Err(Refusal::TooLong { what: "answer".into(), bytes, limit: MAX_TEXT }.into())
 }
 
+/// Submits an act about an answer. If the question has one already, says how it can still be changed.
+fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
+    sessions::submit(place, id, act).map_err(|error| {
+        let hints = match &error {
+            DoorError::Refused(
+                Refusal::AlreadyAnswered { question, .. } | Refusal::TooLateToChange { question, .. },
+            ) => changing(place, id, question).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        hints.into_iter().fold(Failure::from(error), Failure::hint)
+    })
+}
+
+/// How to change the answer to a question, now or later, or to try another one beside it.
+fn changing(place: &Place, id: &SessionId, question: &QuestionId) -> Option<Vec<String>> {
+    let store = place.store();
+    let entries = store.read(id, 0).ok()?;
+    let session = sessions::replay(&store, id, &entries).ok()?;
+    let act = Act::Reopen { question: question.clone() };
+    let reopen = Input::Person { by: socket::person_here(), act };
+    let change = format!("rapport answer {id} --question {question} --edit VALUE");
+    if session.decide(&reopen, Clock::system().now()).is_ok() {
+        return Some(vec![format!("Change it with: {change}")]);
+    }
+    let mut hints = Vec::new();
+    if session.phase() == PhaseView::Clarifying {
+        hints.push(format!("When the plan is there, and before you confirm it: {change}"));
+    }
+    if Branch::at(&entries, question).is_ok() {
+        hints.push(format!("Try another answer in a branch: rapport branch {id} --at {question}"));
+    }
+    Some(hints)
+}
+
 /// Reopens the question and answers it; if the answer is refused, keeps the old one.
 fn edit(place: &Place, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
-    sessions::act(place, id, &Act::Reopen { question: question.clone() })?;
+    submit(place, id, &Act::Reopen { question: question.clone() })?;
     let answer = Act::Answer { question: Some(question.clone()), reply: reply.clone() };
     sessions::act(place, id, &answer).inspect_err(|_| {
         // The refusal of the answer matters; keeping the old one was promised.

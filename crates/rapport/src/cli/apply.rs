@@ -11,6 +11,7 @@ use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Place;
+use crate::workers::work_only;
 
 /// Apply the work of a session to the project, from its worktree
 ///
@@ -37,6 +38,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let store = place.store();
     let id = choose::choose(&place, args.which.name(), &verb)?;
     refuse_branch(&place, &id)?;
+    handover::refuse_in_project(&place, &id, "apply")?;
     let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
     if ended.state != WorkplaceState::Applied {
         return Err(not_applied(&id, &ended));
@@ -74,8 +76,9 @@ fn refuse_branch(place: &Place, id: &SessionId) -> Outcome {
     }
     let worktree = word(&view.project);
     let what = format!("{id} is a branch with its own git worktree, which git applies");
+    let work = work_only();
     Err(Failure::new(Code::Refused, what).hint("To apply its changes to this directory:").hint(format!(
-        "git -C {worktree} add -A && git -C {worktree} diff --cached --binary | git apply --3way"
+        "git -C {worktree} add -A && git -C {worktree} diff --cached --binary {work} | git apply --3way"
     )))
 }
 

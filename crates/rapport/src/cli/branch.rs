@@ -8,10 +8,11 @@ use rapport_core::{
 };
 use serde_json::json;
 
+use super::branch_turn::{self, Beginning};
 use super::choose::{self, Known, Verb};
 use super::output::{say, say_json};
 use super::screen::word;
-use super::{Common, branch_turn, sessions};
+use super::{Common, sessions};
 use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
 use crate::clock::{self, Clock};
@@ -30,13 +31,17 @@ const NAME: usize = 48;
 
 /// Try a turn another way; or open a question again in another session, to try another answer
 ///
-/// With a turn (02, 02-branch-01): creates another directory with the context of that turn, for the next plan.
+/// With a turn (02, 02-branch-01): creates another directory with the context of that turn, for the next plan. If the
+/// turn, or one after it, changed files, say where the other attempt begins: with these changes undone, in a git
+/// worktree without them, or with the files as they are. At a terminal you are asked.
 ///
 /// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its
 /// own copy of the conversation up to there. The original session is not touched, and may be running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport branch 02                         another try of turn 02
+  rapport branch 02 --undo                  take back first what it changed
+  rapport branch 02 --worktree              leave that, try it in a worktree
   rapport branch 20260124-add-auth --at q2
   rapport answer add-auth-branch --question q2 Passwords
   rapport resume add-auth-branch")]
@@ -54,17 +59,39 @@ pub(super) struct Args {
     /// The agent's command, if it has changed since the session began
     #[arg(long, value_name = "COMMAND")]
     agent: Option<String>,
+    /// With a turn: first undo what it and later turns changed
+    #[arg(long, conflicts_with_all = ["at", "worktree", "keep"])]
+    undo: bool,
+    /// With a turn: leave that as it is, and begin another session in a git worktree with the files as before the turn
+    #[arg(long, conflicts_with_all = ["at", "keep"])]
+    worktree: bool,
+    /// With a turn: begin with the files as they are
+    #[arg(long, conflicts_with = "at")]
+    keep: bool,
+}
+
+impl Args {
+    /// What the flags say about where another attempt begins.
+    fn beginning(&self) -> Option<Beginning> {
+        match (self.undo, self.worktree, self.keep) {
+            (true, _, _) => Some(Beginning::Undo),
+            (_, true, _) => Some(Beginning::Worktree),
+            (_, _, true) => Some(Beginning::Keep),
+            (false, false, false) => None,
+        }
+    }
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let Some(at) = &args.at else {
         let which = args.which.as_deref().unwrap_or_default();
-        if which.parse::<TurnName>().is_err() {
+        let Some(turn) = TurnName::typed(which) else {
             return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", safe::line(which)))
                 .hint("Name a turn of a session of files: rapport branch 02")
                 .hint("or the question of another session that is to be open again: rapport branch SESSION --at q2"));
-        }
-        return branch_turn::execute(common, args.session.as_deref(), which);
+        };
+        let session = args.session.as_deref();
+        return branch_turn::execute(common, session, &turn.to_string(), args.beginning());
     };
     let place = Place::find(common)?;
     let store = BlockingStore::from(wiring::faulty(place.store_in(&Shelf::Sessions)));

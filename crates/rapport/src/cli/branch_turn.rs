@@ -1,21 +1,38 @@
 //! `rapport branch TURN`: another attempt at a turn, which continues as its own line.
 
-use rapport_core::{Session, TurnStage};
+use rapport_core::{LaterChanges, Session, TurnStage, UndoState};
 use serde_json::json;
 
-use super::Common;
 use super::choose::{Known, Verb};
-use super::files::{self, seals};
+use super::files::{self, asking, held, seals};
 use super::output::{say, say_json};
+use super::{Common, branch_worktree, undo};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
+use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, Turn};
 use crate::wiring::Place;
 
+/// Where another attempt begins if the first one changed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beginning {
+    /// With these changes undone.
+    Undo,
+    /// In a worktree without these changes.
+    Worktree,
+    /// With the files as they are.
+    Keep,
+}
+
 /// Creates a branch of the turn of this name (FILE-38, FILE-39).
-pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Outcome {
+pub(super) fn execute(
+    common: &Common,
+    session: Option<&str>,
+    turn: &str,
+    beginning: Option<Beginning>,
+) -> Outcome {
     let place = Place::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
     let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
@@ -24,20 +41,69 @@ pub(super) fn execute(common: &Common, session: Option<&str>, turn: &str) -> Out
     let session = files::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
     let origin = wait(folder.turn(turn))?;
+    let standing = standing(&session, turn);
+    let beginning = match beginning {
+        Some(beginning) => beginning,
+        None if standing.is_empty() => Beginning::Keep,
+        None => ask(common, &folder, turn, &standing)?,
+    };
+    let standing = match beginning {
+        Beginning::Worktree => return branch_worktree::execute(common, &place, (&folder, &session), &origin),
+        Beginning::Undo => {
+            undo_all(common, &place, &folder, &standing)?;
+            Vec::new()
+        }
+        Beginning::Keep => standing.iter().map(|batch| format!("{}-{batch}", folder.id)).collect(),
+    };
     let made = wait(folder.make_branch(&origin, Clock::system().now()))?;
-    tell(common, &folder, (&origin, &made), &standing(&session, &folder, turn))
+    tell(common, &folder, (&origin, &made), &standing)
 }
 
-/// The batches that changed files since the turn began and were not undone, the latest first, by the names that `undo`
-/// takes.
-fn standing(session: &Session, folder: &Folder, turn: &str) -> Vec<String> {
+/// Asks where the other attempt begins.
+fn ask(common: &Common, folder: &Folder, turn: &str, standing: &[String]) -> Result<Beginning, Failure> {
+    let what = format!("turn {turn} was run, and its changes to files are still there");
+    if !asking::is_possible(common) {
+        let branch = format!("rapport branch --session {} {turn}", folder.id);
+        return Err(Failure::new(Code::Usage, format!("{what}; say where another try begins"))
+            .hint(format!("Undo them first: {branch} --undo"))
+            .hint(format!("Leave them, and try it in a git worktree: {branch} --worktree"))
+            .hint(format!("Begin with the files as they are: {branch} --keep")));
+    }
+    say(format_args!("Batches since turn {turn}, whose changes to files are still there:"))?;
+    standing.iter().try_for_each(|batch| say(format_args!("  {}-{batch}", folder.id)))?;
+    let offer = "(u)ndo them first / work in a (w)orktree / (k)eep the files as they are / (q)uit ›";
+    match asking::choice(offer, "uwkq")? {
+        Some('u') => Ok(Beginning::Undo),
+        Some('w') => Ok(Beginning::Worktree),
+        Some('k') => Ok(Beginning::Keep),
+        _ => Err(asking::left()),
+    }
+}
+
+/// Undoes these batches, the latest first. If one cannot be undone, nothing is branched.
+fn undo_all(common: &Common, place: &Place, folder: &Folder, batches: &[String]) -> Outcome {
+    let settings = place.settings(Layer::default())?;
+    held::hold(common, place, &settings, folder.clone(), async |held| {
+        for name in batches {
+            let batch = undo::carry_out(held, name, LaterChanges::Refuse).await?;
+            match (&batch.undo, common.json) {
+                (UndoState::Done(_), true) => {}
+                _ => undo::told(common, (&held.shelf, &held.folder.id), &batch)?,
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The batches that changed files since the turn began and were not undone, the latest first.
+fn standing(session: &Session, turn: &str) -> Vec<String> {
     let first = session.file_turn(turn).and_then(|turn| turn.batches.first()).map(|batch| batch.approved_at);
     let Some(first) = first else { return Vec::new() };
     let batches = session.file_turns().iter().flat_map(|turn| &turn.batches);
     let mut standing: Vec<_> =
         batches.filter(|batch| batch.has_changes && batch.stands() && batch.approved_at >= first).collect();
     standing.sort_by_key(|batch| std::cmp::Reverse(batch.approved_at));
-    standing.into_iter().map(|batch| format!("{}-{}", folder.id, batch.name)).collect()
+    standing.into_iter().map(|batch| batch.name.clone()).collect()
 }
 
 /// Refuses while this turn is being planned or run: a branch would become the latest turn and hide that.

@@ -50,8 +50,9 @@ pub(super) async fn left_behind(
         return Ok(Vec::new());
     }
     // A failure to compare is not an error: the session is cancelled.
-    let Ok(diff) = sessions::diff(sessions, id).await else {
-        return Ok(vec![format!("Its changes cannot be shown now. Try: rapport diff {id}")]);
+    let diff = match sessions::diff(sessions, id).await {
+        Ok(diff) => diff,
+        Err(failure) => return Ok(vec![format!("Its changes cannot be shown: {}", failure.message)]),
     };
     let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ").map(changed));
     let mut left: Vec<_> = files.map(|file| format!("  {}", safe::line(file))).collect();

@@ -311,7 +311,7 @@ impl Known {
     fn waits_for(&self) -> Option<String> {
         let view = &self.view;
         if !self.counts() {
-            return Some("to be trusted".into());
+            return Some("somebody to trust it".into());
         }
         if let Some(question) = view.questions.first() {
             let more = match view.questions.len() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
 
-use super::output::{say, say_json};
+use super::output::{say, say_as_is, say_json};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, follow, host, sessions};
 use crate::channels::terminal::safe;
@@ -141,13 +141,13 @@ fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
             .diff(&from, &to)
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
         say("\nThe diff it made:\n")?;
-        diff.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+        diff.lines().try_for_each(|line| say_as_is(format_args!("  {}", safe::line(line))))?;
     }
     if let Some(path) = view.plan.as_ref().and_then(|plan| plan.path.as_ref()) {
         let path = place.project.join(path);
         say(format_args!("\nThe plan, {}:\n", path.display()))?;
         let plan = std::fs::read_to_string(&path)?;
-        plan.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+        plan.lines().try_for_each(|line| say_as_is(format_args!("  {}", safe::line(line))))?;
     }
     let facts = store.read(&view.id, 0)?;
     say(format_args!("\nThe log, {} entries in {}/log.jsonl", facts.len(), store.whereabouts(&view.id)))

@@ -1,36 +1,40 @@
 //! `rapport diff`: the changes of a session, or two turns side by side: context, plan and results.
 
 use rapport_core::report::Report;
-use rapport_core::{ActionKind, ActionPlan, Session, Status};
+use rapport_core::{ActionKind, ActionPlan, NOT_RECORDED, Session, SessionId, Status};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::choose::{self, Known, Verb};
 use super::files::{self, seals};
-use super::output::say_json;
+use super::output::{say_json, warn};
 use super::page::Page;
-use super::{Common, sessions, tree};
+use super::{Common, diff_sessions, sessions, tree};
 use crate::channels::terminal::text::{Line, Tone};
-use crate::error::{Failure, Outcome};
+use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
-use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn};
+use crate::turns::{PLAN, REPORT, TURN_CONTEXT, Turn, TurnName};
 use crate::wiring::Place;
 
-/// Show the changes of a session; or compare two turns: context, plan, changes, result
+/// Show the changes of a session; or compare two sessions, or two turns
 ///
 /// With a session: its changes as a diff, from its worktree, or since its work began, or, in a session of turns, since
 /// the first batch that changed a file.
+///
+/// With two sessions: the files that either changed, as the one and the other left them. With two turns: context, plan,
+/// changes and result.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth
+  rapport diff add-auth add-auth-branch
   rapport diff 02 02-branch-01
   rapport diff --session add-auth 01 02 --json")]
 pub(super) struct Args {
     /// The session (default: the one around the current directory, else the only one that fits); or a turn (02)
     #[arg(value_name = "SESSION|TURN")]
     one: Option<String>,
-    /// The turn to compare it with (02-branch-01)
-    #[arg(value_name = "TURN")]
+    /// The session or the turn to compare it with (02-branch-01)
+    #[arg(value_name = "SESSION|TURN")]
     other: Option<String>,
     /// The session, as a flag; the one with the turns
     #[arg(long, value_name = "SESSION")]
@@ -61,6 +65,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let (Some(one), Some(other)) = (&args.one, &args.other) else {
         return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()));
     };
+    let (Some(one), Some(other)) = (TurnName::typed(one), TurnName::typed(other)) else {
+        return diff_sessions::execute(common, &place, [one, other]);
+    };
+    let (one, other) = (&one.to_string(), &other.to_string());
     let fits = |known: &Known| [one, other].iter().all(|turn| known.session.file_turn(turn).is_some());
     let verb = Verb::showing(
         "rapport diff --session SESSION TURN TURN",
@@ -104,14 +112,31 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     let verb =
         Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
     let id = choose::choose(place, name, &verb)?;
+    refuse_unrecorded(place, &id)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
     if common.json {
         return say_json(&json!({ "session": id, "diff": diff }));
     }
+    if diff.is_empty() {
+        // Not on standard output, which may be the input of another program.
+        warn(format_args!("{id} has changed no file so far"));
+    }
     let mut page = Page::new(common);
     lines(&diff).for_each(|line| page.push(line));
     page.print_paged()
+}
+
+/// Refuses a session whose work began outside of git: nobody can tell what it changed.
+fn refuse_unrecorded(place: &Place, id: &SessionId) -> Outcome {
+    let session = choose::known(place, id)?.session;
+    let stretches = session.stretches();
+    let is_recorded = stretches.iter().any(|stretch| stretch.from.is_some());
+    if stretches.is_empty() || is_recorded || session.created().works_apart() {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Refused, format!("cannot show what {id} changed: {NOT_RECORDED}"))
+        .hint("For the next one, make it a repository: git init && git add --all && git commit -m Begin"))
 }
 
 /// A unified diff in tones.
@@ -125,11 +150,11 @@ pub(super) fn lines(diff: &str) -> impl Iterator<Item = Line> {
             [b'-', ..] => Tone::Bad,
             _ => Tone::Text,
         };
-        Line::new(tone, line)
+        Line::new(tone, line).whole()
     })
 }
 
-fn has_changes(session: &Session) -> bool {
+pub(super) fn has_changes(session: &Session) -> bool {
     let mut batches = session.file_turns().iter().flat_map(|turn| &turn.batches);
     session.has_worked() || batches.any(|batch| batch.has_changes)
 }
@@ -155,7 +180,7 @@ fn compare(page: &mut Page, one: &str, other: &str) {
                 ChangeTag::Equal => (' ', Tone::Text),
             };
             let text = change.value().trim_end_matches(['\n', '\r']);
-            page.push(Line::new(tone, &format!("{sign} {text}")));
+            page.push(Line::new(tone, &format!("{sign} {text}")).whole());
         }
     }
 }

@@ -1,25 +1,31 @@
 //! `rapport discard`.
 
-use rapport_core::Act;
+use rapport_core::{Act, SessionId};
 use serde_json::json;
 
 use super::choose::{self, Verb, Which};
+use super::files::asking;
 use super::output::{say, say_json};
+use super::screen::word;
 use super::{Common, handover};
-use crate::error::Outcome;
+use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
 /// Discard the work of a session, with its worktree
 ///
 /// The worktree and its branch are removed; the project is unchanged. A session that is not over is cancelled. Its log
-/// stays.
+/// stays. At a terminal you are asked first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth                 see it first
-  rapport discard add-auth")]
+  rapport discard add-auth
+  rapport discard add-auth --yes        without being asked")]
 pub(super) struct Args {
     #[command(flatten)]
     which: Which,
+    /// Discard it without being asked
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
@@ -28,10 +34,29 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         handover::can_discard(&known.view)
     });
     let id = choose::choose(&place, args.which.name(), &verb)?;
+    refuse_branch(&place, &id)?;
+    handover::refuse_in_project(&place, &id, "discard")?;
+    let known = choose::known(&place, &id)?;
+    if handover::can_discard(&known.view) && !args.yes && asking::is_possible(common) {
+        let changed = known.view.changes.iter().flat_map(|changes| &changes.files);
+        let changed = changed.map(|file| format!("{:<9} {}", file.status, file.path)).collect();
+        asking::agree(&format!("{id} changed in its worktree:"), changed, "Discard this work for good?")?;
+    }
     let ended = handover::carry_out(&place, &id, &Act::Discard)?;
     if common.json {
         return say_json(&json!({ "session": id, "state": ended.state, "cleared": ended.cleared }));
     }
     say(format_args!("Discarded {id}."))?;
     handover::tell_left(&id, &ended)
+}
+
+/// A branch at a question has its own worktree, which git removes.
+fn refuse_branch(place: &Place, id: &SessionId) -> Outcome {
+    let view = choose::known(place, id)?.view;
+    if view.branched_from.is_none() || view.workplace.is_some() {
+        return Ok(());
+    }
+    let what = format!("{id} is a branch with its own git worktree, which git removes");
+    let remove = format!("git worktree remove --force {}", word(&view.project));
+    Err(Failure::new(Code::Refused, what).hint(format!("Remove it, and what was done there: {remove}")))
 }

@@ -14,9 +14,9 @@ use super::{Common, report, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::config::{Layer, Settings};
-use crate::error::{Code, Failure, Outcome};
+use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
 use crate::wiring::{self, Place, ROUNDS};
-use crate::workers::{WorkerKind, kinds};
+use crate::workers::{WorkerKind, git_too_old, kinds};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -86,9 +86,8 @@ fn show(page: &mut Page, check: &Check) {
         State::Missing => ("missing", Tone::Care),
         State::Bad => ("bad    ", Tone::Bad),
     };
-    page.push(
-        Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9} ", check.name)).and(Tone::Text, &check.found),
-    );
+    let line = Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9} ", check.name));
+    page.push(line.and(Tone::Text, &check.found).hanging(19));
     let advice = check.advice.iter().flat_map(|advice| advice.lines());
     advice.for_each(|line| page.push(Line::new(Tone::Text, line).indented(19)));
 }
@@ -104,7 +103,7 @@ fn settings(place: &Place) -> Check {
             );
             good("settings", found)
         }
-        Err(failure) => bad("settings", failure.message, "Fix or remove what is named there."),
+        Err(failure) => bad("settings", failure.message, FIX_SETTINGS),
     }
 }
 
@@ -150,6 +149,11 @@ fn git(place: &Place) -> Check {
         };
     };
     let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    if let Some(error) = git_too_old(&version) {
+        let advice =
+            "Update it. Until then work cannot be kept in a worktree, and none can be applied.".into();
+        return Check { name: "git", state: State::Missing, found: error.to_string(), advice: Some(advice) };
+    }
     if place.project.join(".git").exists() {
         return good("git", format!("{version}, in {}", place.project.display()));
     }

@@ -75,10 +75,16 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
             let path = Path::new(path);
             let file = std::fs::File::open(path).map_err(|error| {
                 Failure::new(Code::Usage, format!("cannot read the plan {}: {error}", path.display()))
+                    .hint("Name the file of a plan, from the current directory: rapport execute plan.md")
+                    .hint(
+                        "or, if an agent is to make one, say what for: rapport plan -m \"add a login page\"",
+                    )
             })?;
             if path.is_dir() {
                 let what = format!("cannot read the plan {}: it is a directory", path.display());
-                return Err(Failure::new(Code::Usage, what));
+                return Err(Failure::new(Code::Usage, what)
+                    .hint("Name the plan in it: rapport execute plan.md")
+                    .hint("or run the turns of a session in order: rapport resume"));
             }
             let name = path.display().to_string();
             Ok((typed::all(file, &format!("the plan {name}"))?, name))
@@ -116,6 +122,13 @@ fn warn_of_cut_off(place: &Place) {
     }
 }
 
+/// How to undo the last plan, if its changes are still there: they may be what is in the way of this one.
+fn undo_first(place: &Place) -> Option<String> {
+    let last = last_alone(place).ok().flatten().filter(|last| last.has_changes() && !last.is_undone())?;
+    let name = screen::word(batches::name(&last.path));
+    Some(format!("If what the last plan changed is in the way, undo it first: rapport undo --batch {name}"))
+}
+
 /// The last batch that belongs to no turn, if there is one.
 fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
     let sessions: Vec<_> = place.folders()?.into_iter().map(|folder| folder.id).collect();
@@ -139,6 +152,7 @@ impl Job<'_> {
         let parsed = ActionPlan::parse_in(self.source, &self.place.project.to_string_lossy());
         let parsed = parsed.map(|plan| plan.remarked(&remarks));
         let (Ok(plan), []) = (&parsed, problems.as_slice()) else {
+            let in_the_way = parsed.is_ok().then(|| undo_first(self.place)).flatten();
             let plan = parsed.unwrap_or_else(|_| ActionPlan::unread(self.source));
             let mut report = Report::nothing_done(
                 &plan,
@@ -150,6 +164,7 @@ impl Job<'_> {
             report.problems = problems.clone();
             let path = self.write(&report.to_string())?;
             let failure = drafting::faulty("this plan", &problems);
+            let failure = in_the_way.into_iter().fold(failure, Failure::hint);
             return Err(failure.hint(format!("The report is in {}", path.display())));
         };
         if !plan.memos.is_empty() {

@@ -68,6 +68,22 @@ pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
     Ok(())
 }
 
+/// Refuses a session that worked in the project itself: its changes are there already.
+pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Outcome {
+    let known = choose::known(place, id)?;
+    if known.view.workplace.is_some()
+        || known.view.branched_from.is_some()
+        || !diff::has_changes(&known.session)
+    {
+        return Ok(());
+    }
+    let what =
+        format!("there is nothing to {verb}: {id} worked in the project itself, and its changes are there");
+    Err(Failure::new(Code::Refused, what)
+        .hint(format!("See them with: rapport diff {id}"))
+        .hint(format!("Undo them with: rapport undo {id}")))
+}
+
 /// Reports what is left of a workplace, if anything.
 pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
     match &ended.left {

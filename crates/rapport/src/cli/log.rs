@@ -53,11 +53,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone) {
     let at = entry.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S  ").to_string();
     for fact in &entry.facts {
-        page.push(Line::new(Tone::Dim, &at).and(tone(fact), &fact.words()));
+        page.push(Line::new(Tone::Dim, &at).and(tone(fact), &fact.words()).hanging(21));
         for line in permissions(fact).flat_map(Permission::lines) {
-            page.push(
-                Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text)).indented(22),
-            );
+            let line = Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text));
+            page.push(line.indented(22).whole());
         }
     }
 }

@@ -7,6 +7,7 @@ mod apply;
 mod ask;
 mod branch;
 mod branch_turn;
+mod branch_worktree;
 mod cancel;
 mod choose;
 mod clipboard;
@@ -15,6 +16,7 @@ mod completions;
 mod context;
 mod demo;
 mod diff;
+mod diff_sessions;
 mod discard;
 mod doctor;
 mod execute;
@@ -135,7 +137,6 @@ enum Command {
     ///
     /// Takes --scenario FILE or the name of a built-in scenario, and then the agent's own flags. This is what
     /// `agent.command: rehearsal` runs; docs/formats/scenario.md describes scenarios.
-    #[command(disable_help_flag = true)]
     Rehearse {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,

@@ -1,5 +1,5 @@
 //! Output to be read: lines in tones, with colour according to `--color`, and through a pager if they do not fit the
-//! terminal. Nothing is wrapped here: a terminal wraps by itself, and a wrapped command can still be copied.
+//! terminal. Prose is wrapped at blanks; commands and diffs are not, so that they can be copied.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -59,14 +59,22 @@ impl Page {
     }
 
     pub(super) fn print(self) -> Outcome {
-        output::show(self.theme, &self.lines)
+        output::show(self.theme, &self.rows())
+    }
+
+    /// The lines as rows of the terminal, if there is one.
+    fn rows(&self) -> Vec<Line> {
+        match self.columns() {
+            Some(columns) => self.lines.iter().flat_map(|line| output::fitted(line, columns)).collect(),
+            None => self.lines.clone(),
+        }
     }
 
     /// Prints it, through a pager if it does not fit the terminal.
     pub(super) fn print_paged(self) -> Outcome {
         let Some(size) = self.size else { return self.print() };
         let rows: usize =
-            self.lines.iter().map(|line| line.width().max(1).div_ceil(size.columns.max(1))).sum();
+            self.rows().iter().map(|line| line.width().max(1).div_ceil(size.columns.max(1))).sum();
         match pager() {
             Some(pager) if rows >= size.rows && !terminal::lines_only() => self.hand_to(&pager),
             _ => self.print(),
@@ -86,7 +94,7 @@ impl Page {
         let ended = command.spawn().and_then(|mut child| {
             if let Some(mut to) = child.stdin.take() {
                 // A pager that is left early reads no more.
-                let _ = to.write_all(output::painted(self.theme, &self.lines).as_bytes());
+                let _ = to.write_all(output::painted(self.theme, &self.rows()).as_bytes());
             }
             child.wait()
         });

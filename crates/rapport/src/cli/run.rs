@@ -19,6 +19,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::Holder;
 use crate::wiring::Place;
 use crate::workers::kinds;
+use crate::workers::local::Directory;
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
 ///
@@ -66,7 +67,20 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
     handover::check_worker(&place.project, settings.worker)?;
     let created = place.session(task(&args)?, Aim::Work, &settings)?;
+    tell_of_no_history(&place);
     host(common, &place, &settings, Start::New(Box::new(created)))
+}
+
+/// Warns where nobody could tell afterwards what the agent changed.
+fn tell_of_no_history(place: &Place) {
+    if Directory::at(&place.project).has_history() {
+        return;
+    }
+    warn(format_args!(
+        "{} is not in a git repository: what the agent changes can neither be shown nor undone\n  \
+         Put the project into a repository first: git init && git add --all && git commit -m Begin",
+        safe::line(&place.project.display().to_string())
+    ));
 }
 
 /// Begins or resumes a session, and shows it until it ends or the person leaves.

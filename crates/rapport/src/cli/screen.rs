@@ -139,7 +139,11 @@ fn advice(view: &View) -> impl Iterator<Item = &'static str> {
     let kinds = AgentKinds::builtin();
     let name = view.agent.name.as_deref().filter(|_| helps);
     let installation = name.and_then(|name| kinds.find(name).ok()).map(AgentKind::installation);
-    installation.into_iter().chain(helps.then_some(OTHER_AGENTS)).flat_map(str::lines)
+    let remedy = view.agent.name.as_deref().and_then(|name| kinds.find(name).ok()).map(|kind| {
+        let failure = view.failure.as_deref().unwrap_or_default();
+        kind.remedy(failure)
+    });
+    remedy.into_iter().chain(installation).chain(helps.then_some(OTHER_AGENTS)).flat_map(str::lines)
 }
 
 /// Whether nothing more happens by itself.

@@ -1,12 +1,13 @@
 //! `rapport serve`: the daemon. It runs the configured channels over the sessions of one project.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use rapport_door::{ChannelNotice, Served};
-use serde_json::json;
-use tokio::sync::{mpsc, watch};
+use rapport_door::{ChannelNotice, Notices, Served};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
@@ -100,9 +101,9 @@ async fn serve(
         |name: &'static str| ChannelLease::take(&run, name).map_err(|error| channels::of(name, error.into()));
     let leases: Vec<_> = channels.iter().map(|channel| lease(channel.name())).collect::<Result<_, _>>()?;
     let (stop, stopped) = watch::channel(false);
-    let (notices, heard) = mpsc::unbounded_channel();
+    let (notices, heard) = Notices::channel();
     let host = host::start(place, settings)?;
-    let telling = tokio::spawn(tell(heard, common.json, place.clone()));
+    let told = tell(heard, common.json, place.clone())?;
     let served = Served { sessions: host.sessions(), stop: stopped, notices };
     let outcome = {
         let running = channels::run(channels, served, &stop);
@@ -116,27 +117,51 @@ async fn serve(
         }
     };
     host.stop().await;
-    let _ = tokio::time::timeout(LAST_NOTICES, telling).await;
+    let _ = tokio::time::timeout(LAST_NOTICES, told).await;
     drop(leases);
     outcome
 }
 
-/// Prints the notices of channels, line by line.
-async fn tell(mut heard: mpsc::UnboundedReceiver<ChannelNotice>, as_json: bool, place: Place) {
-    while let Some(notice) = heard.recv().await {
-        // The reader may be gone.
-        let _ = match (notice, as_json) {
-            (ChannelNotice::Serving { channel, name }, true) => say_json(
-                &json!({ "event": "serving", "channel": channel, "name": name, "project": place.project }),
-            ),
-            (ChannelNotice::Serving { name, .. }, false) => {
-                let (name, project) = (safe::line(&name), safe::line(&place.project.display().to_string()));
-                say(format_args!("Serving {name} for {project}. Stop with Ctrl-C; nothing is lost."))
-            }
-            (ChannelNotice::Told { channel, message }, true) => {
-                say_json(&json!({ "event": "notice", "channel": channel, "message": message }))
-            }
-            (ChannelNotice::Told { message, .. }, false) => say(safe::line(&message)),
-        };
+/// Prints the notices of channels, line by line, until all of them have ended. It has a thread of its own, because whoever reads
+/// may stop reading, and nothing else is to wait for that.
+fn tell(
+    mut heard: mpsc::Receiver<ChannelNotice>,
+    as_json: bool,
+    place: Place,
+) -> io::Result<oneshot::Receiver<()>> {
+    let (done, told) = oneshot::channel();
+    let print = move || {
+        while let Some(notice) = heard.blocking_recv() {
+            // The reader may be gone.
+            let _ = if as_json { say_json(&as_event(notice, &place)) } else { say(in_words(notice, &place)) };
+        }
+        let _ = done.send(());
+    };
+    std::thread::Builder::new().name("notices".into()).spawn(print)?;
+    Ok(told)
+}
+
+fn as_event(notice: ChannelNotice, place: &Place) -> Value {
+    match notice {
+        ChannelNotice::Serving { channel, name } => {
+            json!({ "event": "serving", "channel": channel, "name": name, "project": place.project })
+        }
+        ChannelNotice::Told { channel, message } => {
+            json!({ "event": "notice", "channel": channel, "message": message })
+        }
+        ChannelNotice::Dropped { count } => json!({ "event": "dropped", "count": count }),
+    }
+}
+
+fn in_words(notice: ChannelNotice, place: &Place) -> String {
+    match notice {
+        ChannelNotice::Serving { name, .. } => {
+            let (name, project) = (safe::line(&name), safe::line(&place.project.display().to_string()));
+            format!("Serving {name} for {project}. Stop with Ctrl-C; nothing is lost.")
+        }
+        ChannelNotice::Told { message, .. } => safe::line(&message),
+        ChannelNotice::Dropped { count } => {
+            format!("{count} messages were dropped, because nobody read them.")
+        }
     }
 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use rapport_core::{Act, Entry, Session, SessionId, View};
 use rapport_door::Content;
 
-use crate::engine::{Reached, Sessions, socket};
+use crate::engine::{DoorError, Reached, Sessions, socket};
 use crate::error::{Code, Failure};
 use crate::stores::StoreError;
 use crate::stores::blocking::BlockingStore;
@@ -31,8 +31,14 @@ pub(super) fn replay(
 /// Submits an act as the person at this terminal: to the process that runs the session, or, if none does, directly to
 /// its log. It is durable when this returns. Returns whether a process continues with it.
 pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(place.sessions().act(id, &socket::person_here(), act))?)
+    Ok(submit(place, id, act)?)
+}
+
+/// The same, with the reason as the door gives it.
+pub(super) fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, DoorError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| DoorError::Failed(error.to_string()))?;
+    runtime.block_on(place.sessions().act(id, &socket::person_here(), act))
 }
 
 /// Follows a session until it has this outcome. `None` if no process runs it any more, so that nothing more happens.

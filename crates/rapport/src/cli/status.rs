@@ -162,7 +162,7 @@ impl Table {
         let room = columns.map_or(TASK, |columns| columns.saturating_sub(line.width() + 2));
         let task = view.task.lines().next().unwrap_or_default();
         let task = if room < LEAST_TASK { String::new() } else { format!("  {}", shorten(task, room)) };
-        line.and(Tone::Text, &task).and(Tone::Dim, &origin.unwrap_or_default())
+        line.and(Tone::Text, &task).and(Tone::Dim, &origin.unwrap_or_default()).hanging(4)
     }
 }
 
@@ -243,13 +243,12 @@ fn asked(page: &mut Page, view: &View, question: &OpenQuestion, most: usize) {
         Purpose::Permission(asked) => format!("May the agent use {} for this?", asked.tool),
         _ => question.text.clone(),
     };
-    page.push(note(Tone::Care, question.id.as_str()).and(Tone::Text, &format!("  {text}")));
+    page.push(note(Tone::Care, question.id.as_str()).and(Tone::Text, &format!("  {text}")).hanging(8));
     if let Purpose::Permission(asked) = &question.purpose {
         let lines = asked.lines();
         for line in lines.iter().take(most) {
-            page.push(
-                Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text)).indented(8),
-            );
+            let line = Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text));
+            page.push(line.indented(8).whole());
         }
         if lines.len() > most {
             let more = format!("and {} more lines: ", lines.len() - most);
@@ -266,7 +265,9 @@ fn asked(page: &mut Page, view: &View, question: &OpenQuestion, most: usize) {
 
 fn detail(page: &mut Page, place: &Place, known: &Known) {
     let view = &known.view;
-    let row = |label: &str, text: &str| Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text);
+    let row = |label: &str, text: &str| {
+        Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text).hanging(12)
+    };
     page.push(Table::of([known].into_iter()).row(known, page.columns()));
     page.push(row("task", &shorten(&view.task, 400)));
     page.push(row("project", &view.project));

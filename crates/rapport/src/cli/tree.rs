@@ -245,7 +245,8 @@ fn lines(nodes: &[Node]) -> Vec<Line> {
                 let Some(drawn) = order.get(node) else { continue };
                 let graph =
                     Line::new(Tone::Dim, &before).and(drawn.tone, "○").and(Tone::Dim, &format!(" {after} "));
-                lines.push(graph.then(drawn.line.clone()));
+                let hang = graph.width();
+                lines.push(graph.then(drawn.line.clone()).hanging(hang));
                 if follows[node].is_none() && node + 1 < order.len() {
                     lines.push(Line::empty());
                 }

@@ -32,7 +32,7 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 ///
 /// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a git
 /// repository. Other effects of commands cannot be undone, and are listed. If somebody changed a file since, nothing is
-/// undone, unless you use --force.
+/// undone, unless you use --force. At a terminal you are asked first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport undo                          where only one session can be undone
@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// Leave files that were changed since as they are, and undo the rest of a batch
     #[arg(long)]
     force: bool,
-    /// Undo the work of a run without being asked
+    /// Undo it without being asked
     #[arg(long, short)]
     yes: bool,
 }
@@ -60,6 +60,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Found::Work(id) => return undo_work::execute(common, &place, &id, args.yes),
     };
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
+    if !args.yes && asking::is_possible(common) {
+        // A batch that cannot be read is reported when it is to be undone.
+        let story = BatchDir::read(path.clone()).map(|batch| batch.story()).unwrap_or_default();
+        asking::agree(&format!("{}:", batches::name(&path)), story, "Undo its changes to files?")?;
+    }
     match owner(&place, &path)? {
         Some(owner) => in_its_session(common, &place, owner, later),
         None => directly(common, &place, &path, later),
@@ -110,6 +115,15 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
 
 /// Undoes a batch of a session that is held here, and reports the result.
 pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges) -> Outcome {
+    told(held.common, (&held.shelf, &held.folder.id), &carry_out(held, batch, later).await?)
+}
+
+/// Undoes a batch of a session that is held here.
+pub(super) async fn carry_out(
+    held: &Held<'_>,
+    batch: &str,
+    later: LaterChanges,
+) -> Result<FileBatch, Failure> {
     let session = held.session().await?;
     let is_under_way = |(_, batch): (_, &FileBatch)| matches!(batch.undo, UndoState::UnderWay(_));
     if !session.batch(batch).is_some_and(is_under_way) {
@@ -117,11 +131,10 @@ pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges
     }
     let session = held.undone(batch).await?;
     let gone = || Failure::new(Code::NotFound, format!("there is no batch {batch}"));
-    let (_, known) = session.batch(batch).ok_or_else(gone)?;
-    told(held.common, (&held.shelf, &held.folder.id), known)
+    Ok(session.batch(batch).ok_or_else(gone)?.1.clone())
 }
 
-fn told(common: &Common, (shelf, id): (&Shelf, &SessionId), batch: &FileBatch) -> Outcome {
+pub(super) fn told(common: &Common, (shelf, id): (&Shelf, &SessionId), batch: &FileBatch) -> Outcome {
     let name = name_of(shelf, id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
@@ -294,7 +307,11 @@ pub(super) fn tell(common: &Common, (kind, name): (&str, &str), undone: &UndoneF
             "remaining": undone.remaining, "set_aside": undone.set_aside,
         }));
     }
-    say(format_args!("Undone: {name}"))?;
+    let is_none_undone = undone.restored.is_empty() && undone.removed.is_empty() && !undone.kept.is_empty();
+    match is_none_undone {
+        true => say(format_args!("Nothing of {name} was undone:"))?,
+        false => say(format_args!("Undone: {name}"))?,
+    }
     if [&undone.restored, &undone.removed, &undone.kept].iter().all(|files| files.is_empty()) {
         say("  No file had to be restored.")?;
     }

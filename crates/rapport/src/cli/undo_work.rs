@@ -4,9 +4,7 @@ use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, Wo
 
 use super::choose::{self, Known};
 use super::files::asking;
-use super::output::say;
 use super::{Common, handover, undo};
-use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 use crate::workers::local::Directory;
@@ -55,17 +53,13 @@ fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged
             .hint(format!("See what it changed: rapport diff {id}"))
             .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
     }
-    say(format_args!("{id} changed:"))?;
+    let mut files = Vec::new();
     for states in stretches.iter().rev() {
         let changed = project
             .files_between(&states.to, &states.from)
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
-        for file in &changed {
-            say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
-        }
+        files.extend(changed.iter().map(|file| format!("{:<9} {}", file.status, file.path)));
     }
-    match asking::decision("Undo these changes? Files that somebody changed since stay as they are.")? {
-        Some(true) => Ok(()),
-        Some(false) | None => Err(asking::left()),
-    }
+    let question = "Undo these changes? Files that somebody changed since stay as they are.";
+    asking::agree(&format!("{id} changed:"), files, question)
 }

@@ -13,6 +13,10 @@ use crate::session::shared::Shared;
 use crate::turn::{UndoProblem, UndoneFiles};
 use crate::want::Want;
 
+/// Why changes can neither be shown nor undone.
+pub const NOT_RECORDED: &str =
+    "the project was not in a git repository, so the state of its files before the work was not recorded";
+
 /// The progress of undoing the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorkUndo {
@@ -72,10 +76,16 @@ impl WorkFlow {
             return Err(not("the state in which its agent left the files is still being recorded"));
         }
         let mut states = self.undoable(shared).into_iter();
-        let Some(last) = states.next() else {
-            return Err(not("the state of the files before or after its work is unknown"));
-        };
+        let Some(last) = states.next() else { return Err(not(self.why_nothing_is_undoable())) };
         Ok(vec![Event::WorkUndoStarted { states: last, earlier: states.collect(), by: by.clone() }])
+    }
+
+    fn why_nothing_is_undoable(&self) -> &'static str {
+        match self.stretches.all().find(|stretch| stretch.from.is_none() || stretch.to.is_none()) {
+            Some(Stretch { from: None, .. }) => NOT_RECORDED,
+            Some(_) => "the state of the files after its work is unknown",
+            None => "it changed no file",
+        }
     }
 
     pub(super) fn work_undone(&self, outcome: &Result<UndoneFiles, UndoProblem>) -> Vec<Event> {

@@ -244,6 +244,22 @@ fn file_9_the_same_plan_whatever_is_around_it() {
     }
 }
 
+/// A fence around the plan without an end: the rest may be missing, so the review says so.
+#[test]
+fn a_fence_around_everything_that_is_never_closed_is_remarked() {
+    let remark = |text: &str| ActionPlan::parse(text).unwrap().actions.pop().unwrap().remark;
+    let last = plan("### `EXECUTE`\n\n- **Description:** Do it.\n\n```sh\nls\n```\n");
+    for plan in [WHOLE, last.as_str()] {
+        let said = remark(&format!("```markdown\n{plan}"));
+        assert_eq!(
+            said.as_deref(),
+            Some("the fence around the plan is never closed, so its end may be missing")
+        );
+        assert_eq!(remark(&format!("```markdown\n{plan}```\n")), None, "{plan}");
+        assert_eq!(remark(plan), None, "{plan}");
+    }
+}
+
 #[test]
 fn file_9_the_end_of_a_fence_around_everything_ends_no_file() {
     let inner = plan("### `CREATE`\n- **File Path:** a\n\n```\nx\n```\n");

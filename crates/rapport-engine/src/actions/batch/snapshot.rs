@@ -17,7 +17,7 @@ use crate::workers::{WorkerError, Workplace as _};
 const MOST: usize = 64 * 1024 * 1024;
 
 /// Whether the project has a Git repository, so that changes by commands can be undone.
-pub fn has_history(project: &Path) -> bool {
+pub(crate) fn has_history(project: &Path) -> bool {
     Directory::at(project).has_history()
 }
 

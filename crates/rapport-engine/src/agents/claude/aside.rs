@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
 use super::channel::{PATIENCE, Version};
-use super::config::ClaudeCode;
+use super::config::{ClaudeCode, LOG_IN};
 use super::once::SaidOfItself;
 use super::{Claude, once, structured, transcript};
 use crate::agents::by_name::AgentKind as _;
@@ -19,10 +19,6 @@ use crate::workers::local::Directory;
 
 /// How to get a version that supports everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
-
-/// How to be let in.
-const LOG_IN: &str = "Log in with: claude auth login
-or give it a key: export ANTHROPIC_API_KEY=KEY";
 
 /// What is said of a CLI that says nothing.
 const NO_ANSWER: &str = "it gave no answer within ten seconds";
@@ -92,6 +88,12 @@ impl Claude {
         login.is_some_and(|login| !login.logged_in)
     }
 
+    /// The channel in use, and the reason for it. The scripted agent supports every channel, so there is no reason.
+    fn explained(&self, version: Option<Version>) -> String {
+        let config = &self.config;
+        if config.is_rehearsal { config.channel.in_words(version) } else { config.channel.explain(version) }
+    }
+
     async fn diagnosed(&self, directory: &Path) -> Diagnosed {
         let config = &self.config;
         let program = config.program.display();
@@ -107,7 +109,7 @@ impl Claude {
                     Some(lacks) => {
                         Diagnosed::Limited { found: format!("{words}; {lacks}"), advice: UPDATE.into() }
                     }
-                    None => Diagnosed::Usable(format!("{words}; {}", config.channel.explain(version))),
+                    None => Diagnosed::Usable(format!("{words}; {}", self.explained(version))),
                 }
             }
             Ok(said) => Diagnosed::Broken(format!("{program} --version: {}", said.errors.join(" "))),

@@ -73,7 +73,7 @@ impl ChannelChoice {
     }
 
     /// The channel for this CLI, and the reason, in words.
-    pub fn explain(self, version: Option<Version>) -> String {
+    pub(crate) fn explain(self, version: Option<Version>) -> String {
         let why = match (self, version) {
             (ChannelChoice::Live | ChannelChoice::Print, _) => "as agent.channel says".to_owned(),
             (ChannelChoice::Auto, Some(version)) if version < LIVE_SINCE => {
@@ -82,9 +82,14 @@ impl ChannelChoice {
             (ChannelChoice::Auto, Some(_)) => format!("from {LIVE_SINCE} on"),
             (ChannelChoice::Auto, None) => "no version could be read".to_owned(),
         };
+        format!("{} ({why})", self.in_words(version))
+    }
+
+    /// The channel for this CLI, in words.
+    pub fn in_words(self, version: Option<Version>) -> String {
         match self.decide(version) {
-            Channel::Live => format!("asks over the live channel ({why})"),
-            Channel::Print => format!("asks in print mode, answers go in the next message ({why})"),
+            Channel::Live => "asks over the live channel".into(),
+            Channel::Print => "asks in print mode, answers go in the next message".into(),
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct ClaudeConfig {
     pub trust: Trust,
     /// A private directory in which the driver may put files for the agent.
     pub private: Option<PathBuf>,
+    /// Whether it is the scripted agent, which supports every channel and has no account.
+    pub is_rehearsal: bool,
 }
 
 /// What the CLI uses of the project that it is started in.
@@ -81,6 +83,7 @@ impl ClaudeConfig {
             grace: Duration::from_secs(5),
             trust: Trust::none(),
             private: None,
+            is_rehearsal: false,
         }
     }
 
@@ -154,7 +157,7 @@ impl ClaudeConfig {
 
     /// The arguments for one message, which comes last (CLARIFY-10) unless it is sent over stdin. The CLI names a new
     /// conversation.
-    pub fn print_arguments(
+    pub(crate) fn print_arguments(
         &self,
         opening: Opening,
         conversation: &ConversationId,

@@ -21,6 +21,10 @@ pub const NAME: &str = "claude";
 /// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// How to be let in.
+pub(super) const LOG_IN: &str = "Log in with: claude auth login
+or give it a key: export ANTHROPIC_API_KEY=KEY";
+
 /// The variable that names the CLI's folder, if that is not in the person's home.
 const FOLDER: &str = "CLAUDE_CONFIG_DIR";
 
@@ -50,6 +54,11 @@ impl AgentKind for ClaudeCode {
 
     fn installation(&self) -> &'static str {
         "Install Claude Code with: npm install -g @anthropic-ai/claude-code"
+    }
+
+    fn remedy(&self, failure: &str) -> &'static str {
+        // The command of the CLI's own screen.
+        if failure.contains("/login") { LOG_IN } else { "" }
     }
 
     fn brought(&self, project: &Path, environment: &Environment) -> Vec<Brought> {
@@ -94,6 +103,7 @@ impl ClaudeConfig {
             grace: GRACE,
             trust: setup.trust.clone(),
             private: Some(setup.home.join("run")),
+            is_rehearsal,
         })
     }
 }

@@ -25,13 +25,6 @@ pub struct Asking {
 }
 
 impl Response {
-    /// Parses and applies a line. Lines outside of the protocol are ignored.
-    pub fn process_line(&mut self, text: &str) {
-        if let Ok(line) = wire::parse(text) {
-            self.process(&line);
-        }
-    }
-
     /// Applies a parsed line.
     pub fn process(&mut self, line: &Line<'_>) {
         match line.kind() {
@@ -76,11 +69,6 @@ impl Response {
     pub fn asked(&self) -> Vec<&Asking> {
         let is_denied = |asking: &Asking| self.denied.iter().any(|denied| denied.call == asking.call);
         self.denied.iter().chain(self.called.iter().filter(|asking| !is_denied(asking))).collect()
-    }
-
-    /// Whether anything was asked.
-    pub fn has_questions(&self) -> bool {
-        !self.asked().is_empty()
     }
 
     /// All questions, in order.

@@ -182,7 +182,7 @@ impl Transcript {
 
     /// Whether the agent last entered or left plan mode, according to the call's result, or to this decision about a
     /// call without one. The CLI itself does not restore the mode on resume.
-    pub fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<PlanMode> {
+    pub(crate) fn plan_mode(&self, decided: impl Fn(&CallId) -> bool) -> Option<PlanMode> {
         let took_effect = |(call, mode): &&(CallId, PlanMode)| {
             self.answered(call) || *mode == PlanMode::Left && decided(call)
         };
@@ -190,7 +190,7 @@ impl Transcript {
     }
 
     /// Whether this call asks to leave plan mode.
-    pub fn leaves_plan_mode(&self, call: &CallId) -> bool {
+    pub(crate) fn leaves_plan_mode(&self, call: &CallId) -> bool {
         self.modes.iter().any(|(known, mode)| known == call && *mode == PlanMode::Left)
     }
 

@@ -28,9 +28,9 @@ pub use tell::{
 /// The tool with which an agent asks.
 pub const ASK: &str = "AskUserQuestion";
 /// The tool with which an agent asks to leave plan mode.
-pub const EXIT_PLAN_MODE: &str = "ExitPlanMode";
+pub(crate) const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 /// The tool with which an agent enters plan mode by itself.
-pub const ENTER_PLAN_MODE: &str = "EnterPlanMode";
+pub(crate) const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
 /// Why a line is not one of the protocol.
 pub type Error = serde_json::Error;
@@ -186,7 +186,7 @@ impl Line<'_> {
             "user" => Kind::User,
             "control_request" => Kind::Request,
             "control_cancel_request" => Kind::Cancel,
-            "control_response" | "keep_alive" => Kind::Receipt,
+            "control_response" | "keep_alive" | "command_lifecycle" => Kind::Receipt,
             kind if kind.starts_with("rate_limit") => Kind::RateLimit,
             "result" => Kind::Result,
             _ => Kind::Other,
@@ -194,19 +194,19 @@ impl Line<'_> {
     }
 
     /// Whether this records a deferred call, in any form that the CLI uses.
-    pub fn is_deferred_note(&self) -> bool {
+    pub(crate) fn is_deferred_note(&self) -> bool {
         let attachment = self.attachment.as_ref().map_or("", |attachment| &attachment.kind);
         [&self.kind, &self.subtype, attachment].iter().any(|word| word.contains("deferred"))
     }
 
     /// In a transcript, the name of a message that the model read during a turn.
-    pub fn read_in_turn(&self) -> Option<&str> {
+    pub(crate) fn read_in_turn(&self) -> Option<&str> {
         let note = self.attachment.as_ref().filter(|note| &*note.kind == "queued_command")?;
         Some(&*note.source_uuid).filter(|name| !name.is_empty())
     }
 
     /// Whether the API limits anything: every response may report how much of the limit is left.
-    pub fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")
     }
 
@@ -232,7 +232,7 @@ impl Line<'_> {
 
     /// Whether a turn ended before the model did: its stream broke off, or it said nothing. CLIs that do not report why
     /// a turn ended do not report this either.
-    pub fn has_no_end(&self) -> bool {
+    pub(crate) fn has_no_end(&self) -> bool {
         matches!(self.stop_reason, Word::Null)
     }
 

@@ -40,7 +40,7 @@ impl Mark {
     }
 
     /// Kills everything of this run, wherever it is in the process tree.
-    pub fn end_all(&self) {
+    pub(crate) fn end_all(&self) {
         end(|mark| mark == self);
     }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Mark {
 /// Kills leftover processes of this session's runs, and of runs without a session, if the process that started them is
 /// gone. A living host keeps its processes, even under the same session name: a copy of the project may be in use
 /// elsewhere.
-pub fn end_left_behind(session: &SessionId) {
+pub(crate) fn end_left_behind(session: &SessionId) {
     end(|mark| (mark.session.is_empty() || mark.session == session.as_str()) && mark.host.is_gone());
 }
 

@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::one_key::{Pressed, one_of};
-use crate::cli::output::prompt;
+use crate::channels::terminal::safe;
+use crate::cli::output::{prompt, say};
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed};
 use crate::error::{Code, Failure};
@@ -60,13 +61,30 @@ pub(in crate::cli) async fn yes(question: &str) -> Result<bool, Failure> {
 
 /// The same about what was just shown. `None` at the end of the input.
 pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> {
+    Ok(choice(&format!("{question} (y)es / (n)o ›"), "yn")?.map(|letter| letter == 'y'))
+}
+
+/// Asks for one of these letters about what was just shown. `None` at the end of the input.
+pub(in crate::cli) fn choice(asked: &str, letters: &str) -> Result<Option<char>, Failure> {
     // Input from before the question is dropped.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let decided = runtime.block_on(letter(&format!("{question} (y)es / (n)o ›"), "yn"));
+    let chosen = runtime.block_on(letter(asked, letters));
     // A thread may still wait for a line.
     runtime.shutdown_background();
-    Ok(decided?.map(|letter| letter == 'y'))
+    chosen
+}
+
+/// Shows what an act is about, and asks whether to do it; fails unless the person says yes.
+pub(in crate::cli) fn agree(heading: &str, shown: Vec<String>, question: &str) -> Result<(), Failure> {
+    if !shown.is_empty() {
+        say(heading)?;
+        shown.iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+    }
+    match decision(question)? {
+        Some(true) => Ok(()),
+        Some(false) | None => Err(left()),
+    }
 }
 
 /// Asks for a message to the agent of this session, of any number of lines.

@@ -19,8 +19,8 @@ use rapport::stores::memory::Memory;
 use rapport_core::{
     Act, By, Choice, Clarifier, Created, Draft, Event, Origin, QuestionRound, Reply, SessionId,
 };
-use rapport_door::{Channel, ChannelNotice, Served};
-use tokio::sync::{mpsc, watch};
+use rapport_door::{Channel, ChannelNotice, Notices, Served};
+use tokio::sync::watch;
 
 use super::door::Process;
 use super::dummy::{DummyChannel, DummyPeople};
@@ -75,7 +75,7 @@ async fn holds(channel: Box<dyn Channel>, people: &dyn People) {
     let name = channel.name();
     let process = Process::start(Arc::new(Memory::new()));
     let (stop, stopped) = watch::channel(false);
-    let (notices, mut told) = mpsc::unbounded_channel();
+    let (notices, mut told) = Notices::channel();
     let sessions = Arc::new(process.sessions.clone());
     let served = Served { sessions: sessions.clone(), stop: stopped, notices };
     let mut running = tokio::spawn(channel.run(served));
@@ -88,8 +88,12 @@ async fn holds(channel: Box<dyn Channel>, people: &dyn People) {
     tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
     process.stop().await;
     while let Ok(notice) = told.try_recv() {
-        let (ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. }) = notice;
-        assert_eq!(channel, name);
+        match notice {
+            ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. } => {
+                assert_eq!(channel, name);
+            }
+            ChannelNotice::Dropped { count } => panic!("{count} notices were dropped"),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use rapport::workers::{Worker, WorkerError, Workplace};
 use rapport_core::{Act, Aim, By, Created, Entry, Event, SessionId, Status};
 use rapport_door::Content;
 
-use super::dummy::{SilentAgent, WatchedAgent};
+use super::dummy::{SilentAgent, Stream, WatchedAgent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -85,6 +85,22 @@ async fn all_sessions_are_watched_wherever_they_run() {
         ours.stop().await;
         theirs.stop().await;
     }
+}
+
+/// A session that runs on another machine is reached in the way that its store knows.
+#[tokio::test]
+async fn a_session_on_another_machine_is_reached_through_its_store() {
+    let stream = Stream::default();
+    let far = Holder { pid: 7, address: None, host: Some("desktop".into()) };
+    let now = Clock::system().now();
+    let facts = rapport_core::Session::begin(task("far away")).unwrap();
+    let (id, _, _log) = stream.create("far away", now, facts, &far).await.unwrap();
+    let here = Process::start(Arc::new(stream.clone()));
+    let reached = here.sessions.act(&id, &person_here(), &cancel()).await.unwrap();
+    assert_eq!(reached, Reached::Process);
+    assert_eq!(stream.sent(), [("desktop".to_owned(), id.clone(), person_here(), cancel())]);
+    assert_eq!(stream.read(&id, 0).await.unwrap().len(), 1, "whoever holds it writes its log");
+    here.stop().await;
 }
 
 /// Somebody else took a session up whose holder did not notice: it drops the session and never answers, and what was said

@@ -30,7 +30,7 @@ fn a_branch_of_a_turn_that_ran_says_how_to_begin_where_it_began() {
         project.plan_turn(message).check(0, "");
         project.rapport(&["resume", "-y"]).check(0, "Completed");
     }
-    let said = project.rapport(&["branch", "01"]).out();
+    let said = project.rapport(&["branch", "01", "--keep"]).out();
     let commands: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("  rapport ")).collect();
     assert_eq!(commands.len(), 2, "{said}");
     for command in commands {
@@ -53,7 +53,7 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
         project.plan_turn(message).check(0, "");
         project.rapport(&["resume", "-y"]).check(0, "Completed");
     }
-    let ran = project.rapport(&["branch", "02"]);
+    let ran = project.rapport(&["branch", "02", "--keep"]);
     ran.check(0, "/02-branch-01\n").check(0, "rapport diff");
     assert_eq!(project.names_in("02-branch-01"), ["_context.log", "meta.yaml", "turn.context"]);
     for file in ["turn.context", "_context.log"] {
@@ -103,7 +103,7 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     assert_eq!(compared["turns"][1]["plan"][0], "CREATE b.txt");
     assert_eq!(compared["turns"][1]["status"], "completed");
     assert_eq!(compared["turns"][1]["detail"], "Completed 🟢");
-    project.rapport(&["branch", "02-branch-01"]).check(0, "/02-branch-02\n");
+    project.rapport(&["branch", "02-branch-01", "--keep"]).check(0, "/02-branch-02\n");
     project.rapport(&["branch", "07"]).check(4, "no session with a turn 07");
     project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");
     project.rapport(&["diff", "02", "09"]).check(4, "no session with turns 02 and 09");

@@ -368,7 +368,7 @@ fn the_turn_after_a_branch_is_gone_on_with() {
         project.plan_turn(message).check(0, "");
         project.rapport(&["resume", "-y"]).check(0, "Completed");
     }
-    project.rapport(&["branch", "01"]).check(0, "01-branch-01");
+    project.rapport(&["branch", "01", "--keep"]).check(0, "01-branch-01");
     project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     project.plan_turn("other").check(0, "Other");
     project.rapport(&["resume", "-y"]).check(0, "Completed");

@@ -110,7 +110,7 @@ fn story(project: &Project) {
     terminal.send("a");
     terminal.wait_for("Completed");
     terminal.wait_for("left 0");
-    project.rapport(&["branch", "02"]).check(0, "02-branch-01");
+    project.rapport(&["branch", "02", "--keep"]).check(0, "02-branch-01");
     project.rapport(&["log", "--tree"]).check(0, "02-branch-01  not planned yet");
     project.rapport(&["undo"]).check(0, "removed: bye.txt");
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
@@ -142,6 +142,8 @@ fn from_new_to_undo_in_one_terminal() {
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
     assert!(project.turn_file("01/report.md").contains("3 Total / 2 Approved / 1 Skipped"));
     give(&mut terminal, "undo");
+    terminal.wait_for("Undo its changes to files? (y)es / (n)o ›");
+    terminal.send("y");
     terminal.wait_until("the undo", |screen| screen.contains("removed: hello.txt") && is_over(screen));
     assert_eq!(project.changes(), Vec::<String>::new());
     terminal.send("exit\n");

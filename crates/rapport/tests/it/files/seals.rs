@@ -15,7 +15,7 @@ fn file_4_a_changed_turn_is_noticed_everywhere() {
     let named = "01/report.md was changed, after its turn was finished";
     project.plan_turn("two").check(3, named).check(3, "--accept-changes");
     assert_eq!(project.turn_names(), ["01"], "nothing is built on it");
-    for command in [&["status"][..], &["log", "--tree"], &["branch", "01"], &["diff", "01", "01"]] {
+    for command in [&["status"][..], &["log", "--tree"], &["branch", "01", "--keep"], &["diff", "01", "01"]] {
         project.rapport(command).check(0, named);
     }
     let mend = format!("rapport resume {} --accept-changes", project.session());

@@ -1,6 +1,7 @@
 //! One response of a CLI, line by line: recorded streams and what else may come.
 
 use rapport::agents::claude::response::Response;
+use rapport::agents::claude::wire;
 use rapport::agents::rehearsal::prebuilt;
 use serde_json::{Value, json};
 
@@ -8,10 +9,19 @@ use crate::support::rehearsal::{Rehearsal, recorded};
 
 fn response(lines: &[Value]) -> Response {
     let mut response = Response::default();
-    for line in lines {
-        response.process_line(&line.to_string());
-    }
+    lines.iter().for_each(|line| process(&mut response, &line.to_string()));
     response
+}
+
+/// As a driver does: what is no line of the protocol is passed over.
+fn process(response: &mut Response, text: &str) {
+    if let Ok(line) = wire::parse(text) {
+        response.process(&line);
+    }
+}
+
+fn has_questions(response: &Response) -> bool {
+    !response.asked().is_empty()
 }
 
 fn init(id: &str) -> Value {
@@ -65,11 +75,11 @@ fn clarify_5_only_the_question_tool_asks() {
     {
         let mut event = asks("toolu_1", json!(["Which?"]));
         event["message"]["content"][0]["name"] = json!(name);
-        assert_eq!(response(&[event]).has_questions(), has, "{name}");
+        assert_eq!(has_questions(&response(&[event])), has, "{name}");
     }
     let mut told = asks("toolu_1", json!(["Which?"]));
     told["type"] = json!("user");
-    assert!(!response(&[told]).has_questions(), "only the agent asks");
+    assert!(!has_questions(&response(&[told])), "only the agent asks");
 }
 
 #[test]
@@ -87,12 +97,12 @@ fn clarify_6_questions_are_strings_or_objects_and_nothing_else() {
     ] {
         let response = response(&[asks("toolu_1", questions.clone())]);
         assert_eq!(texts(&response), expected, "{questions}");
-        assert_eq!(response.has_questions(), !expected.is_empty());
+        assert_eq!(has_questions(&response), !expected.is_empty());
     }
     let response = response(&[asks("toolu_1", json!([full]))]);
     assert_eq!(response.questions()[0].options[0].label, "PG", "options are kept");
     let plain = json!({"type": "assistant", "message": {"id": "m", "content": "AskUserQuestion: which?"}});
-    assert!(!self::response(&[plain]).has_questions(), "a plain string asks nothing");
+    assert!(!has_questions(&self::response(&[plain])), "a plain string asks nothing");
 }
 
 #[test]
@@ -126,10 +136,10 @@ fn denials_and_calls_are_one_and_denials_win() {
 fn clarify_31_lines_that_are_not_json_are_passed_over() {
     let mut response = Response::default();
     for line in ["", "warning: something", "{\"type\": \"assistant\"", "[1]", "\u{1b}[0m", "null"] {
-        response.process_line(line);
+        process(&mut response, line);
     }
-    response.process_line(&init("abc").to_string());
-    response.process_line(&format!("  {}  ", asks("a", json!(["One?"]))));
+    process(&mut response, &init("abc").to_string());
+    process(&mut response, &format!("  {}  ", asks("a", json!(["One?"]))));
     assert_eq!((response.session_id(), texts(&response)), (Some("abc"), vec!["One?"]));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rapport::channels::terminal::Size;
 use rapport::channels::terminal::review::checklist::Node;
 use rapport::channels::terminal::review::pager::{Pager, Turned};
-use rapport::channels::terminal::review::preview::preview_of;
+use rapport::channels::terminal::review::preview;
 use rapport::channels::terminal::review::{Fetch, Group, Preview, Previewer};
 use rapport::channels::terminal::text::Line;
 use rapport_core::{ActionPlan, Resource};
@@ -35,7 +35,7 @@ fn preview(plan: &ActionPlan, group: Group, item: usize, keys: &str) -> Preview 
     }
     let node = Node { group, item: Some(item) };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    runtime.block_on(preview_of(plan, &list, node, &previewer()))
+    runtime.block_on(preview::preview(plan, list.checks(), node, &previewer()))
 }
 
 fn page(preview: &Preview) -> String {

@@ -122,8 +122,13 @@ fn a_branch_is_taken_over_by_the_command_that_apply_names() {
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     running.kill();
-    let branch = branch(&project, "paint", "q1");
+    let (original, branch) = (project.session(), branch(&project, "paint", "q1"));
+    // Both have a plan by then, which must not be in the way.
+    finish(&project, &original, "Red");
+    project.rapport(&["undo", original.as_str(), "--yes"]).check(0, "removed: paint.txt");
     finish(&project, &branch.session, "Blue");
+    let plans = |root: &Path| root.join(".claude/todos").exists();
+    assert!(plans(&project.root()) && plans(&branch.worktree));
     let refused = project.rapport(&["apply", branch.session.as_str()]);
     refused.check(3, "with its own git worktree");
     let said = refused.err();
@@ -359,6 +364,59 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
     finish(&project, &branch.session, "Blue");
     assert_eq!(branch.file("paint.txt"), "Blue\n");
     assert_eq!(log(&project, &original), before);
+}
+
+/// Killed before or after any of git's writes while the worktree is made, or while it is removed because there can be no branch:
+/// there is a whole branch or none, the original and the project are as they were, and the next attempt works.
+#[test]
+fn killed_around_what_git_writes_for_a_worktree_it_leaves_no_half_session() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    // What Rapport wrote and somebody committed is written in a step of its own.
+    std::fs::create_dir_all(project.root().join(".rapport")).unwrap();
+    std::fs::write(project.root().join(".rapport/memos.yaml"), "- be kind\n").unwrap();
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "A memo"]);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let original = project.session();
+    let conversations = project.path("home/.rapport/rehearsal");
+    let moved = project.path("elsewhere");
+    let state = || {
+        (log(&project, &original), project.git(&["status", "--porcelain"]), project.git(&["stash", "list"]))
+    };
+    let before = state();
+    // With the conversation there is a branch; without it what was made is removed again.
+    for (code, least) in [(0, 10), (3, 12)] {
+        if code != 0 {
+            std::fs::rename(&conversations, &moved).unwrap();
+        }
+        let mut point = 1;
+        loop {
+            let known = project.store().list().unwrap();
+            let mut command = project.command();
+            command.args(["branch", original.as_str(), "--at", "q1"]);
+            let ran = command.env("RAPPORT_TRIAL_WRITES", format!("/worktrees/:{point}")).output().unwrap();
+            if ran.status.code() == Some(code) {
+                assert!(point > least, "only {point} points with exit code {code}");
+                break;
+            }
+            assert_eq!(ran.status.signal(), Some(9), "{point}: {ran:?}");
+            assert_eq!(
+                project.store().list().unwrap(),
+                known,
+                "{point}: it was killed before there is a session"
+            );
+            assert_eq!(state(), before, "{point}");
+            point += 1;
+        }
+    }
+    std::fs::rename(&moved, &conversations).unwrap();
+    project.git(&["fsck", "--no-dangling"]);
+    let branch = branch(&project, original.as_str(), "q1");
+    assert_eq!(branch.file(".rapport/memos.yaml"), "- be kind\n");
+    finish(&project, &branch.session, "Blue");
+    assert_eq!(branch.file("paint.txt"), "Blue\n");
+    assert_eq!(state(), before);
 }
 
 /// But for the file that has git ignore it.

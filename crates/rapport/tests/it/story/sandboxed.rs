@@ -162,10 +162,8 @@ fn nothing_inside_outlives_its_walls() {
     }
 }
 
-/// Without bubblewrap it is said so, and how to get it, before anything is made.
-#[test]
-fn a_machine_without_bubblewrap_is_told_how_to_get_it() {
-    let project = Project::with_scenario(LOOK);
+/// The same project on a machine with only these programs.
+fn without_bubblewrap(project: Project) -> Project {
     let programs = project.path("programs");
     fs::create_dir(&programs).unwrap();
     let path = std::env::var_os("PATH").unwrap();
@@ -173,7 +171,31 @@ fn a_machine_without_bubblewrap_is_told_how_to_get_it() {
         let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
         symlink(found.find(|path| path.is_file()).unwrap(), programs.join(name)).unwrap();
     }
-    let project = project.set("PATH", programs.to_str().unwrap());
+    project.set("PATH", programs.to_str().unwrap())
+}
+
+/// A session that began where there was bubblewrap, and is to get its sandbox where there is none, says which worker is missing.
+#[test]
+fn a_machine_that_lost_bubblewrap_says_which_worker_cannot_be_used() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(LOOK);
+    let args = ["run", "--json", "--worker", "sandbox", "look"];
+    let mut killed = project.launch(&args, &[("RAPPORT_TRIAL_WRITES", "/worktrees/:1")]);
+    while killed.next().is_some() {}
+    let session = project.session();
+    let project = without_bubblewrap(project);
+    project
+        .rapport(&["resume", session.as_str()])
+        .check(7, "the worker sandbox cannot be used here: there is no bubblewrap (bwrap) on the PATH")
+        .check(7, "apt-get install bubblewrap");
+}
+
+/// Without bubblewrap it is said so, and how to get it, before anything is made.
+#[test]
+fn a_machine_without_bubblewrap_is_told_how_to_get_it() {
+    let project = without_bubblewrap(Project::with_scenario(LOOK));
     let ran = project.rapport(&["run", "--worker", "sandbox", "look"]);
     ran.check(3, "there is no bubblewrap")
         .check(3, "apt-get install bubblewrap")

@@ -309,9 +309,7 @@ fn without_git_nothing_is_known_to_go_back_to() {
     std::fs::remove_dir_all(project.root().join(".git")).unwrap();
     work(&project, &[]);
     project.rapport(&["undo"]).check(4, "in a git repository");
-    project
-        .rapport(&["undo", "paint"])
-        .check(3, "the state of the files before or after its work is unknown");
+    project.rapport(&["undo", "paint"]).check(3, "the project was not in a git repository");
 }
 
 /// Killed at every durable write, and given again, it comes to the same end.

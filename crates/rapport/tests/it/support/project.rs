@@ -104,6 +104,18 @@ impl Project {
         Ran(self.command().args(args).output().unwrap())
     }
 
+    /// Runs a line of a shell in the project, with `rapport` on its path.
+    pub(crate) fn sh(&self, line: &str) -> Ran {
+        let command = self.command();
+        let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
+        let programs = self.program.parent().unwrap().display();
+        let path = format!("{programs}:{}", path.unwrap_or_default().to_string_lossy());
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).current_dir(self.root()).env_clear().stdin(Stdio::null());
+        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);
+        Ran(shell.output().unwrap())
+    }
+
     /// Starts `rapport run --json` and reads what it prints, line by line.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S], env: &[(&str, &str)]) -> Running {
         let args: Vec<_> = [OsStr::new("run"), OsStr::new("--json")]

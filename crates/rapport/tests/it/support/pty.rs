@@ -82,6 +82,22 @@ impl Pty {
         rows.join("\n").trim_end().to_owned()
     }
 
+    /// What scrolled out of the screen, and the screen.
+    pub(crate) fn everything(&mut self) -> String {
+        let (rows, columns) = self.screen.screen().size();
+        let mut lines = Vec::new();
+        self.screen.screen_mut().set_scrollback(usize::MAX);
+        let mut above = self.screen.screen().scrollback();
+        while above > 0 {
+            self.screen.screen_mut().set_scrollback(above);
+            let shown = self.screen.screen().rows(0, columns.get()).take(above);
+            lines.extend(shown.map(|row| row.trim_end().to_owned()));
+            above = above.saturating_sub(usize::from(rows.get()));
+        }
+        self.screen.screen_mut().set_scrollback(0);
+        format!("{}\n{}", lines.join("\n"), self.text())
+    }
+
     /// Every byte the program wrote.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.raw

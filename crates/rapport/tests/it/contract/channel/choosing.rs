@@ -13,9 +13,9 @@ use rapport::error::{Code, Failure};
 use rapport::stores::memory::Memory;
 use rapport::wiring::Place;
 use rapport_core::SessionId;
-use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, Served};
+use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, Notices, Served};
 use rapport_settings::{ConfigError, Declared, section};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::super::door::Process;
 use super::super::dummy::{DummyChannel, DummyPeople};
@@ -201,7 +201,7 @@ async fn two_channels_are_served_side_by_side() {
     let phone = server.person(i64::try_from(ANNA).unwrap(), "Anna");
     let process = Process::start(Arc::new(Memory::new()));
     let (stop, stopped) = watch::channel(false);
-    let (notices, _told) = mpsc::unbounded_channel();
+    let (notices, _told) = Notices::channel();
     let served = Served { sessions: Arc::new(process.sessions.clone()), stop: stopped, notices };
     let story = async {
         let asked = |task: &'static str, question: &'static str| {
@@ -234,7 +234,7 @@ async fn a_channel_that_fails_stops_the_others_and_is_named() {
     for (ends, says) in [(broken, "broken: the line is cut"), (panics, "broken: task ")] {
         let process = Process::start(Arc::new(Memory::new()));
         let (stop, stopped) = watch::channel(false);
-        let (notices, _told) = mpsc::unbounded_channel();
+        let (notices, _told) = Notices::channel();
         let served = Served { sessions: Arc::new(process.sessions.clone()), stop: stopped, notices };
         let (other, _people) = DummyChannel::open();
         let channels: Vec<Box<dyn Channel>> = vec![Box::new(other), Box::new(Ending("broken", ends))];
@@ -251,7 +251,7 @@ async fn a_channel_that_fails_stops_the_others_and_is_named() {
 async fn a_channel_that_ends_well_does_not_stop_the_others() {
     let process = Process::start(Arc::new(Memory::new()));
     let (stop, stopped) = watch::channel(false);
-    let (notices, _told) = mpsc::unbounded_channel();
+    let (notices, _told) = Notices::channel();
     let served = Served { sessions: Arc::new(process.sessions.clone()), stop: stopped, notices };
     let (other, people) = DummyChannel::open();
     let channels: Vec<Box<dyn Channel>> = vec![Box::new(Ending("done", || Ok(()))), Box::new(other)];

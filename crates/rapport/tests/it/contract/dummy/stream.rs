@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use rapport::seals::Seal;
+use rapport::stores::reach::{Reach, Sent};
 use rapport::stores::{
     Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
     folders_of, is_folder,
 };
-use rapport_core::{Entry, Event, SessionId};
+use rapport_core::{Act, By, Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
 /// A store as a log service would be one: a single list of messages, leases that run out, objects beside them. It knows no
@@ -26,6 +28,8 @@ struct Service {
     reserved: BTreeSet<SessionId>,
     objects: BTreeMap<(SessionId, String), Vec<u8>>,
     watchers: Vec<mpsc::UnboundedSender<SessionId>>,
+    /// What was sent to holders on other machines.
+    sent: Vec<(String, SessionId, By, Act)>,
 }
 
 impl Service {
@@ -58,6 +62,11 @@ impl Service {
 impl Stream {
     pub(in crate::contract) fn end_lease(&self, id: &SessionId) {
         self.service().leases.remove(id);
+    }
+
+    /// What was sent to holders on other machines.
+    pub(in crate::contract) fn sent(&self) -> Vec<(String, SessionId, By, Act)> {
+        self.service().sent.clone()
     }
 
     fn service(&self) -> MutexGuard<'_, Service> {
@@ -166,6 +175,21 @@ impl Drop for Name {
     }
 }
 
+/// Holders on other machines read their acts from the service.
+impl Reach for Stream {
+    fn send<'a>(
+        &'a self,
+        holder: &'a Holder,
+        id: &'a SessionId,
+        by: &'a By,
+        act: &'a Act,
+    ) -> BoxFuture<'a, Sent> {
+        let host = holder.host.clone().unwrap();
+        self.service().sent.push((host, id.clone(), by.clone(), act.clone()));
+        std::future::ready(Sent::Done).boxed()
+    }
+}
+
 impl Store for Stream {
     fn create<'a>(
         &'a self,
@@ -183,6 +207,10 @@ impl Store for Stream {
             Ok((id, entry, log))
         }
         .boxed()
+    }
+
+    fn reach(&self) -> Option<Arc<dyn Reach>> {
+        Some(Arc::new(self.clone()))
     }
 
     fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>> {

@@ -1,0 +1,181 @@
+//! What commands and cards look like in terminals of three sizes, and that colour is never the only thing that says
+//! something: without it the text is the same.
+
+use rapport_core::Event;
+
+use crate::files::{self, greeting};
+use crate::support::project::Project;
+use crate::support::pty::Pty;
+use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
+
+/// The usual terminal, a large one, and a corner of a screen.
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (50, 15)];
+
+/// A project with a session that asks, one that is done, one that was cancelled, and a session of two turns.
+fn busy() -> Project {
+    let project = Project::with_scenario(ONE_QUESTION);
+    for task in ["paint the fence", "paint the door of the shed behind the house", "paint nothing"] {
+        let mut running = project.start(&[task], &[]);
+        running.until_asked();
+        running.kill();
+    }
+    let id = |part: &str| {
+        let ids = project.store().list().unwrap();
+        ids.into_iter().find(|id| id.as_str().contains(part)).unwrap().to_string()
+    };
+    let door = id("door");
+    project.rapport(&["answer", &door, "Red"]).check(0, "");
+    let mut running = project.start(&["--resume", &door], &[]);
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    project.rapport(&["answer", &door, "confirm"]).check(0, "");
+    assert_eq!(running.finish(), 0);
+    project.rapport(&["cancel", &id("nothing")]).check(0, "");
+    project
+}
+
+/// A text without dates, times, ages and ids.
+fn masked(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split(' ').map(|word| if is_id(word) { "ID" } else { word }).collect();
+        let (mut out, line) = (String::new(), words.join(" "));
+        for run in line.split_inclusive(|c: char| !c.is_ascii_digit()) {
+            let number = run.trim_end_matches(|c: char| !c.is_ascii_digit());
+            let is_masked = number.len() > 1 || run.ends_with('s') && !number.is_empty();
+            out.push_str(&if is_masked { "0".repeat(number.len()) } else { number.to_owned() });
+            out.push_str(&run[number.len()..]);
+        }
+        lines.push(out);
+    }
+    lines.join("\n")
+}
+
+/// What a command shows at its end, at each size.
+fn at_each_size(project: &Project, args: &[&str]) -> String {
+    let shown = SIZES.map(|(columns, rows)| {
+        let mut terminal = project.terminal(args, columns, rows);
+        terminal.wait_for("left 0");
+        let text = terminal.everything().replace(&name_of(project), "/dir");
+        let text = text.split("\nleft 0").next().unwrap().trim_start_matches('\n').to_owned();
+        format!("{columns}x{rows}\n{}\n", masked(&text))
+    });
+    shown.join("\n")
+}
+
+#[test]
+fn what_commands_show_fits_each_terminal() {
+    let project = busy().set("PAGER", "cat");
+    for (name, args) in
+        [("status", &["status"][..]), ("tree", &["log", "--tree"]), ("diff", &["diff", "door"])]
+    {
+        insta::assert_snapshot!(format!("window-{name}"), at_each_size(&project, args));
+    }
+}
+
+/// The directory around a project, whose name is another one each time.
+fn name_of(project: &Project) -> String {
+    project.path("").display().to_string().trim_end_matches('/').to_owned()
+}
+
+/// The words of a text, without what draws boxes and bars.
+fn words(text: &str) -> Vec<String> {
+    masked(text.split("\nleft 0").next().unwrap()).split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn without_colour_the_words_are_the_same() {
+    let project = busy().set("PAGER", "cat");
+    for args in [&["status"][..], &["log", "door"], &["log", "--tree"], &["diff", "door"], &["doctor"]] {
+        let mut coloured = project.terminal(&[args, &["--color", "always"]].concat(), 80, 60);
+        let mut never = project.terminal(&[args, &["--color", "never"]].concat(), 80, 60);
+        for terminal in [&mut coloured, &mut never] {
+            terminal.wait_for("left 0");
+        }
+        assert_eq!(words(&coloured.text()), words(&never.text()), "{args:?}");
+        assert!(String::from_utf8_lossy(coloured.raw()).contains("\u{1b}[3"), "{args:?} has no colour");
+        assert!(!String::from_utf8_lossy(never.raw()).contains("\u{1b}[3"), "{args:?} has colour");
+    }
+    let project = project.set("NO_COLOR", "1");
+    let mut terminal = project.terminal(&["diff", "door"], 80, 60);
+    terminal.wait_for("left 0");
+    assert!(!String::from_utf8_lossy(terminal.raw()).contains("\u{1b}[3"), "NO_COLOR is not respected");
+}
+
+/// Plays a story up to a card, at each size, with the variables of a mode.
+fn cards(story: impl Fn(&Project, &mut Pty), make: impl Fn() -> Project, args: &[&str]) -> String {
+    let shown = SIZES.map(|(columns, rows)| {
+        let project = make();
+        let mut terminal = project.terminal(args, columns, rows);
+        story(&project, &mut terminal);
+        format!("{columns}x{rows}\n{}\n", masked(&terminal.text().replace(&name_of(&project), "/dir")))
+    });
+    shown.join("\n")
+}
+
+#[test]
+fn cards_fit_each_terminal() {
+    let question = cards(
+        |_, pty| pty.wait_for("enter answer"),
+        || Project::with_scenario(ONE_QUESTION),
+        &["run", "paint"],
+    );
+    insta::assert_snapshot!("window-question", question);
+    let permission = cards(
+        |_, pty| {
+            pty.wait_for("enter or c confirm");
+            pty.send("c");
+            pty.wait_for("May the agent use Bash");
+            pty.wait_for("enter answer");
+        },
+        || Project::with_scenario(PERMISSION).set("NO_COLOR", "1"),
+        &["run", "build"],
+    );
+    insta::assert_snapshot!("window-permission", permission);
+    let planned = || {
+        let project = files::project(&[&greeting()]);
+        project.plan_turn("one").check(0, "");
+        project
+    };
+    insta::assert_snapshot!("window-review", cards(|_, pty| pty.wait_for("(q)uit ›"), planned, &["resume"]));
+    let checklist = cards(
+        |_, pty| {
+            pty.wait_for("(q)uit ›");
+            pty.send("m");
+            pty.wait_for("? help");
+        },
+        planned,
+        &["resume"],
+    );
+    insta::assert_snapshot!("window-checklist", checklist);
+    let lines = cards(
+        |_, pty| pty.wait_for("Which colour?"),
+        || Project::with_scenario(ONE_QUESTION),
+        &["run", "--plain", "paint"],
+    );
+    assert!(!lines.contains('│') && lines.contains("Red"), "{lines}");
+}
+
+/// A window that gets smaller while a card is shown, and keys after that, leave one card.
+#[test]
+fn a_shrunk_window_has_one_card() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut terminal = project.terminal(&["run", "paint"], 120, 40);
+    terminal.wait_for("enter answer");
+    terminal.resize(50, 15);
+    for _ in 0..5 {
+        terminal.send("\x1b[B");
+        terminal.send("\x1b[A");
+    }
+    terminal.send("?");
+    terminal.wait_for("any key goes back");
+    terminal.send("x");
+    terminal.wait_gone("any key goes back");
+    terminal.wait_for("Which colour?");
+    let all = terminal.everything();
+    assert_eq!(all.matches("Which colour?").count(), 1, "{all}");
+    terminal.send("1");
+    terminal.wait_for("→ Red");
+    let all = terminal.everything();
+    assert_eq!(all.matches("enter answer").count(), 0, "{all}");
+}
