@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: builds for release and runs the benchmarks in `crates/rapport/benches/`.
 
-use crate::claude_code;
 use crate::shell::{self, Outcome, cargo};
+use crate::{bots, claude_code};
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
     let mut bench = cargo(&["bench", "--package", "rapport", "--bench", "rapport", "--"]);
@@ -9,6 +9,9 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
         Ok(program) => drop(bench.env(claude_code::VARIABLE, program)),
         // The other figures do not need it.
         Err(why) => println!("there is no Claude Code to measure with: {why}"),
+    }
+    if args.is_empty() || args.contains(&"bots") {
+        bots::prepare(&mut bench);
     }
     shell::run(bench.args(args))
 }

@@ -1,6 +1,7 @@
 //! What contributors run: `cargo xtask check` and `cargo xtask test` before a change lands, `cargo xtask bench` to measure.
 
 mod bench;
+mod bots;
 mod check;
 mod claude_code;
 mod pages;

@@ -59,6 +59,13 @@ pub enum Act {
         /// The question.
         question: QuestionId,
     },
+    /// Change the answer to a question, in one step: reopened and answered, or neither.
+    Change {
+        /// The question.
+        question: QuestionId,
+        /// What the person chose or typed instead.
+        reply: Reply,
+    },
     /// Leave a reopened question with the answer it had.
     Keep {
         /// The question.

@@ -212,6 +212,16 @@ impl Permission {
         Self { tool: tool.into(), what: what.into(), ..Self::default() }
     }
 
+    /// The same for people who know which project it is about: a file in it has its path from there.
+    pub fn seen_from(&self, project: &str) -> Self {
+        let is_file = self.parts.iter().any(|part| matches!(part, Part::Diff(_) | Part::Content(_)));
+        let inside =
+            self.what.strip_prefix(project.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+        // A path that goes up again may lead anywhere.
+        let inside = inside.filter(|path| is_file && !path.split('/').any(|part| part == ".."));
+        Self { what: inside.map_or_else(|| self.what.clone(), str::to_owned), ..self.clone() }
+    }
+
     /// Everything that would happen, line by line. Control characters and invisible or reordering characters are
     /// replaced by their names, and runs of empty lines by their number, so that nothing is hidden.
     pub fn lines(&self) -> Vec<ShownLine> {
@@ -339,6 +349,27 @@ mod tests {
     #[track_caller]
     fn check(permission: &Permission, expected: &str) {
         assert_eq!(permission.text(), expected);
+    }
+
+    /// A file of the project is shown by its path from there; anything else as it is.
+    #[test]
+    fn paths_are_seen_from_the_project() {
+        let file = || vec![Part::Content("x\n".into())];
+        for (what, parts, seen) in [
+            ("/home/anna/app/src/a.rs", file(), "src/a.rs"),
+            ("/home/anna/apple/a.rs", file(), "/home/anna/apple/a.rs"),
+            ("/home/anna/app/../b.rs", file(), "/home/anna/app/../b.rs"),
+            ("/etc/hosts", file(), "/etc/hosts"),
+            (
+                "/home/anna/app/run.sh",
+                vec![Part::Command("/home/anna/app/run.sh".into())],
+                "/home/anna/app/run.sh",
+            ),
+        ] {
+            for project in ["/home/anna/app", "/home/anna/app/"] {
+                assert_eq!(asked("Write", what, parts.clone()).seen_from(project).what, seen);
+            }
+        }
     }
 
     /// Nothing can be hidden: reordering characters are named, runs of empty lines are counted.

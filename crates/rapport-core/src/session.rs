@@ -29,10 +29,12 @@ mod world;
 
 use jiff::Timestamp;
 
+use crate::answer::By;
 use crate::created::Created;
 use crate::event::{Entry, Event};
-use crate::id::{CallId, TurnId};
-use crate::input::Input;
+use crate::id::{CallId, QuestionId, TurnId};
+use crate::input::{Act, Input};
+use crate::question::Reply;
 use crate::question_round::QuestionRound;
 use crate::refusal::Refusal;
 use crate::want::Want;
@@ -113,10 +115,34 @@ impl Session {
     pub fn decide(&self, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
         let flow = self.flow.rules();
         match input {
+            Input::Person { by, act: Act::Change { question, reply } } => {
+                self.change(question, reply, by, now)
+            }
             Input::Person { by, act } => self.shared.decide_person(flow, by, act),
             Input::Agent { turn, did } => self.shared.decide_agent(flow, *turn, did),
             Input::World(world) => self.shared.decide_world(flow, world, now),
         }
+    }
+
+    /// Reopens a question and answers it, in the state that follows from reopening it. One that is being changed
+    /// already is only answered.
+    fn change(
+        &self,
+        question: &QuestionId,
+        reply: &Reply,
+        by: &By,
+        now: Timestamp,
+    ) -> Result<Vec<Event>, Refusal> {
+        let input = |act| Input::Person { by: by.clone(), act };
+        let answer = input(Act::Answer { question: Some(question.clone()), reply: reply.clone() });
+        if self.shared.is_being_changed(question) {
+            return self.decide(&answer, now);
+        }
+        let mut facts = self.decide(&input(Act::Reopen { question: question.clone() }), now)?;
+        let mut reopened = self.clone();
+        reopened.apply_entry(&Entry { seq: self.shared.seq + 1, at: now, facts: facts.clone() });
+        facts.extend(reopened.decide(&answer, now)?);
+        Ok(facts)
     }
 
     /// Applies the facts of an entry to the state.

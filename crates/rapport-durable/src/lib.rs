@@ -5,6 +5,7 @@
 //! | to | use |
 //! |---|---|
 //! | replace a file as a whole | [`replace()`], [`replace_private`] |
+//! | replace a file that is made anew at every start | [`replace_private_later`] |
 //! | append lines that are valid once they are durable | [`AppendLog`] |
 //! | append lines to a file that may lose its end | [`append`], [`append_line`] |
 //! | write the beginning of a small file in place | [`overwrite`] |
@@ -36,5 +37,5 @@ pub use lines::{Flush, append, append_line, overwrite};
 pub use lock::{Lock, Taken};
 pub use place::{copy, put, put_new, remove, sync_file, write_beside};
 pub use read::{open_file, open_own, read_file, read_inside, read_own};
-pub use replace::{replace, replace_private, replace_private_in_pieces};
+pub use replace::{replace, replace_private, replace_private_in_pieces, replace_private_later};
 pub use reserve::Reserve;

@@ -67,7 +67,7 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Removes a file and returns whether it existed.
-fn remove_if_there(path: &Path) -> io::Result<bool> {
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::bot_api::{AllowedUpdate, MessageEntity};
 use crate::bot_api::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
-    EditMessageTextParams, GetFileParams, GetUpdatesParams, SendChatActionParams, SendMessageParams,
-    SetMyCommandsParams, SetWebhookParams,
+    EditMessageTextParams, GetFileParams, GetUpdatesParams, ReactionType, SendChatActionParams,
+    SendMessageParams, SetMessageReactionParams, SetMyCommandsParams, SetWebhookParams,
 };
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
@@ -174,6 +174,13 @@ impl Api {
     /// Shows what the bot is doing.
     pub async fn send_chat_action(&self, params: &SendChatActionParams) -> Result<(), ApiError> {
         self.tell("sendChatAction", params).await
+    }
+
+    /// Shows that a message was seen, by a reaction to it.
+    pub async fn react(&self, chat: i64, message: i32) -> Result<(), ApiError> {
+        let reaction = vec![ReactionType { type_field: "emoji", emoji: "👀" }];
+        let params = SetMessageReactionParams { chat_id: chat, message_id: message, reaction };
+        self.tell("setMessageReaction", &params).await
     }
 
     /// Sends a file.

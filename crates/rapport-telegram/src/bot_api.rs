@@ -342,6 +342,20 @@ pub struct GetFileParams {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SetMessageReactionParams {
+    pub chat_id: i64,
+    pub message_id: i32,
+    pub reaction: Vec<ReactionType>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReactionType {
+    #[serde(rename = "type")]
+    pub type_field: &'static str,
+    pub emoji: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetMyCommandsParams {
     pub commands: Vec<BotCommand>,
 }

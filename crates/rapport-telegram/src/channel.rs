@@ -31,6 +31,9 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 const WRONG_TOKEN: &str =
     "Check the token: @BotFather shows it with /mybots, and gives a new one with /revoke.";
 
+/// The hint for an id that no user has.
+const WRONG_USER: &str = "Set TELEGRAM_USER_ID to your own id, or leave it out: then a code is shown that you can send to the bot.";
+
 /// The configuration of the channel.
 pub struct TelegramConfig {
     /// The client for the bot.
@@ -75,6 +78,11 @@ pub struct Telegram {
 impl Telegram {
     /// Takes the lease on the bot, and reads who has access.
     pub fn open(config: TelegramConfig) -> Result<Self, ChannelError> {
+        // With an id that nobody has, nobody could use the bot, and no code would be shown either.
+        if config.users.contains(&0) {
+            let message = "0 is not the id of anybody in Telegram".to_owned();
+            return Err(ChannelError::Settings { message, hint: Some(WRONG_USER.into()) });
+        }
         let lease = Lease::take(&config.files.lock()).map_err(busy)?;
         let users = Users::new(&config.files.users());
         let wrong = |error: &dyn std::error::Error| settings(error.to_string());

@@ -11,6 +11,12 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     durable::replace_private(path, bytes)
 }
 
+/// The same for a file that is made anew at every start: it does not wait for the disk.
+pub(super) fn replace_later(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    make_folder(path)?;
+    durable::replace_private_later(path, bytes)
+}
+
 /// Appends a line to a file. A file that would exceed `most` bytes is rotated first.
 pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     make_folder(path)?;

@@ -9,10 +9,14 @@ use tokio::time::Instant;
 use super::api_error::ApiError;
 use super::backoff::Backoff;
 use super::outgoing::{Kind, Message, Outgoing, Sent};
-use super::rates::{ChatLimits, Sendings};
+use super::rates::{ChatLimits, ChatSendings};
 
-/// The queue length from which progress edits are dropped.
-const BUSY: usize = 10;
+/// The number of queued messages from which progress is not worth an edit.
+const MANY: usize = 10;
+/// How many quarters of the limits must be free for a new message that nobody waits for: a tap a second needs nearly all.
+const FREE_FOR_ASIDE: usize = 3;
+/// The same for an edit about progress. Edits of cards may be a little late.
+const FREE_FOR_PROGRESS: usize = 2;
 /// The longest queue.
 const MOST_WAITING: usize = 500;
 /// The largest queue, in bytes.
@@ -38,7 +42,7 @@ struct Track {
     bytes: usize,
     /// Whether the first job is being sent.
     under_way: bool,
-    sendings: Sendings,
+    sendings: ChatSendings,
     backoff: Backoff,
     /// Nothing is sent before then: Telegram demanded a pause, or could not be reached.
     held: Option<Held>,
@@ -73,7 +77,8 @@ impl Lane {
     pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
         // Progress is not worth sending while the agent's own messages are still queued.
         let is_new = || self.edits.unsent_edit(&what).is_none();
-        if matches!(what, Outgoing::Progress(_)) && self.posts.is_busy() && is_new() {
+        let is_late = self.posts.jobs.len() >= MANY || self.posts.held.is_some();
+        if matches!(what, Outgoing::Progress(_)) && is_late && is_new() {
             return drop(waiting.send(Ok(Sent::Dropped)));
         }
         self.track_mut(what.kind()).push(what, waiting, limits, now);
@@ -159,7 +164,7 @@ impl Lane {
     /// When this queue can be dropped; `None` while it has jobs.
     pub(super) fn forgotten_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
         let over = |track: &Track| {
-            let sent = track.sendings.over_at(limits.longest());
+            let sent = track.sendings.over_at(limits);
             sent.max(track.held.map(Held::until)).unwrap_or(now)
         };
         (self.len() == 0).then(|| over(&self.posts).max(over(&self.edits)))
@@ -194,7 +199,8 @@ impl Track {
         match self.admit(&what, limits, now) {
             Admission::Queue => {
                 self.bytes += size(&what);
-                self.jobs.push_back(Job { what: Arc::new(what), waiting: vec![waiting], failures: 0 });
+                let at = self.place_for(&what);
+                self.jobs.insert(at, Job { what: Arc::new(what), waiting: vec![waiting], failures: 0 });
             }
             Admission::Merge(at) => self.merge(at, what, waiting),
             Admission::Drop => drop(waiting.send(Ok(Sent::Dropped))),
@@ -205,13 +211,7 @@ impl Track {
     fn due_at(&self, limits: ChatLimits, now: Instant) -> Option<Instant> {
         let first = self.jobs.front().filter(|_| !self.under_way)?;
         let held = self.held.map_or(now, Held::until).max(now);
-        Some(if counts(&first.what) { held.max(self.allowed_at(limits, now)) } else { held })
-    }
-
-    /// When the rates allow the next job.
-    fn allowed_at(&self, limits: ChatLimits, now: Instant) -> Instant {
-        let by_rates = limits.all().filter_map(|rate| self.sendings.ready_at(rate, 0, now));
-        by_rates.fold(now, Instant::max)
+        Some(if counts(&first.what) { held.max(self.sendings.ready_at(limits, now)) } else { held })
     }
 
     fn start(&mut self) -> Option<Arc<Outgoing>> {
@@ -226,9 +226,9 @@ impl Track {
         self.under_way = false;
         let Some(job) = self.jobs.front_mut() else { return };
         if counts(&job.what) {
-            self.sendings.note(limits.longest(), now);
+            self.sendings.note(limits, now);
         }
-        let is_passing = matches!(*job.what, Outgoing::Action { .. } | Outgoing::Aside(_));
+        let is_passing = is_passing(&job.what);
         match result {
             Err(ApiError::TooMany { .. } | ApiError::Unreachable(_) | ApiError::Failing(_)) if is_passing => {
                 self.finish(Ok(Sent::Dropped))
@@ -254,10 +254,6 @@ impl Track {
         left
     }
 
-    fn is_busy(&self) -> bool {
-        self.jobs.len() >= BUSY || self.held.is_some()
-    }
-
     fn finish(&mut self, result: Result<Sent, ApiError>) {
         self.backoff.reset();
         let Some(job) = self.jobs.pop_front() else { return };
@@ -276,9 +272,9 @@ impl Track {
         let any = waits > 0 || self.held.is_some();
         let full = waits >= MOST_WAITING || self.bytes + size(what) > MOST_BYTES;
         match what {
-            Outgoing::Progress(_) if self.is_busy() => Admission::Drop,
             Outgoing::Action { .. } if any => Admission::Drop,
-            Outgoing::Aside(_) if self.would_wait(limits, now) => Admission::Drop,
+            Outgoing::Progress(_) if !self.has_free(FREE_FOR_PROGRESS, limits, now) => Admission::Drop,
+            Outgoing::Aside(_) if !self.has_free(FREE_FOR_ASIDE, limits, now) => Admission::Drop,
             Outgoing::Message(_)
             | Outgoing::Aside(_)
             | Outgoing::Edit(_)
@@ -296,11 +292,17 @@ impl Track {
         }
     }
 
-    /// Whether a message sent now would have to wait.
-    fn would_wait(&self, limits: ChatLimits, now: Instant) -> bool {
-        self.held.is_some()
-            || self.jobs.iter().any(|job| counts(&job.what))
-            || self.allowed_at(limits, now) > now
+    /// Where a job is queued: at the end, but before what nobody waits for.
+    fn place_for(&self, what: &Outgoing) -> usize {
+        let first = usize::from(self.under_way);
+        let passing = (first..self.jobs.len()).find(|at| is_passing(&self.jobs[*at].what));
+        passing.filter(|_| !is_passing(what)).unwrap_or(self.jobs.len())
+    }
+
+    /// Whether one more could be sent now, with more than this many quarters of the limits left before it.
+    fn has_free(&self, quarters: usize, limits: ChatLimits, now: Instant) -> bool {
+        let ahead = self.jobs.iter().filter(|job| counts(&job.what)).count();
+        self.held.is_none() && self.sendings.has_free(quarters, limits, ahead, now)
     }
 
     /// The position of a queued edit of the same message. There is at most one.
@@ -349,6 +351,11 @@ fn edited(what: &Outgoing) -> Option<i32> {
         | Outgoing::Action { .. }
         | Outgoing::Delete { .. } => None,
     }
+}
+
+/// Whether nobody waits for a new message, or a sign of life.
+fn is_passing(what: &Outgoing) -> bool {
+    matches!(what, Outgoing::Action { .. } | Outgoing::Aside(_))
 }
 
 /// Whether a job counts towards the rate limit of its chat.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::mpsc;
@@ -19,6 +20,8 @@ pub enum Notice {
         /// Since when it was unreachable.
         since: Timestamp,
     },
+    /// Telegram demands a long pause in a chat. Nothing is lost; it is sent afterwards.
+    Paused { chat: i64, length: Duration },
     /// Another process receives the updates of this bot; the channel retries until it stops.
     Conflict { why: String },
     /// The conflict is over.
@@ -74,6 +77,11 @@ impl fmt::Display for Notice {
             Self::Reachable { since } => {
                 write!(f, "Telegram is back; it could not be reached since {}", minute(*since))
             }
+            Self::Paused { chat, length } => write!(
+                f,
+                "Telegram demands a pause of {} in chat {chat}; what waits there is sent afterwards",
+                rough(*length)
+            ),
             Self::Conflict { why } => write!(f, "somebody else receives the updates of this bot: {why}"),
             Self::ConflictOver => write!(f, "updates of this bot come here again"),
             Self::WebhookRemoved { url } => {
@@ -108,6 +116,15 @@ impl fmt::Display for Notice {
             Self::Unlisted { why } => write!(f, "the sessions cannot be listed: {why}"),
             Self::Unwritten { why } => write!(f, "{why}"),
         }
+    }
+}
+
+/// A length of time in one unit, not shortened.
+fn rough(length: Duration) -> String {
+    match length.as_secs() {
+        seconds if seconds >= 3 * 3600 => format!("{} hours", seconds.div_ceil(3600)),
+        seconds if seconds >= 3 * 60 => format!("{} minutes", seconds.div_ceil(60)),
+        seconds => format!("{seconds} seconds"),
     }
 }
 

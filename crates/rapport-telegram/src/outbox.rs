@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, JoinError, JoinSet};
@@ -17,8 +18,20 @@ use super::lane::{Lane, Waiting};
 use super::outgoing::{Deliver, Kind, Outgoing, Sent};
 use super::rates::{Limits, Rate, Sendings};
 
-/// Called with the old and the new id when a chat moves. What is queued for the old chat is sent to the new one.
-pub type Moves = Box<dyn Fn(i64, i64) + Send>;
+/// The shortest pause that is reported. Shorter ones pass before anybody looks.
+const LONG_PAUSE: Duration = Duration::from_secs(60);
+
+/// Receives reports about chats.
+pub type Reports = Box<dyn Fn(Report) + Send>;
+
+/// What happened to a chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A group became a supergroup, which is another chat. What is queued for the old one is sent to the new one.
+    Moved { from: i64, to: i64 },
+    /// Telegram demands a long pause. Nothing is sent to the chat before it is over.
+    Paused { chat: i64, length: Duration },
+}
 
 /// A handle to the sending task. Clones share it; queued messages are still sent after the last clone is dropped.
 #[derive(Clone, Debug)]
@@ -34,13 +47,13 @@ enum Order {
 impl Outbox {
     /// Starts sending through this, as fast as Telegram allows.
     pub fn start(through: Arc<dyn Deliver>) -> Self {
-        Self::start_within(Limits::TELEGRAM, through, Box::new(|_, _| {}))
+        Self::start_within(Limits::TELEGRAM, through, Box::new(|_| {}))
     }
 
-    /// Starts sending through this, within other limits, and reports chats that moved.
-    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>, moves: Moves) -> Self {
+    /// Starts sending through this, within other limits, and reports what happens to chats.
+    pub fn start_within(limits: Limits, through: Arc<dyn Deliver>, reports: Reports) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(Sending::new(limits, through, moves).run(taken));
+        tokio::spawn(Sending::new(limits, through, reports).run(taken));
         Self(orders)
     }
 
@@ -81,7 +94,7 @@ impl Outbox {
 struct Sending {
     limits: Limits,
     through: Arc<dyn Deliver>,
-    moves: Moves,
+    reports: Reports,
     lanes: HashMap<i64, Lane>,
     /// New messages to all chats.
     posts: Together,
@@ -125,11 +138,11 @@ impl Together {
 }
 
 impl Sending {
-    fn new(limits: Limits, through: Arc<dyn Deliver>, moves: Moves) -> Self {
+    fn new(limits: Limits, through: Arc<dyn Deliver>, reports: Reports) -> Self {
         Self {
             limits,
             through,
-            moves,
+            reports,
             lanes: HashMap::new(),
             posts: Together::default(),
             edits: Together::default(),
@@ -165,13 +178,15 @@ impl Sending {
         match order {
             // A chat action that has to wait would come too late, and delay messages.
             Order::Send { what, waiting, .. }
-                if matches!(*what, Outgoing::Action { .. }) && self.is_full(self.limits.overall) =>
+                if matches!(*what, Outgoing::Action { .. })
+                    && self.is_full(Kind::Post, self.limits.overall) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
-            // Messages that nobody waits for must leave most of the rate to others.
+            // What nobody waits for must leave most of the rate to others.
             Order::Send { what, waiting, .. }
-                if matches!(*what, Outgoing::Aside(_)) && self.is_full(self.limits.asides()) =>
+                if matches!(*what, Outgoing::Aside(_) | Outgoing::Progress(_))
+                    && self.is_full(what.kind(), self.limits.passing()) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
@@ -223,6 +238,11 @@ impl Sending {
         }
         let now = Instant::now();
         let (arrived, too_many) = (result.is_ok(), matches!(result, Err(ApiError::TooMany { .. })));
+        if let Err(ApiError::TooMany { retry_after: length }) = result
+            && length >= LONG_PAUSE
+        {
+            (self.reports)(Report::Paused { chat, length });
+        }
         if let Some(lane) = self.lanes.get_mut(&chat) {
             let before = lane.len();
             lane.ended(kind, result, self.limits.of(chat), now);
@@ -243,7 +263,7 @@ impl Sending {
     /// Handles a group that became a supergroup, which is another chat.
     fn moved(&mut self, from: i64, kind: Kind, to: i64) {
         // Reported first: whoever waits for a message to arrive has to know the new chat.
-        (self.moves)(from, to);
+        (self.reports)(Report::Moved { from, to });
         let Some(lane) = self.lanes.get_mut(&from) else { return };
         let before = lane.len();
         let jobs = lane.leave_for(to, kind);
@@ -331,10 +351,13 @@ impl Sending {
         self.chat_of.insert(task.id(), (chat, kind));
     }
 
-    /// Whether a new message would have to wait for messages to other chats, within this rate.
-    fn is_full(&self, rate: Rate) -> bool {
+    /// Whether one more of a kind would have to wait for those to other chats, within this rate.
+    fn is_full(&self, kind: Kind, rate: Rate) -> bool {
         let now = Instant::now();
-        let Together { ready, sendings, under_way, .. } = &self.posts;
+        let Together { ready, sendings, under_way, .. } = match kind {
+            Kind::Post => &self.posts,
+            Kind::Edit => &self.edits,
+        };
         !ready.is_empty()
             || self.all_paused.is_some_and(|until| until > now)
             || sendings.ready_at(rate, *under_way, now).is_none_or(|at| at > now)

@@ -17,11 +17,11 @@ use super::text::Text;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outgoing {
     Message(Message),
-    /// A new message that nobody waits for: dropped if it would have to wait, or delay others.
+    /// A new message that nobody waits for: dropped if it would have to wait, or could delay others.
     Aside(Message),
     /// A new text and new buttons for a message.
     Edit(Edit),
-    /// The same for a progress message: dropped if the queue is long.
+    /// The same for a progress message, for which nobody waits either.
     Progress(Edit),
     /// New buttons for a message, or none.
     Buttons {

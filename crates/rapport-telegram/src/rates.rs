@@ -2,8 +2,9 @@
 //! group. Edits are counted separately: Telegram documents these numbers for messages, and pauses a bot that exceeds
 //! them.
 //!
-//! A token bucket of 30 a second lets 59 through within one second; these sliding windows never let more than 30
-//! through in any second, and six in any six.
+//! What counts for all chats, or for a group, is a sliding window: never more than 30 in any second, where a bucket that
+//! refills would let 59 through. For one chat it is such a bucket: one a second, and six saved up for a burst. A person
+//! who taps once a second then never waits, whatever else is said at the end of a round.
 //!
 //! A message counts from the arrival of its response. Telegram counts it from an earlier moment, so the limit holds
 //! there too, whatever the network delay.
@@ -21,20 +22,28 @@ pub struct Rate {
     pub within: Duration,
 }
 
+/// One in every period of this length. Periods without one are saved up, for a burst of this many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    pub burst: usize,
+    pub every: Duration,
+}
+
 /// All rate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// For all chats together.
     pub overall: Rate,
-    /// For one chat: one a second, with bursts of six.
-    pub chat: Rate,
+    /// For one chat.
+    pub chat: Pace,
+    /// For a group, in addition.
     pub group: Rate,
 }
 
 impl Limits {
     pub const TELEGRAM: Self = Self {
         overall: Rate { most: 30, within: Duration::from_secs(1) },
-        chat: Rate { most: 6, within: Duration::from_secs(6) },
+        chat: Pace { burst: 6, every: Duration::from_secs(1) },
         group: Rate { most: 20, within: Duration::from_secs(60) },
     };
 
@@ -42,11 +51,12 @@ impl Limits {
     pub fn faster(times: NonZeroU32) -> Self {
         let faster = |rate: Rate| Rate { within: rate.within / times.get(), ..rate };
         let Self { overall, chat, group } = Self::TELEGRAM;
-        Self { overall: faster(overall), chat: faster(chat), group: faster(group) }
+        let chat = Pace { every: chat.every / times.get(), ..chat };
+        Self { overall: faster(overall), chat, group: faster(group) }
     }
 
-    /// For messages that nobody waits for, in all chats together: a third.
-    pub fn asides(&self) -> Rate {
+    /// For what nobody waits for, in all chats together: a third.
+    pub fn passing(&self) -> Rate {
         Rate { most: (self.overall.most / 3).max(1), ..self.overall }
     }
 
@@ -58,18 +68,51 @@ impl Limits {
 /// The rate limits of one chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChatLimits {
-    chat: Rate,
+    chat: Pace,
     group: Option<Rate>,
 }
 
-impl ChatLimits {
-    pub fn all(self) -> impl Iterator<Item = Rate> {
-        [self.chat].into_iter().chain(self.group)
+/// What was sent to one chat, as far as it still counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChatSendings {
+    /// When the whole burst is saved up again.
+    full_at: Option<Instant>,
+    in_group: Sendings,
+}
+
+impl ChatSendings {
+    /// When the next may be sent at the earliest.
+    pub fn ready_at(&self, limits: ChatLimits, now: Instant) -> Instant {
+        let Pace { burst, every } = limits.chat;
+        let saved = every * u32::try_from(burst.saturating_sub(1)).unwrap_or(u32::MAX);
+        let by_pace = self.full_at.and_then(|full| full.checked_sub(saved));
+        let by_group = limits.group.and_then(|rate| self.in_group.ready_at(rate, 0, now));
+        by_pace.into_iter().chain(by_group).fold(now, Instant::max)
     }
 
-    /// The limit with the longest period.
-    pub fn longest(self) -> Rate {
-        self.group.unwrap_or(self.chat)
+    /// Whether more than this many quarters of every limit are free, after so many that are ahead.
+    pub fn has_free(&self, quarters: usize, limits: ChatLimits, ahead: usize, now: Instant) -> bool {
+        let is_enough = |free: usize, of: usize| free * 4 > of * quarters;
+        let Pace { burst, every } = limits.chat;
+        let missing = self.full_at.map_or(Duration::ZERO, |full| full.saturating_duration_since(now));
+        let used = missing.as_nanos().div_ceil(every.as_nanos().max(1));
+        let used = usize::try_from(used).unwrap_or(usize::MAX);
+        is_enough(burst.saturating_sub(used.saturating_add(ahead)), burst)
+            && limits.group.is_none_or(|rate| is_enough(self.in_group.free(rate, ahead, now), rate.most))
+    }
+
+    /// Records a message.
+    pub fn note(&mut self, limits: ChatLimits, now: Instant) {
+        self.full_at = Some(self.full_at.map_or(now, |full| full.max(now)) + limits.chat.every);
+        if let Some(rate) = limits.group {
+            self.in_group.note(rate, now);
+        }
+    }
+
+    /// When none of them counts any more.
+    pub fn over_at(&self, limits: ChatLimits) -> Option<Instant> {
+        let in_group = limits.group.and_then(|rate| self.in_group.over_at(rate));
+        self.full_at.max(in_group)
     }
 }
 
@@ -84,6 +127,12 @@ impl Sendings {
         let free = rate.most.checked_sub(under_way).filter(|free| *free > 0)?;
         let counting = self.0.len().checked_sub(free).and_then(|first| self.0.get(first));
         Some(counting.map_or(now, |arrived| (*arrived + rate.within).max(now)))
+    }
+
+    /// How many more may be sent now, while this many are being sent or wait.
+    pub fn free(&self, rate: Rate, ahead: usize, now: Instant) -> usize {
+        let counting = self.0.iter().filter(|arrived| **arrived + rate.within > now).count();
+        rate.most.saturating_sub(counting + ahead)
     }
 
     /// Records a message, and drops those that no longer count towards any rate.

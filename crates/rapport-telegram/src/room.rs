@@ -16,6 +16,11 @@ pub struct Room {
 }
 
 impl Room {
+    /// Whether it is a group, or a topic of one. Telegram numbers groups downwards from zero.
+    pub fn is_group(self) -> bool {
+        self.chat < 0
+    }
+
     /// The room of a session that began in Telegram.
     pub fn of(origin: &Origin) -> Option<Self> {
         if origin.channel != CHANNEL {

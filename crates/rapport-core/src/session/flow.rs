@@ -234,6 +234,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         Act::Answer { .. }
         | Act::Back
         | Act::Reopen { .. }
+        | Act::Change { .. }
         | Act::Keep { .. }
         | Act::Revoke { .. }
         | Act::AllowHost { .. }

@@ -35,6 +35,8 @@ impl Shared {
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
+            // Made of two acts by the session as a whole.
+            Act::Change { question, .. } => self.reopen(flow, question, by),
             Act::Confirm
             | Act::UndoWork
             | Act::Say { .. }
@@ -128,12 +130,19 @@ impl Shared {
         }
         if !flow.is_confirming(self) && !round.is_open() {
             let why = match round.asker {
-                Asker::Planner => "the next round is being made from it",
-                Asker::Agent { .. } | Asker::Rapport => "the agent already works with it",
+                _ if self.is_over() => "the session is over",
+                Asker::Planner if self.turns.is_empty() => "the next round is being made from it",
+                Asker::Planner | Asker::Agent { .. } | Asker::Rapport => "the agent already works with it",
             };
             return Err(too_late(why));
         }
         Ok(vec![Event::Reopened { question: question.clone(), by: by.clone() }])
+    }
+
+    /// Whether a question was answered, and is open again.
+    pub(super) fn is_being_changed(&self, question: &QuestionId) -> bool {
+        let state = self.item(question).map(|(_, item)| &item.state);
+        matches!(state, Some(State::Open { previous: Some(_) }))
     }
 
     fn keep(&self, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {

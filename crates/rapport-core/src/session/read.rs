@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::flow::Flow;
-use super::{Life, Session, State, Stretch, WorkUndo};
+use super::{Item, Life, Round, Session, State, Stretch, WorkUndo};
 use crate::answer::{Answer, By};
 use crate::created::{AgentCommand, Created};
 use crate::event::{Asker, Ending};
@@ -71,6 +71,20 @@ impl Session {
     /// When it began and when it last changed.
     pub fn times(&self) -> (Timestamp, Timestamp) {
         (self.shared.created_at, self.shared.updated_at)
+    }
+
+    /// How long questions waited for their answers. Time in which several waited counts once.
+    pub fn waited(&self) -> SignedDuration {
+        let answered = |round: &Round| round.items.iter().filter_map(Item::given).map(|given| given.at).max();
+        let spans = self.shared.rounds.iter().filter_map(|round| Some((round.asked_at, answered(round)?)));
+        let mut spans: Vec<_> = spans.collect();
+        spans.sort_unstable();
+        let (mut waited, mut until) = (SignedDuration::ZERO, Timestamp::MIN);
+        for (from, to) in spans {
+            waited += to.duration_since(from.max(until)).max(SignedDuration::ZERO);
+            until = until.max(to);
+        }
+        waited
     }
 
     /// All rounds, oldest first.
@@ -196,6 +210,11 @@ impl Session {
     pub fn plan_path(&self) -> Option<&str> {
         let plan = self.flow.rules().plan().filter(|plan| plan.saved == plan.revision)?;
         plan.path.as_deref()
+    }
+
+    /// Where the plan was last saved, be it as it stands or before an answer changed it.
+    pub fn last_plan_path(&self) -> Option<&str> {
+        self.flow.rules().plan()?.path.as_deref()
     }
 
     /// The number of messages that wait for the agent.

@@ -79,7 +79,7 @@ impl ChatState {
                         self.operate((room, by), ops, Some(thanks), ticket);
                     }
                     None => {
-                        let then = AfterOps::Request { room, ticket, thanks: Some(thanks) };
+                        let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
                         self.want(Effect::Forget { rule: held.rule, then });
                     }
                 }

@@ -2,7 +2,8 @@
 
 use crate::room::Room;
 use rapport_core::{
-    Act, Aim, Entry, Event, PhaseView, QuestionRound, Seed, Session, SessionId, TurnId, TurnKind, signal,
+    Act, Aim, Answer, Entry, Event, PhaseView, Question, QuestionId, QuestionRound, Seed, Session, SessionId,
+    TurnId, TurnKind, signal,
 };
 
 use super::card::{self, Card, thread};
@@ -15,9 +16,9 @@ use crate::outgoing::{Message, Outgoing, Sent};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
-/// Shown while a planner looks for more questions.
-const CHECKING: &str = "Checking for follow-up questions...";
 const STARTING: &str = "🚀 Starting...";
+/// The announcement of the end of a conversation.
+pub(super) const NEW_CONVERSATION: &str = "🆕 A new conversation begins with your next message.";
 const CANCELLED: &str = "❌ Planning cancelled.";
 /// The reason in the log for cancelling a plan without questions.
 const NO_QUESTIONS: &str = "no questions could be made";
@@ -36,15 +37,16 @@ impl ChatState {
         let (room, is_chat) = (shown.room, shown.presenter.is_chat());
         let mut outgoing = Vec::new();
         let mut grown = None;
-        for fact in entry.facts.iter().filter(|fact| is_told(shown, fact)) {
+        for fact in entry.facts.iter().filter(|fact| is_told(shown, fact, entry)) {
             match fact {
                 Event::TurnEnded { turn, result } if is_chat => match signal::detect(result) {
                     Some(batch) => grown = Some((*turn, batch)),
                     None => outgoing.extend(reply(room, result)),
                 },
                 Event::Reported { .. } => {
-                    let view = shown.presenter.session().view(id);
-                    outgoing.push(Outgoing::Message(card::ended(&view).message(room)));
+                    let session = shown.presenter.session();
+                    let view = session.view(id);
+                    outgoing.push(Outgoing::Message(card::ended(&view, session.waited()).message(room)));
                     outgoing.extend(view.result.iter().flat_map(|words| reply(room, words)));
                 }
                 Event::Failed { reason } => {
@@ -59,23 +61,36 @@ impl ChatState {
                     let others = if is_only { Others::None } else { Others::Some };
                     outgoing.push(text(room, &cancelled(shown.presenter.session(), others)));
                 }
+                Event::Answered { question, answer, .. } => {
+                    let asked = shown.question(question).filter(|_| is_changed(entry, question));
+                    let words = asked.map(|asked| changed(asked, answer));
+                    outgoing.extend(words.map(|words| text(room, &words)));
+                }
                 fact => {
                     let words = said(shown, fact, entry);
                     outgoing.extend(words.map(|words| text(room, &words)));
                 }
             }
         }
-        if shown.at_home
-            && shown.presenter.is_thinking()
-            && entry.facts.iter().any(|fact| matches!(fact, Event::Answered { .. }))
-        {
-            outgoing.push(text(room, CHECKING));
-        }
         match grown {
             Some((turn, batch)) => self.grow(id, turn, batch, entry.seq),
             None => self.tell(id, room, outgoing, entry.seq),
         }
         self.clear_failed_plan(id, entry);
+    }
+
+    /// Shows a changed answer on the card that shows the old one.
+    pub(super) fn rewrite_changed(&mut self, id: &SessionId, entry: &Entry) {
+        for fact in &entry.facts {
+            let Event::Answered { question, .. } = fact else { continue };
+            let Some(shown) = self.sessions.get(id).filter(|_| is_changed(entry, question)) else { continue };
+            let cards = self.notes.of(id).map(|noted| noted.cards.as_slice()).unwrap_or_default();
+            let last = cards.iter().rfind(|card| card.question == *question && !card.shown.is_empty());
+            let (Some(last), Some(text)) = (last, card::closed(&shown.presenter, question)) else { continue };
+            let (chat, card) = (shown.room.chat, Card::plain(text));
+            let messages = last.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
+            self.want(Effect::Send { chat, messages, then: None });
+        }
     }
 
     /// Sends the messages of an entry. The entry is announced when all have arrived.
@@ -185,11 +200,29 @@ impl ChatState {
     }
 }
 
-/// Whether a fact is announced to the people in a room. For a session that began elsewhere only its end is, and only if
-/// they answered in it.
-fn is_told(shown: &ShownSession, fact: &Event) -> bool {
-    let is_end = matches!(fact, Event::Reported { .. } | Event::Failed { .. });
-    shown.at_home || shown.is_answered_here && is_end
+/// Whether a fact is announced to the people in a room. For a session that began elsewhere only its end and changed
+/// answers are, and only if they answered in it.
+fn is_told(shown: &ShownSession, fact: &Event, entry: &Entry) -> bool {
+    let concerns_them = match fact {
+        Event::Reported { .. } | Event::Failed { .. } => true,
+        Event::Answered { question, .. } => is_changed(entry, question),
+        _ => false,
+    };
+    shown.at_home || shown.is_answered_here && concerns_them
+}
+
+/// Whether an entry changes the answer to a question in one step, so that its card is not shown again.
+fn is_changed(entry: &Entry, question: &QuestionId) -> bool {
+    let reopens =
+        |fact: &Event| matches!(fact, Event::Reopened { question: reopened, .. } if reopened == question);
+    let answers =
+        |fact: &Event| matches!(fact, Event::Answered { question: answered, .. } if answered == question);
+    entry.facts.iter().any(reopens) && entry.facts.iter().any(answers)
+}
+
+/// The announcement of a changed answer.
+fn changed(asked: &Question, answer: &Answer) -> String {
+    format!("✏️ Changed: {} → {}", card::short(&asked.text, 200), card::short(&asked.words(answer), 600))
 }
 
 /// Whether a message that was not delivered may be delivered later.
@@ -230,7 +263,11 @@ fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
             card::short(reason, 300)
         )),
         Event::Cancelled { .. } if is_chat => {
-            Some("🆕 A new conversation begins with your next message.".into())
+            // It was at work, or waited for an answer.
+            let is_stopped =
+                shown.busy.is_some() || entry.facts.iter().any(|fact| matches!(fact, Event::Closed { .. }));
+            let stopped = if is_stopped { "⏹ Stopped. " } else { "" };
+            Some(format!("{stopped}{NEW_CONVERSATION}"))
         }
         Event::Cancelled { .. } if is_given_up(shown) => None,
         Event::Cancelled { reason: Some(reason), .. } => Some(format!("{CANCELLED} ({reason})")),

@@ -11,7 +11,8 @@ use super::button::{self, Button, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, STOP};
-use super::effect::{AfterSend, Effect, SessionOp, Thanks, Ticket};
+use super::effect::{AfterSend, Becomes, Effect, SessionOp, Thanks, Ticket, TypedAnswer};
+use super::incoming::Quoted;
 use crate::outgoing::{Message, Outgoing};
 use crate::text::Text;
 
@@ -34,7 +35,7 @@ pub(super) struct Tap {
     /// The keyboard of that message, as the person saw it.
     pub(super) seen: Option<InlineKeyboardMarkup>,
     /// The person's text that the message replies to.
-    pub(super) about: Option<String>,
+    pub(super) about: Option<Quoted>,
     pub(super) ticket: Ticket,
 }
 
@@ -216,7 +217,7 @@ impl ChatState {
                 Some(_) if !shown.takes_words(&key.question) => {
                     nothing("Please use the buttons of that question.")
                 }
-                Some(text) => {
+                Some(Quoted { text, .. }) => {
                     TapOutcome::StripAnd("Taken.".to_owned(), answer(in_words(question, text.clone())))
                 }
                 None => nothing("I no longer have that text. Please reply to the question itself."),
@@ -261,7 +262,7 @@ impl ChatState {
 
     /// Executes the result of a tap. The tap is answered at once, or when its acts are durable.
     fn carry(&mut self, tap: Tap, key: &CardKey, outcome: TapOutcome) {
-        let Tap { room, by, query, message, seen, ticket, .. } = tap;
+        let Tap { room, by, query, message, seen, about, ticket, .. } = tap;
         let (words, acts) = match outcome {
             TapOutcome::Acts(words, acts) => (words, acts),
             TapOutcome::StripAnd(words, acts) => {
@@ -306,7 +307,9 @@ impl ChatState {
         }
         // The tap is not confirmed before its acts are on disk.
         let thanks = self.is_first_answer(&query).then_some(Thanks { query, words });
-        self.operate((room, by), ops, thanks, ticket);
+        // Only a button that takes a text for an answer is on a message that replies to one.
+        let answer = about.map(|said| TypedAnswer { message: said.message, card: key.clone() });
+        self.operate_for((room, by), ops, thanks, ticket, answer.map(Becomes::Answer));
     }
 
     /// The options or items selected so far. After a restart only the buttons of the message tell.

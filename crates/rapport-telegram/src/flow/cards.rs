@@ -262,6 +262,10 @@ impl ChatState {
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
         self.notes.shown(&key.session, &key.question, key.since, message);
+        if !self.is_in_front(key) {
+            // It was answered on another message before this one was known. That one is closed already.
+            self.close_message(key, message);
+        }
         self.remind_later(key, Some(self.now));
         self.refresh(&key.session);
     }
@@ -316,8 +320,19 @@ impl ChatState {
             card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
         let (chat, card) = (shown.room.chat, Card::plain(text));
         self.cards.know_tag(chat, key);
-        let messages = note.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
+        let shown = note.shown.iter().map(|message| Outgoing::Edit(card.edit(*message)));
+        // Nobody is asked for words any more.
+        let prompts = note.prompts.iter().map(|message| Outgoing::Delete { message: *message });
+        let messages = shown.chain(prompts).collect();
         self.want(Effect::Send { chat, messages, then: Some(AfterSend::Close(key.clone())) });
+    }
+
+    /// Does the same for a single message.
+    fn close_message(&mut self, key: &CardKey, message: i32) {
+        let Some(shown) = self.sessions.get(&key.session) else { return };
+        let (room, text) = (shown.room, card::closed(&shown.presenter, &key.question));
+        let card = Card::plain(text.unwrap_or_else(|| Text::new().plain("Over.")));
+        self.send(room, Outgoing::Edit(card.edit(message)));
     }
 
     /// The messages of a card are updated, or gone and need no edit.

@@ -11,7 +11,7 @@ use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 use super::backlog::Backlog;
 use super::card::{self, Card};
 use super::cards::{CardIndex, CardKey};
-use super::effect::{AfterOps, AfterSend, Effect, Input, SessionOp, Thanks, Ticket};
+use super::effect::{AfterOps, AfterSend, Becomes, Effect, Input, SessionOp, Thanks, Ticket};
 use super::follow::Found;
 use super::messages::Early;
 use super::notes::Notes;
@@ -84,6 +84,8 @@ pub(super) struct ShownSession {
     pub(super) is_untold: bool,
     /// The activity of its agent, while it works.
     pub(super) busy: Option<Busy>,
+    /// The entry and the room that its file was last written for.
+    pub(super) filed: Option<(u64, Room)>,
 }
 
 impl ShownSession {
@@ -106,6 +108,7 @@ impl ShownSession {
             is_answered_here: false,
             is_untold: false,
             busy: None,
+            filed: None,
         }
     }
 
@@ -178,6 +181,8 @@ pub(super) struct ChatState {
     pub(super) found: Found,
     /// What waited already then and is not shown yet.
     pub(super) backlog: Backlog,
+    /// When a change of an agent's activity is to be shown.
+    pub(super) progress_due: Option<Timestamp>,
     /// When what Telegram did not take was last sent again.
     pub(super) retried: Timestamp,
     pub(super) is_stopping: bool,
@@ -188,6 +193,11 @@ pub(super) struct ChatState {
 }
 
 impl ChatState {
+    /// When the next reminder or the next change of an agent's activity is due.
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        self.reminder_due().into_iter().chain(self.progress_due).min()
+    }
+
     /// The initial state, with nothing but the notes.
     pub(super) fn new(settings: Settings, access: Access, notes: Notes) -> Self {
         Self {
@@ -202,6 +212,7 @@ impl ChatState {
             ended: BTreeMap::new(),
             found: Found::default(),
             backlog: Backlog::default(),
+            progress_due: None,
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,
@@ -237,7 +248,10 @@ impl ChatState {
                 self.show_progress();
                 self.retry_refused();
             }
-            Input::DeadlinePassed => self.remind_now(),
+            Input::DeadlinePassed => {
+                self.remind_now();
+                self.show_changes();
+            }
             Input::Stopping => self.stop_waiting(),
         }
         self.write_notes();
@@ -257,6 +271,7 @@ impl ChatState {
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
+            AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
             AfterSend::Progress(session) => {
                 self.on_progress_sent(&session, results.pop());
                 self.look_at_early(&stop_key(&session));
@@ -354,7 +369,19 @@ impl ChatState {
         thanks: Option<Thanks>,
         ticket: Ticket,
     ) {
-        let then = AfterOps::Request { room, ticket, thanks };
+        self.operate_for((room, user), ops, thanks, ticket, None);
+    }
+
+    /// The same, where the message becomes something.
+    pub(super) fn operate_for(
+        &mut self,
+        (room, user): (Room, u64),
+        ops: Vec<SessionOp>,
+        thanks: Option<Thanks>,
+        ticket: Ticket,
+        becomes: Option<Becomes>,
+    ) {
+        let then = AfterOps::Request { room, ticket, thanks, becomes };
         self.want(Effect::Operate { by: person(user), ops, then });
     }
 }

@@ -4,6 +4,7 @@ use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
 use rapport_door::Content;
 
+use super::announce::NEW_CONVERSATION;
 use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
@@ -29,7 +30,7 @@ pub const COMMANDS: [(&str, &str); 15] = [
     ("allow", "let somebody answer for you here (in reply to them)"),
     ("deny", "no longer let them (in reply to them)"),
     ("help", "what I can do"),
-    ("start", "begin"),
+    ("start", "what I can do, to begin with"),
 ];
 const USAGE: &str = "Usage: /plan <task description>";
 const GREETING: &str = "I plan tasks with you, let an agent carry them out, and bring its questions to you.";
@@ -117,7 +118,7 @@ impl ChatState {
     fn new_chat(&mut self, visit: Visit) {
         let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
         let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
-            return self.only_say(&visit, "🆕 A new conversation begins with your next message.");
+            return self.only_say(&visit, NEW_CONVERSATION);
         };
         if !self.may(visit.sender.id, shown) {
             return self.only_say(&visit, "Only whoever began this conversation can end it.");

@@ -68,6 +68,8 @@ pub(super) enum Input {
 pub(super) enum Effect {
     /// Queue messages for a chat, in order. The results come back as [`Input::Sent`] if `then` is given.
     Send { chat: i64, messages: Vec<Outgoing>, then: Option<AfterSend> },
+    /// Show that a message was received, by a reaction to it.
+    React { chat: i64, message: i32 },
     /// Answer a callback query.
     AnswerTap { query: String, words: String },
     /// Execute operations in order. [`Input::Operated`] follows.
@@ -117,6 +119,8 @@ pub(super) enum AfterSend {
     Announce { session: SessionId, seq: u64 },
     /// The message about an agent's activity.
     Progress(SessionId),
+    /// An edit of that message.
+    ProgressEdit(SessionId),
 }
 
 /// What operations were for.
@@ -127,6 +131,8 @@ pub(super) enum AfterOps {
         room: Room,
         ticket: Ticket,
         thanks: Option<Thanks>,
+        /// What the person's message becomes, if more than that.
+        becomes: Option<Becomes>,
     },
     /// A turn of a conversation becomes a planned task; `seq` is the entry that ended the turn.
     Grow {
@@ -195,6 +201,23 @@ pub(super) struct AfterHear {
     pub(super) visit: Visit,
     /// The message it replies to.
     pub(super) reply_to: Option<i32>,
+}
+
+/// What a person's message becomes once it is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Becomes {
+    Answer(TypedAnswer),
+    /// It waits for an agent that is at work. The person sees that it was received.
+    Queued {
+        message: i32,
+    },
+}
+
+/// A message whose text became the answer to a question. If it is edited, so is the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TypedAnswer {
+    pub(super) message: i32,
+    pub(super) card: CardKey,
 }
 
 /// The callback query to answer, and the reply.

@@ -34,8 +34,12 @@ impl ChatState {
         if !shown.at_home || !shown.presenter.is_planned() || !is_newest {
             return;
         }
-        let path = path(&self.settings.folder, shown.room);
         let session = shown.presenter.session();
+        let made_of = Some((session.seq(), shown.room));
+        if shown.filed == made_of {
+            return;
+        }
+        let path = path(&self.settings.folder, shown.room);
         let file = InteractiveFile::of(session, shown.room.chat)
             .filter(|file| !session.is_over() && !file.questions.is_empty());
         // The same chats serve every project, so the file names its project.
@@ -43,6 +47,9 @@ impl ChatState {
         let file = file.map(|file| InteractiveFile { project, ..file });
         if let Ok(content) = file.map(|file| serde_json::to_vec_pretty(&file)).transpose() {
             self.want(Effect::Write { path, content });
+            if let Some(shown) = self.sessions.get_mut(id) {
+                shown.filed = made_of;
+            }
         }
     }
 }

@@ -136,6 +136,7 @@ impl ChatState {
             }
         }
         self.on_entries(&seen.session, &entries);
+        self.show_soon(&seen.session);
     }
 
     /// Applies new entries of one session, and shows the consequences.
@@ -206,6 +207,7 @@ impl ChatState {
             let told = self.notes.of(id).map_or(0, |noted| noted.told);
             if entry.seq > told {
                 self.announce(id, entry);
+                self.rewrite_changed(id, entry);
             }
         }
         followed

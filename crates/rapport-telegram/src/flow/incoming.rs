@@ -73,7 +73,10 @@ pub enum What {
         reply_to: Option<i32>,
     },
     /// An edit of an earlier message.
-    Edited,
+    Edited {
+        /// Its new text.
+        text: String,
+    },
     /// Something without text.
     Other {
         /// The kind, in a word or two.
@@ -91,8 +94,15 @@ pub enum What {
         /// The buttons of that message, as the person saw them.
         keyboard: Option<InlineKeyboardMarkup>,
         /// The person's own text that the message replies to.
-        about: Option<String>,
+        about: Option<Quoted>,
     },
+}
+
+/// A person's own message that another one replies to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quoted {
+    pub message: i32,
+    pub text: String,
 }
 
 /// Parses an update; `None` if there is nothing to do about it. `bot` is the bot's user name.
@@ -151,12 +161,12 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
 
 fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
+    let text = message.text.as_deref().or(message.caption.as_deref())?;
     let (id, room, private) = (update.to_string(), room(message), is_private(&message.chat));
-    let (what, files) = (What::Edited, Vec::new());
-    let number = message.message_id;
+    let what = What::Edited { text: without_mention(text, bot) };
+    let (number, files) = (message.message_id, file(message).into_iter().collect());
     let incoming = Incoming { id, room, private, sender, message: number, what, files, is_joined: false };
-    let has_words = message.text.is_some() || message.caption.is_some();
-    (has_words && is_addressed(message, bot)).then_some(incoming)
+    is_addressed(message, bot).then_some(incoming)
 }
 
 /// The author of a forwarded message.
@@ -248,8 +258,10 @@ fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
         // A forwarded text is not an answer of the person who forwarded it.
         .filter(|said| said.forward_origin.is_none())
         .filter(|said| said.from.as_ref().is_some_and(|author| author.id == query.from.id));
-    let about = about.and_then(|said| said.text.as_deref().or(said.caption.as_deref()));
-    let about = about.map(|text| without_mention(text, bot));
+    let about = about.and_then(|said| {
+        let text = said.text.as_deref().or(said.caption.as_deref())?;
+        Some(Quoted { message: said.message_id, text: without_mention(text, bot) })
+    });
     let data = query.data.clone().unwrap_or_default();
     let what = What::Press { query: query.id.clone(), data, message, keyboard, about };
     let id = update.to_string();
@@ -353,7 +365,7 @@ mod tests {
         let query = json!({ "id": "q", "from": user, "message": on, "data": "d" });
         let update = serde_json::from_value(json!({ "update_id": 1, "callback_query": query })).unwrap();
         match read(&update, "ra_bot").unwrap().what {
-            What::Press { about, .. } => about,
+            What::Press { about, .. } => about.map(|said| said.text),
             other => panic!("{other:?}"),
         }
     }

@@ -9,7 +9,7 @@ use super::callbacks::{Tap, in_words};
 use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, ShownSession};
-use super::effect::{AfterOps, Effect, NewSession, NewUser, SessionOp, Ticket};
+use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
 use super::progress::{Busy, stop_key};
 use crate::access::{REFUSAL, Verdict};
@@ -31,6 +31,8 @@ const REPLY_TO_ONE: &str =
     "Several questions are open. Please send this as a reply to the one that it answers ☝️";
 const EDITED: &str = "I have read that message as it was first. To change an answer, tap ← Back or ✏️ Edit Answers; \
      else please send it again.";
+const EDITED_TOO_LATE: &str = "That came too late: the task is over. The answer stays as it was.";
+const SOMEBODY_ELSES_ANSWER: &str = "Only whoever asked for this task can answer.";
 const BEING_MADE: &str = "One moment, the next questions are being made. /cancel ends the planning.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
@@ -70,7 +72,7 @@ impl ChatState {
             What::Words { .. }
             | What::Command { .. }
             | What::Other { .. }
-            | What::Edited
+            | What::Edited { .. }
             | What::Press { .. } => None,
         };
         let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
@@ -83,7 +85,7 @@ impl ChatState {
                 self.show_refused(room.chat);
             }
             // A guest may answer in this room, and nothing else.
-            (_, what @ (What::Press { .. } | What::Words { .. })) if is_guest => {
+            (_, what @ (What::Press { .. } | What::Words { .. } | What::Edited { .. })) if is_guest => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
                 self.show_refused(room.chat);
@@ -94,7 +96,7 @@ impl ChatState {
             }
             (
                 Verdict::Refuse,
-                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited,
+                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited { .. },
             ) => {
                 if private {
                     let refusal = Card::plain(Text::new().plain(REFUSAL)).message(room);
@@ -104,7 +106,7 @@ impl ChatState {
             }
             (
                 Verdict::Ignore,
-                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited,
+                What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited { .. },
             ) => self.finish(ticket),
         }
     }
@@ -119,7 +121,7 @@ impl ChatState {
             }
             What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
             What::Other { kind, .. } => self.wordless(visit, kind),
-            What::Edited => self.only_say(&visit, EDITED),
+            What::Edited { text } => self.on_edited(&visit, text),
         }
     }
 
@@ -137,8 +139,17 @@ impl ChatState {
     /// Operations are durable, or one was refused.
     pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
         match (then, outcome) {
-            (AfterOps::Request { room, ticket, thanks }, outcome) => {
+            (AfterOps::Request { room, ticket, thanks, becomes }, outcome) => {
                 let is_done = outcome.is_ok();
+                match becomes.filter(|_| is_done) {
+                    Some(Becomes::Answer(TypedAnswer { message, card })) => {
+                        self.notes.answered(room.chat, message, card.session, card.question);
+                    }
+                    Some(Becomes::Queued { message }) => {
+                        self.want(Effect::React { chat: room.chat, message });
+                    }
+                    None => {}
+                }
                 if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
                     self.say(room, &words);
                 }
@@ -273,7 +284,7 @@ impl ChatState {
             return self.only_say(&visit, NOT_ASKED);
         };
         if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, "Only whoever asked for this task can answer.");
+            return self.only_say(&visit, SOMEBODY_ELSES_ANSWER);
         }
         if !self.is_in_front(card) {
             let answer = card::answer(&shown.presenter, &card.question);
@@ -296,7 +307,29 @@ impl ChatState {
         };
         let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
-        self.carry_out(&visit, vec![visit.op(&card.session, act)]);
+        let (message, ops) = (visit.message, vec![visit.op(&card.session, act)]);
+        // Of several messages that were joined, an edit has only a part.
+        let answer = (!visit.is_joined).then(|| TypedAnswer { message, card: card.clone() });
+        let becomes = answer.map(Becomes::Answer);
+        self.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
+    }
+
+    /// Somebody edited a message. If it was an answer, that is changed, as long as it can be.
+    fn on_edited(&mut self, visit: &Visit, text: String) {
+        let Some((session, question)) = self.notes.answer_by(visit.room.chat, visit.message).cloned() else {
+            return self.only_say(visit, EDITED);
+        };
+        let Some(shown) = self.sessions.get(&session) else {
+            return self.only_say(visit, EDITED_TOO_LATE);
+        };
+        if !self.may(visit.sender.id, shown) {
+            return self.only_say(visit, SOMEBODY_ELSES_ANSWER);
+        }
+        let Some(asked) = shown.question(&question) else {
+            return self.only_say(visit, EDITED_TOO_LATE);
+        };
+        let act = Act::Change { reply: in_words(asked, text), question };
+        self.carry_out(visit, vec![visit.op(&session, act)]);
     }
 
     /// A photo or the like without text is never an answer.
@@ -338,7 +371,14 @@ impl ChatState {
 
     fn say_to(&mut self, visit: &Visit, id: &SessionId, text: String) {
         let say = Act::Say { text, id: Some(visit.update.clone()) };
-        self.carry_out(visit, vec![visit.op(id, say)]);
+        let is_at_work = |shown: &ShownSession| {
+            let session = shown.presenter.session();
+            session.has_turn() && !session.is_stopped()
+        };
+        let waits = self.sessions.get(id).is_some_and(is_at_work) && visit.message > 0;
+        let becomes = waits.then_some(Becomes::Queued { message: visit.message });
+        let (who, ops) = ((visit.room, visit.sender.id), vec![visit.op(id, say)]);
+        self.operate_for(who, ops, None, visit.ticket, becomes);
     }
 
     /// The session whose activity this message shows, if the sender may steer it.
@@ -430,6 +470,9 @@ fn refusal(error: &DoorError) -> Option<String> {
     match error {
         DoorError::Refused(Refusal::OptionsOnly { .. }) => Some(USE_BUTTONS.to_owned()),
         DoorError::Refused(Refusal::AlreadyAnswered { .. }) => None,
+        DoorError::Refused(Refusal::TooLateToChange { why, .. }) => {
+            Some(format!("That came too late: {why}. The answer stays as it was."))
+        }
         DoorError::Refused(refusal) => Some(format!("That was refused: {refusal}.")),
         error => Some(format!("❌ That failed: {error}. Please try again.")),
     }

@@ -63,7 +63,7 @@ impl ChatState {
             What::Press { query, data, keyboard, about, .. } => {
                 What::Press { query, data, message: None, keyboard, about }
             }
-            what @ (What::Command { .. } | What::Other { .. } | What::Edited) => what,
+            what @ (What::Command { .. } | What::Other { .. } | What::Edited { .. }) => what,
         };
         Incoming { room, what, ..incoming }
     }

@@ -15,6 +15,8 @@ use super::quiet::Quiet;
 
 /// The number of cards of ended sessions to remember, for replies to late taps.
 const MOST_OLD: usize = 2000;
+/// The number of messages to remember that became answers.
+const MOST_ANSWERS: usize = 1000;
 /// The number of voice messages to remember.
 const MOST_HEARD: usize = 100;
 
@@ -47,6 +49,8 @@ enum Line {
     Left { session: SessionId },
     /// The transcription of a voice message, until its sender confirms it.
     Heard { tag: String, words: HeardWords },
+    /// The text of a message became the answer to a question.
+    Answered { chat: i64, message: i32, session: SessionId, question: QuestionId },
     /// A guest may answer for the owner in a room.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
 }
@@ -144,6 +148,9 @@ pub(super) struct Notes {
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
     heard: VecDeque<(String, HeardWords)>,
+    /// By chat and message, the questions that messages answered, and the order in which they did.
+    typed: HashMap<(i64, i32), (SessionId, QuestionId)>,
+    typed_order: VecDeque<(i64, i32)>,
     quiet: BTreeMap<i64, Quiet>,
     old: VecDeque<(i64, String)>,
     answers: HashMap<(i64, String), Option<String>>,
@@ -270,6 +277,16 @@ impl Notes {
         self.heard.iter().find(|(known, _)| *known == tag).map(|(_, words)| words)
     }
 
+    /// Notes that the text of a message became the answer to a question.
+    pub(super) fn answered(&mut self, chat: i64, message: i32, session: SessionId, question: QuestionId) {
+        self.note(Line::Answered { chat, message, session, question });
+    }
+
+    /// The question that a message answered.
+    pub(super) fn answer_by(&self, chat: i64, message: i32) -> Option<&(SessionId, QuestionId)> {
+        self.typed.get(&(chat, message))
+    }
+
     /// Notes whether a guest may answer for an owner in a room.
     pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
         self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
@@ -342,6 +359,16 @@ impl Notes {
                     self.heard.pop_front();
                 }
             }
+            Line::Answered { chat, message, session, question } => {
+                if self.typed.insert((chat, message), (session, question)).is_none() {
+                    self.typed_order.push_back((chat, message));
+                }
+                if self.typed_order.len() > MOST_ANSWERS
+                    && let Some(oldest) = self.typed_order.pop_front()
+                {
+                    self.typed.remove(&oldest);
+                }
+            }
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
             Line::Guest { room, owner, guest, may: false } => drop(self.guests.remove(&(room, owner, guest))),
         }
@@ -402,6 +429,10 @@ impl Notes {
             chat: *chat,
             tag: tag.clone(),
             answer: self.answers.get(&(*chat, tag.clone())).cloned().flatten(),
+        }));
+        lines.extend(self.typed_order.iter().filter_map(|(chat, message)| {
+            let (session, question) = self.typed.get(&(*chat, *message)).cloned()?;
+            Some(Line::Answered { chat: *chat, message: *message, session, question })
         }));
         let heard =
             |(tag, words): &(String, HeardWords)| Line::Heard { tag: tag.clone(), words: words.clone() };

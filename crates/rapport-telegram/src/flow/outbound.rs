@@ -14,6 +14,7 @@ use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::Template;
 use super::chat_state::person;
@@ -35,6 +36,9 @@ use crate::users::Users;
 
 /// The time limit for fetching the files of a message, including retries.
 const FETCH: Duration = Duration::from_secs(60);
+
+/// How long a tap shows on the person's phone that it waits for an answer.
+const TAP_LASTS: Duration = Duration::from_secs(15);
 
 /// What effects are executed with. Clones share it.
 #[derive(Clone)]
@@ -68,6 +72,11 @@ impl Outbound {
     fn execute_one(&self, effect: Effect) {
         match effect {
             Effect::Send { chat, messages, then } => self.send(chat, messages, then),
+            Effect::React { chat, message } => {
+                let api = self.api.clone();
+                // It is a courtesy: the message is kept whether or not it can be shown.
+                tokio::spawn(async move { drop(api.react(chat, message).await) });
+            }
             Effect::AnswerTap { query, words } => self.answer_tap(query, words),
             Effect::Operate { by, ops, then } => {
                 let work = operate(self.clone(), by, ops);
@@ -142,11 +151,8 @@ impl Outbound {
 
     fn answer_tap(&self, query: String, words: String) {
         let (api, words) = (self.api.clone(), Some(words).filter(|words| !words.is_empty()));
-        tokio::spawn(async move {
-            let params = AnswerCallbackQueryParams { callback_query_id: query, text: words };
-            // If it is too late or Telegram is unreachable, the person still sees the card change.
-            let _ = api.answer_callback_query(&params).await;
-        });
+        let params = AnswerCallbackQueryParams { callback_query_id: query, text: words };
+        tokio::spawn(async move { answer_tap(&api, &params).await });
     }
 
     fn fetch(&self, files: Vec<FileRef>, then: Box<AfterFetch>) {
@@ -237,6 +243,22 @@ async fn read_each<Reading: Future<Output = (Result<Vec<Entry>, DoorError>, Sess
     let _ = logs.send(Input::AllFound).await;
 }
 
+/// Answers a tap; retries while that makes sense. If it fails, the person still sees the card change.
+async fn answer_tap(api: &Api, params: &AnswerCallbackQueryParams) {
+    let (began, mut backoff) = (Instant::now(), Backoff::default());
+    loop {
+        let wait = match api.answer_callback_query(params).await {
+            Err(ApiError::TooMany { retry_after }) => retry_after,
+            Err(ApiError::Unreachable(_) | ApiError::Failing(_)) => backoff.grow(),
+            Ok(()) | Err(_) => return,
+        };
+        if began.elapsed() + wait > TAP_LASTS {
+            return;
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
 /// The input for a session that cannot be read or run here. One that another process runs is left to that process.
 pub(super) fn unfollowed(session: SessionId, error: DoorError) -> Option<Input> {
     let is_busy = matches!(error, DoorError::Store(StoreError::Busy { .. }));
@@ -265,6 +287,9 @@ fn naming(act: Act, paths: &[String]) -> Act {
         Act::Say { text, id } => Act::Say { text: named(&text), id },
         Act::Answer { question, reply: Reply::Text(text) } => {
             Act::Answer { question, reply: Reply::Text(named(&text)) }
+        }
+        Act::Change { question, reply: Reply::Text(text) } => {
+            Act::Change { question, reply: Reply::Text(named(&text)) }
         }
         Act::Skip { folder, message: Some(message) } => Act::Skip { folder, message: Some(named(&message)) },
         // A choice has no text. The files are stored with the session anyway.

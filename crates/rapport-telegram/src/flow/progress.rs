@@ -15,11 +15,20 @@ use super::effect::AfterSend;
 use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Message, Outgoing, Sent};
 use crate::room::Room;
+use crate::text::Text;
 
-/// The interval of updates.
+/// The interval at which "typing" is repeated and the time that has passed is updated.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// The interval of edits in a group, where the rate limit is low.
-const EVERY_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
+/// The minimum time between two edits, if the agent said or did something. Telegram allows one a second, and the edits of
+/// cards need some of them.
+const PAUSE: SignedDuration = SignedDuration::from_millis(1500);
+/// The same in a group, which allows twenty a minute.
+const PAUSE_IN_GROUP: SignedDuration = SignedDuration::from_secs(7);
+/// The minimum time between two edits if only time has passed; a little less than the interval, which is not exact.
+const IDLE: SignedDuration = SignedDuration::from_secs(4);
+const IDLE_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
+/// Shown while a planner looks for more questions.
+const CHECKING: &str = "Checking for follow-up questions...";
 /// The number of tools to show.
 const MOST_STEPS: usize = 5;
 
@@ -33,13 +42,18 @@ pub(super) struct Busy {
     steps: VecDeque<String>,
     /// Its last text.
     words: String,
+    /// Whether it said or did something that is not shown yet.
+    is_changed: bool,
     /// The message that shows the activity.
     message: Option<i32>,
     /// Whether that message is being sent.
     sending: bool,
     /// Whether that message was refused.
     refused: bool,
+    /// When the message was last sent or edited, or was to be.
     edited: Timestamp,
+    /// When that last succeeded.
+    shown: Timestamp,
 }
 
 impl Busy {
@@ -50,21 +64,31 @@ impl Busy {
             cost_micros: 0,
             steps: VecDeque::new(),
             words: String::new(),
+            is_changed: false,
             message,
             sending: false,
             refused: false,
             edited: now,
+            shown: now,
         }
     }
 
     /// Records the agent's current activity.
     pub(super) fn note(&mut self, progress: Progress) {
-        self.doing = progress.doing.or(self.doing.take());
+        if let Some(doing) = progress.doing {
+            self.does(doing);
+        }
         self.cost_micros = progress.usage.cost_micros;
+    }
+
+    fn does(&mut self, doing: String) {
+        self.is_changed |= self.doing.as_ref() != Some(&doing);
+        self.doing = Some(doing);
     }
 
     pub(super) fn said(&mut self, text: &str) {
         text.clone_into(&mut self.words);
+        self.is_changed = true;
     }
 
     pub(super) fn used(&mut self, tool: &str, what: &str) {
@@ -72,6 +96,7 @@ impl Busy {
         if self.steps.len() > MOST_STEPS {
             self.steps.pop_front();
         }
+        self.is_changed = true;
     }
 
     /// Whether its message may arrive at any moment.
@@ -83,6 +108,25 @@ impl Busy {
     pub(super) fn forget_message(&mut self) {
         self.message = None;
     }
+}
+
+/// The activity of a session's agent, if it can be shown now.
+fn to_show(shown: &ShownSession) -> Option<&Busy> {
+    let is_thinking = shown.presenter.is_thinking();
+    shown.busy.as_ref().filter(|busy| !is_thinking && !busy.sending && !busy.refused)
+}
+
+/// When a change of the activity is to be shown, if there is one.
+fn due_at(shown: &ShownSession) -> Option<Timestamp> {
+    let pause = if shown.room.is_group() { PAUSE_IN_GROUP } else { PAUSE };
+    let changed = to_show(shown).filter(|busy| busy.is_changed)?;
+    changed.edited.checked_add(pause).ok()
+}
+
+/// Whether so much time has passed that the message about the activity should say so.
+fn is_outdated(shown: &ShownSession, now: Timestamp) -> bool {
+    let idle = if shown.room.is_group() { IDLE_IN_GROUP } else { IDLE };
+    to_show(shown).is_some_and(|busy| busy.message.is_none() || now.duration_since(busy.edited) >= idle)
 }
 
 /// What to send about a working agent.
@@ -107,13 +151,23 @@ impl ChatState {
             let doing = session.last_doing().map(str::to_owned);
             let is_new = shown.busy.is_none();
             let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
-            busy.doing = doing.or(busy.doing.take());
+            if let Some(doing) = doing {
+                busy.does(doing);
+            }
+            let is_checking = shown.presenter.is_thinking() && shown.presenter.clarifying().next().is_some();
+            busy.sending |= is_new && is_checking && known.is_none();
+            let is_told = busy.sending;
             if is_new {
                 // Its message may be from an earlier process.
                 self.cards.know_tag(room.chat, &stop_key(id));
                 self.type_for(room);
             }
-            return;
+            if is_new && is_told {
+                let checking = Card::plain(Text::new().plain(CHECKING)).message(room);
+                let checking = Message { silent: true, ..checking };
+                self.send_then(room, Outgoing::Message(checking), AfterSend::Progress(id.clone()));
+            }
+            return self.show_soon(id);
         }
         shown.busy = None;
         if let Some(message) = known {
@@ -122,25 +176,62 @@ impl ChatState {
         }
     }
 
-    /// Updates the messages about all working agents.
+    /// Has the change of an agent's activity shown soon, if there is one.
+    pub(super) fn show_soon(&mut self, id: &SessionId) {
+        let due = self.sessions.get(id).and_then(due_at);
+        self.progress_due = self.progress_due.into_iter().chain(due).min();
+    }
+
+    /// Repeats "typing" for all working agents, and updates the messages about them.
     pub(super) fn show_progress(&mut self) {
         let rooms = self.sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
         // "Typing" comes first: the outbox drops it while anything else is queued.
         for room in rooms.collect::<Vec<_>>() {
             self.type_for(room);
         }
+        self.show_progress_if(is_outdated);
+    }
+
+    /// Shows the changes that are due.
+    pub(super) fn show_changes(&mut self) {
+        if self.progress_due.is_some_and(|due| due <= self.now) {
+            self.show_progress_if(|_, _| false);
+        }
+    }
+
+    /// Shows the activity of agents where a change is due, or where this holds.
+    fn show_progress_if(&mut self, holds: fn(&ShownSession, Timestamp) -> bool) {
         let now = self.now;
-        let about = |(id, shown): (&SessionId, &mut ShownSession)| {
-            Some((id.clone(), shown.room, show(id, shown, now)?))
-        };
-        for (id, room, show) in self.sessions.iter_mut().filter_map(about).collect::<Vec<_>>() {
-            match show {
-                Show::Edit(edit) => self.send(room, Outgoing::Progress(edit)),
-                Show::New(message) => {
+        let is_due = |shown: &ShownSession| due_at(shown).is_some_and(|due| due <= now) || holds(shown, now);
+        let due = self.sessions.iter().filter(|(_, shown)| is_due(shown));
+        let mut due: Vec<_> =
+            due.filter_map(|(id, shown)| Some((shown.busy.as_ref()?.shown, id.clone()))).collect();
+        // Where all together are too many, those come first that were not shown for the longest time.
+        due.sort();
+        for (_, id) in due {
+            let Some(shown) = self.sessions.get_mut(&id) else { continue };
+            let room = shown.room;
+            match show(&id, shown, now) {
+                Some(Show::Edit(edit)) => {
+                    self.send_then(room, Outgoing::Progress(edit), AfterSend::ProgressEdit(id));
+                }
+                Some(Show::New(message)) => {
                     self.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
                 }
+                None => {}
             }
         }
+        self.progress_due = self.sessions.values().filter_map(due_at).min();
+    }
+
+    /// An edit about an agent's activity was made, or dropped because there was something more urgent.
+    pub(super) fn on_progress_edited(&mut self, id: &SessionId, sent: Option<Result<Sent, ApiError>>) {
+        let Some(busy) = self.sessions.get_mut(id).and_then(|shown| shown.busy.as_mut()) else { return };
+        match sent {
+            Some(Ok(Sent::Dropped)) => busy.is_changed = true,
+            Some(Ok(Sent::Done | Sent::Posted(_)) | Err(_)) | None => busy.shown = self.now,
+        }
+        self.show_soon(id);
     }
 
     /// The message about an agent's activity arrived or failed.
@@ -148,9 +239,12 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let message = match sent {
             Some(Ok(Sent::Posted(message))) => message,
-            // Something more urgent was sent; the next tick retries.
+            // Something more urgent was sent; it is tried again.
             Some(Ok(Sent::Dropped)) => {
-                return shown.busy.iter_mut().for_each(|busy| busy.sending = false);
+                if let Some(busy) = &mut shown.busy {
+                    (busy.sending, busy.is_changed) = (false, true);
+                }
+                return self.show_soon(id);
             }
             Some(Ok(Sent::Done) | Err(_)) | None => {
                 return shown.busy.iter_mut().for_each(|busy| busy.refused = true);
@@ -159,8 +253,9 @@ impl ChatState {
         match &mut shown.busy {
             Some(busy) => {
                 busy.message = Some(message);
-                busy.sending = false;
+                (busy.sending, busy.shown) = (false, self.now);
                 self.notes.progress(id, Some(message));
+                self.show_soon(id);
             }
             // The agent was done before the message arrived.
             None => {
@@ -171,21 +266,18 @@ impl ChatState {
     }
 }
 
-/// What to send about the agent of a session now, if anything.
+/// What to send about the agent of a session now.
 fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
-    let busy = shown.busy.as_mut().filter(|busy| !shown.presenter.is_thinking() && !busy.sending)?;
+    let busy = shown.busy.as_mut()?;
     let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
     let text = text.text(&card::steps(busy.steps.make_contiguous(), &busy.words));
     let rows = vec![vec![("⏹ Stop".to_owned(), Button::Stop.data(&stop_key(id).tag()))]];
     let card = Card { rows, ..Card::plain(text) };
+    (busy.is_changed, busy.edited) = (false, now);
     let Some(message) = busy.message else {
         busy.sending = true;
         return Some(Show::New(Box::new(Message { silent: true, ..card.message(shown.room) })));
     };
-    if shown.room.chat < 0 && now.duration_since(busy.edited) < EVERY_IN_GROUP {
-        return None;
-    }
-    busy.edited = now;
     Some(Show::Edit(card.edit(message)))
 }
 

@@ -30,13 +30,13 @@ impl ChatState {
     }
 
     /// When the next reminder is due.
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
+    pub(super) fn reminder_due(&self) -> Option<Timestamp> {
         self.cards.reminders.first().map(|(due, _)| *due)
     }
 
     /// Sends all due reminders.
     pub(super) fn remind_now(&mut self) {
-        while self.deadline().is_some_and(|due| due <= self.now) {
+        while self.reminder_due().is_some_and(|due| due <= self.now) {
             if let Some((_, key)) = self.cards.reminders.pop_first() {
                 self.remind(&key);
             }

@@ -12,7 +12,8 @@ use super::writer::Writer;
 use super::{ChannelParts, RunError, tick};
 use crate::Now;
 use crate::durable;
-use crate::outbox::Outbox;
+use crate::notice::Notice;
+use crate::outbox::{Outbox, Report};
 
 /// The initial state with the notes, and the executor of effects.
 pub(super) fn assemble(
@@ -22,8 +23,11 @@ pub(super) fn assemble(
 ) -> Result<(ChatState, Outbound), RunError> {
     let path = parts.files.cards();
     let notes = open(&path).map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
-    let tell = inputs.clone();
-    let moves = Box::new(move |from, to| drop(tell.send(Input::Moved { from, to })));
+    let (tell, notices) = (inputs.clone(), parts.notices.clone());
+    let reports = Box::new(move |report| match report {
+        Report::Moved { from, to } => drop(tell.send(Input::Moved { from, to })),
+        Report::Paused { chat, length } => drop(notices.send(Notice::Paused { chat, length })),
+    });
     let settings = Settings {
         owner: parts.owner,
         remind: parts.remind,
@@ -35,7 +39,7 @@ pub(super) fn assemble(
     };
     let outbound = Outbound {
         sessions: parts.sessions,
-        outbox: Outbox::start_within(parts.limits, parts.api.clone(), moves),
+        outbox: Outbox::start_within(parts.limits, parts.api.clone(), reports),
         api: parts.api,
         template: parts.template,
         users: parts.users,

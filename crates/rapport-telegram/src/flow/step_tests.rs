@@ -12,9 +12,10 @@ use super::button::{Button, Pick};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
 use super::effect::{
-    AfterContent, AfterOps, AfterSend, CHANGES, ContentForm, Effect, Input, NewUser, SessionOp, Ticket,
+    AfterContent, AfterOps, AfterSend, Becomes, CHANGES, ContentForm, Effect, Input, NewUser, SessionOp,
+    Ticket, TypedAnswer,
 };
-use super::incoming::{Incoming, Sender, What};
+use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -226,7 +227,7 @@ fn last_line(text: &str) -> &str {
 }
 
 fn request(ticket: u64) -> AfterOps {
-    AfterOps::Request { room: HOME, ticket: Ticket(ticket), thanks: None }
+    AfterOps::Request { room: HOME, ticket: Ticket(ticket), thanks: None, becomes: None }
 }
 
 /// CHAT-24 and the rule that an answer is on disk before anyone is thanked: from the question to the card that shows its
@@ -240,7 +241,7 @@ fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
     let nothing_new = stage.happens(vec![]);
     assert_eq!(nothing_new, ["write /plans/42-interactive.json"]);
     let q1 = key("q1", 1);
-    assert_eq!(stage.arrives(&q1, 7), ["note shown", "write /plans/42-interactive.json"]);
+    assert_eq!(stage.arrives(&q1, 7), ["note shown"], "its file is as it was");
 
     let tapped = stage.state.step(tap(&q1), START);
     let Some(Effect::Operate { by, then, .. }) = tapped.first() else { panic!("{tapped:?}") };
@@ -394,7 +395,7 @@ fn words_answer_the_question_that_waits() {
         data: Button::Words.data(&q9.tag()),
         message: Some(11),
         keyboard: None,
-        about: about.map(str::to_owned),
+        about: about.map(|text| Quoted { message: 5, text: text.to_owned() }),
     };
     let wanted = stage.comes(ANNA, HOME, tap(Some("9000")));
     assert_eq!(wanted, ["strip 11 in 42", "act: answer q9 Text(\"9000\")"]);
@@ -428,6 +429,19 @@ fn somebody_is_reminded_once() {
     assert_eq!(stage.state.deadline(), None);
 }
 
+/// A tap on a message that the bot has sent, before it knows which message that became: that one loses its buttons too.
+#[test]
+fn a_message_that_is_known_too_late_is_closed() {
+    let mut stage = Stage::new();
+    let q1 = stage.asked();
+    stage.now = START + SignedDuration::from_hours(1);
+    assert_eq!(stage.put(Input::DeadlinePassed), ["note reminded", "send \"q1?\" in 42, card q1"]);
+    let answered = stage.happens(vec![answered("q1")]);
+    assert!(answered.contains(&"edit 7 \"✅ Yes\" in 42, close q1".to_owned()), "{answered:?}");
+    let late = stage.arrives(&q1, 9);
+    assert!(late.contains(&"edit 9 \"✅ Yes\" in 42".to_owned()), "{late:?}");
+}
+
 /// "Typing" at once, a message at the first tick, edits after that, and the message goes when the work ends.
 #[test]
 fn a_working_agent_is_shown_until_it_asks() {
@@ -443,9 +457,119 @@ fn a_working_agent_is_shown_until_it_asks() {
     assert_eq!(stage.put(tick()), ["type in 42"]);
     let sent = stage.put(Input::Sent(AfterSend::Progress(id()), vec![Ok(Sent::Posted(8))]));
     assert_eq!(sent, ["note progress"]);
-    assert_eq!(stage.put(tick()), ["type in 42", "edit 8 in 42"]);
+    stage.now = START + SignedDuration::from_secs(5);
+    assert_eq!(stage.put(tick()), ["type in 42", EDIT]);
     let ended = stage.happens(vec![failed()]);
     assert!(ended.contains(&"delete 8 in 42".to_owned()), "{ended:?}");
+}
+
+const EDIT: &str = "edit 8 in 42, ProgressEdit(SessionId(\"s\"))";
+
+/// An agent at work, with the message about it as message 8.
+fn working(room: Room) -> Stage {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(room), started(TurnKind::Work, "do it")]);
+    stage.put(Input::Tick { chance: [0; 8] });
+    stage.put(Input::Sent(AfterSend::Progress(id()), vec![Ok(Sent::Posted(8))]));
+    stage
+}
+
+fn said(text: &str) -> Event {
+    Event::Said { turn: TurnId(1), text: text.into() }
+}
+
+/// What an agent says or does is shown within two seconds, however fast it goes on: never more than four edits in six seconds,
+/// and none if nothing is new. What was dropped for something more urgent is shown afterwards.
+#[test]
+fn words_are_shown_within_two_seconds() {
+    let mut stage = working(HOME);
+    let step = SignedDuration::from_millis(100);
+    let (mut edits, mut waiting) = (Vec::new(), None);
+    for n in 0..200 {
+        stage.now += step;
+        if n % 3 == 0 {
+            stage.happens(vec![said(&format!("step {n}"))]);
+            waiting = waiting.or(Some(stage.now));
+        }
+        if stage.state.deadline().is_some_and(|due| due <= stage.now) {
+            assert_eq!(stage.put(Input::DeadlinePassed), [EDIT]);
+            let waited = stage.now.duration_since(waiting.take().unwrap());
+            assert!(waited <= SignedDuration::from_secs(2), "{waited}");
+            edits.push(stage.now);
+        }
+    }
+    assert!(edits.len() >= 10, "{}", edits.len());
+    for at in &edits {
+        let within = edits.iter().filter(|other| *other >= at && other.duration_since(*at).as_secs() < 6);
+        assert!(within.count() <= 4);
+    }
+    stage.put(Input::Sent(AfterSend::ProgressEdit(id()), vec![Ok(Sent::Done)]));
+    stage.now += SignedDuration::from_secs(2);
+    stage.put(Input::DeadlinePassed);
+    stage.now += SignedDuration::from_secs(2);
+    assert_eq!(stage.state.deadline(), None, "nothing is new");
+    stage.put(Input::Sent(AfterSend::ProgressEdit(id()), vec![Ok(Sent::Dropped)]));
+    assert!(stage.state.deadline().is_some_and(|due| due <= stage.now), "it is tried again");
+    assert_eq!(stage.put(Input::DeadlinePassed), [EDIT]);
+}
+
+/// The first words of an agent do not wait for the next tick either; in a group, which allows fewer edits, later ones wait longer.
+#[test]
+fn first_words_come_soon_and_groups_get_fewer_edits() {
+    let mut stage = Stage::new();
+    stage.happens(vec![created(HOME), started(TurnKind::Work, "do it")]);
+    stage.happens(vec![said("I look around.")]);
+    stage.now += SignedDuration::from_secs(2);
+    let first = stage.put(Input::DeadlinePassed);
+    assert!(first[0].ends_with("Progress(SessionId(\"s\"))"), "{first:?}");
+    assert_eq!(stage.state.deadline(), None, "the message is on its way");
+
+    let mut stage = working(GROUP);
+    stage.happens(vec![said("I look around.")]);
+    let due = stage.state.deadline().unwrap().duration_since(stage.now);
+    assert!((3..=10).contains(&due.as_secs()), "{due}");
+}
+
+/// An edited message changes the answer that it was, and says so; once the session is unknown it is too late.
+#[test]
+fn an_edited_message_changes_its_answer() {
+    let mut stage = Stage::new();
+    stage.asked();
+    let edited = |stage: &mut Stage, message: i32, text: &str| {
+        let what = What::Edited { text: text.into() };
+        stage.updates += 1;
+        let (id, sender) = (format!("update {}", stage.updates), Sender { id: ANNA, name: "Anna".into() });
+        let (files, is_joined) = (Vec::new(), false);
+        let incoming = Incoming { id, room: HOME, private: true, sender, message, what, files, is_joined };
+        stage.put(Input::Update(Box::new(incoming), Ticket(stage.updates)))
+    };
+    let then = AfterOps::Request {
+        room: HOME,
+        ticket: Ticket(1),
+        thanks: None,
+        becomes: Some(Becomes::Answer(TypedAnswer { message: 10, card: key("q1", 1) })),
+    };
+    // A refused answer is none.
+    stage.put(Input::Operated(then.clone(), Err(DoorError::Closed)));
+    let unknown = edited(&mut stage, 10, "green");
+    assert!(unknown[0].contains("I have read that message as it was first"), "{unknown:?}");
+    assert_eq!(stage.put(Input::Operated(then, Ok(()))), ["note answered", "finish 1"]);
+    stage.happens(vec![answered("q1")]);
+    stage.put(Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]));
+    let wanted = edited(&mut stage, 10, "green");
+    let change = "act in s: Change { question: QuestionId(\"q1\"), reply: Text(\"green\") }";
+    assert_eq!(wanted, [change]);
+    let reopened = Event::Reopened { question: QuestionId::new("q1"), by: person(ANNA) };
+    let changed = stage.happens(vec![reopened, answered("q1")]);
+    assert!(changed.contains(&"send \"✏️ Changed: q1? → Yes\" in 42, announces 3".to_owned()), "{changed:?}");
+    assert!(changed.contains(&"edit 7 \"✅ Yes\" in 42".to_owned()), "{changed:?}");
+    let late = Refusal::TooLateToChange { question: QuestionId::new("q1"), why: "the agent works".into() };
+    let told = stage.put(Input::Operated(request(4), Err(DoorError::Refused(late))));
+    assert_eq!(told[0], "send \"That came too late: the agent works. The answer stays as it was.\" in 42");
+    let notes: Vec<_> = stage.state.notes.text().lines().map(str::to_owned).collect();
+    let mut later = Stage::with(Access::new([ANNA]), Notes::parse(&notes.join("\n")));
+    let gone = edited(&mut later, 10, "blue");
+    assert!(gone[0].contains("That came too late"), "{gone:?}");
 }
 
 /// kill -9: what the notes and the logs say is enough to go on. A card that was shown is not shown again, works as

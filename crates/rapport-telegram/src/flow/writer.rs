@@ -34,7 +34,7 @@ impl Writer {
         let _ = self.0.send(Job::Append(path, line));
     }
 
-    /// Replaces a file, durably.
+    /// Replaces a file. It is whole after a kill; what a power cut damages is written again at the next start.
     pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
         let _ = self.0.send(Job::Replace(path, Some(content)));
     }
@@ -69,7 +69,7 @@ fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
         append_all(lines, notices);
         for (path, content) in files {
             let written = match content {
-                Some(content) => durable::replace(&path, &content),
+                Some(content) => durable::replace_later(&path, &content),
                 None => rapport_durable::remove(&path),
             };
             tell(written, &path, notices);

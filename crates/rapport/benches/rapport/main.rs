@@ -2,6 +2,7 @@
 
 mod asking;
 mod between;
+mod bots;
 mod files;
 mod growth;
 mod latency;
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 11] = [
+    let parts: [(&str, Measure); 12] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -83,6 +84,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("waiting", || with_cli(waiting::measure)),
         ("serving", serving::measure),
         ("telegram", telegram::measure),
+        ("bots", bots::measure),
         ("files", files::measure),
     ];
     // Cargo adds an argument of its own.

@@ -212,13 +212,13 @@ fn complain(complaints: Vec<String>) -> Outcome {
 }
 
 /// The value that such a share of all is below.
-fn part(times: &[Duration], share: f64) -> Duration {
+pub(crate) fn part(times: &[Duration], share: f64) -> Duration {
     let mut times = times.to_vec();
     times.sort_unstable();
     let at = (times.len() as f64 * share) as usize;
     times.get(at.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-fn millis(time: Duration) -> String {
+pub(crate) fn millis(time: Duration) -> String {
     format!("{:.0} ms", time.as_secs_f64() * 1e3)
 }

@@ -75,7 +75,10 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
         None => ask::only_open(&store, &id)?,
     };
     let reached = match &act {
-        Act::Answer { question: Some(question), reply } if args.edit => edit(&place, &id, question, reply)?,
+        Act::Answer { question: Some(question), reply } if args.edit => {
+            let change = Act::Change { question: question.clone(), reply: reply.clone() };
+            submit(&place, &id, &change)?
+        }
         act => submit(&place, &id, act)?,
     };
     let answered = if args.back { None } else { ask::last_answer(&store, &id, asked.as_ref())? };
@@ -231,16 +234,6 @@ fn changing(place: &Place, id: &SessionId, question: &QuestionId) -> Option<Vec<
         hints.push(format!("Try another answer in a branch: rapport branch {id} --at {question}"));
     }
     Some(hints)
-}
-
-/// Reopens the question and answers it; if the answer is refused, keeps the old one.
-fn edit(place: &Place, id: &SessionId, question: &QuestionId, reply: &Reply) -> Result<Reached, Failure> {
-    submit(place, id, &Act::Reopen { question: question.clone() })?;
-    let answer = Act::Answer { question: Some(question.clone()), reply: reply.clone() };
-    sessions::act(place, id, &answer).inspect_err(|_| {
-        // The refusal of the answer matters; keeping the old one was promised.
-        let _ = sessions::act(place, id, &Act::Keep { question: question.clone() });
-    })
 }
 
 fn from_stdin(common: &Common) -> Result<String, Failure> {

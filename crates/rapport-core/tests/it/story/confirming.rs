@@ -38,6 +38,33 @@ fn chat_28_chat_29_an_answer_is_changed_at_the_confirmation() {
     story.saved().wants(&[]);
 }
 
+/// CHAT-29 in one step, with the same result. If the new answer is refused, the old one stays; one that is being changed is
+/// only answered.
+#[test]
+fn chat_29_an_answer_is_changed_in_one_step() {
+    let change = |question_id, reply| Act::Change { question: question(question_id), reply };
+    let mut story = planned();
+    story
+        .act(
+            change("q1", Reply::Text("OAuth".into())),
+            "q1 reopened by ann (terminal); q1 answered \"OAuth\" by ann (terminal)",
+        )
+        .open(&["confirm"])
+        .act(change("q1", Reply::Choices(vec![7])), "refused: q1 has 3 options, there is no option 8");
+    let plan = plan_of(&story);
+    assert!(plan.contains("**Q: Which way?**\nA: OAuth\n\n**Q: How long?**\nA: A week\n"), "{plan}");
+    story
+        .saved()
+        .act(Act::Reopen { question: question("q1") }, "q1 reopened by ann (terminal)")
+        .act(change("q1", Reply::Choices(vec![0])), "q1 answered passkeys by ann (terminal)")
+        .saved()
+        .act(
+            change("confirm", Reply::Choices(vec![0])),
+            "refused: the answer to confirm can no longer be changed: it has no answer yet",
+        )
+        .wants(&[]);
+}
+
 #[test]
 fn chat_29_an_answer_that_is_kept_leaves_the_plan_as_it_was() {
     let mut story = planned();

@@ -254,3 +254,21 @@ fn expiry_keeps_no_answer_back() {
              Q: Which way?\nA: Passkeys",
         );
 }
+
+/// The time that questions waited, in which a person may have slept: two that wait at once count once, and one that waits for
+/// nobody any more not at all.
+#[test]
+fn the_time_that_questions_waited_is_told_apart() {
+    let mut story = Story::of("Add login");
+    story.connects().asks("c1", &[way()], "c1 asked round 1: q1");
+    story.play.pass(SignedDuration::from_hours(1));
+    story.asks("c2", &[length()], "c2 asked round 2: q2");
+    story.play.pass(SignedDuration::from_hours(6));
+    story.answer("q1", "1", "q1 answered passkeys by ann (terminal)");
+    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(7));
+    story.play.pass(SignedDuration::from_hours(1));
+    story.answer("q2", "2", "q2 answered a-week by ann (terminal)");
+    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
+    story.play.pass(SignedDuration::from_hours(10));
+    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
+}

@@ -23,7 +23,7 @@ pub fn no_questions(reason: &str) -> Card {
 
 /// The message when the agent could not be started.
 pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
-    let text = Text::new().plain("❌ Claude failed to start. Your plan is saved — use /plan to try again.");
+    let text = Text::new().plain("❌ Claude failed to start. Your plan is saved.");
     let text = text.plain("\n\n").italic(&cut(reason, LONGEST_REASON));
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
@@ -51,11 +51,14 @@ fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
 }
 
 /// The message when the work is done.
-pub fn ended(view: &View) -> Card {
-    let took = view.updated_at.duration_since(view.created_at);
+pub fn ended(view: &View, waited: SignedDuration) -> Card {
+    let took = view.updated_at.duration_since(view.created_at) - waited;
     let mut text = Text::new().plain("🏁 ").bold("Done").plain(&format!("\n{DIVIDER}\n"));
     text = text.bold("Task:").plain(&format!(" {}\n", short(&view.task, 2 * TITLE)));
     text = text.bold("Time:").plain(&format!(" {}", duration(took)));
+    if waited >= SignedDuration::from_mins(1) {
+        text = text.plain(&format!(" and {} waiting for answers", duration(waited)));
+    }
     if view.usage.cost_micros > 0 {
         text = text.plain("   ").bold("Cost:").plain(&format!(" {}", cost(view.usage.cost_micros)));
     }

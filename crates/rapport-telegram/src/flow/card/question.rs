@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use rapport_core::{
-    Answer, Asker, By, Choice, Permission, PhaseView, Presenter, Purpose, Question, QuestionId, RoundView,
-    visible,
+    Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question, QuestionId,
+    RoundView, visible,
 };
 
 use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short};
@@ -47,7 +47,7 @@ pub(super) fn open(
 ) -> Card {
     let item = &round.items[place];
     let question = item.question;
-    let Body { shown, whole } = body(round.asker, question);
+    let Body { shown, whole } = body(presenter, round.asker, question);
     let mut text = head(presenter, round, place).text(&shown);
     if let Some(previous) = item.previous {
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
@@ -71,22 +71,32 @@ pub(super) fn open(
     if is_all_recommended(round) {
         buttons.push(vec![named("⭐ All as recommended", Button::Recommended, tag)]);
     }
-    buttons.push(steps(presenter, round, place, tag));
+    buttons.extend(steps(presenter, round, place, tag));
     Card { before, text, rows: buttons.into_iter().filter(|row| !row.is_empty()).collect() }
 }
 
 pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let item = &round.items[place];
-    let text = head(presenter, round, place).text(&body(round.asker, item.question).shown).plain("\n\n");
+    let text =
+        head(presenter, round, place).text(&body(presenter, round.asker, item.question).shown).plain("\n\n");
     match (item.given, round.closed) {
         (Some((answer, by)), _) => {
             let words = cut(&item.question.words(answer), LONGEST_ANSWER);
             let mark = if item.question.is_denied_by(answer) { "⛔ " } else { "✅ " };
             text.plain(mark).bold(&words).plain(&elsewhere(by))
         }
-        (None, Some(how)) => text.italic(&format!("No longer open: {how}.")),
+        (None, Some(how)) => text.italic(&unanswered(how)),
         (None, None) if presenter.session().is_over() => text.italic("No longer open."),
         (None, None) => text.italic("Asked again below."),
+    }
+}
+
+/// How a question ended without an answer.
+pub(super) fn unanswered(how: &Ending) -> String {
+    match how {
+        Ending::Withdrawn(why) => format!("No longer open: {why}."),
+        Ending::Superseded(_) => "Asked again below.".to_owned(),
+        Ending::Expired => "No longer open: its time ran out.".to_owned(),
     }
 }
 
@@ -117,7 +127,12 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
         }
     };
     let mut text = text.plain("\n").italic(&task);
-    if let Some(doing) = session.last_doing() {
+    // The call that waits for permission is shown below, in full.
+    let is_that_call = |doing: &&str| match purpose {
+        Purpose::Permission(asked) => doing.starts_with(asked.tool.as_str()),
+        Purpose::LeavePlanMode { .. } | Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => false,
+    };
+    if let Some(doing) = session.last_doing().filter(|doing| !is_that_call(doing)) {
         text = text.plain("\n⚙️ ").code(&short(doing, TITLE));
     }
     let count = if of > 1 { format!("\nQ{} of {of}", number + 1) } else { String::new() };
@@ -139,9 +154,9 @@ fn number(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> (usize,
     }
 }
 
-fn body(asker: &Asker, question: &Question) -> Body {
+fn body(presenter: &Presenter, asker: &Asker, question: &Question) -> Body {
     match &question.purpose {
-        Purpose::Permission(asked) => permission(question, asked),
+        Purpose::Permission(asked) => permission(question, &asked.seen_from(presenter.session().project())),
         Purpose::LeavePlanMode { plan } => {
             let plan = visible::lines(plan);
             fitting_body(markdown::text(&plan), || split::reply(&plan, "plan"))
@@ -204,7 +219,7 @@ fn permission(question: &Question, asked: &Permission) -> Body {
 /// The full text of a question that does not fit its card.
 pub fn whole(presenter: &Presenter, question: &QuestionId) -> Option<Reply> {
     let (round, place) = find(presenter, question)?;
-    body(round.asker, round.items[place].question).whole
+    body(presenter, round.asker, round.items[place].question).whole
 }
 
 /// Whether there are too many options for buttons.
@@ -274,14 +289,20 @@ fn options(
     rows(question.options.iter().enumerate().map(button).collect())
 }
 
-/// The buttons to go back, to cancel, and to keep an answer.
-fn steps(presenter: &Presenter, round: &RoundView<'_>, place: usize, tag: &Tag) -> Vec<(String, String)> {
+/// The buttons to go back, to keep an answer, and to cancel. Cancelling throws away every answer, so it is in a row of its
+/// own, where nobody taps it by mistake.
+fn steps(
+    presenter: &Presenter,
+    round: &RoundView<'_>,
+    place: usize,
+    tag: &Tag,
+) -> Vec<Vec<(String, String)>> {
     let changing =
         round.items[place].previous.is_some() && presenter.session().phase() == PhaseView::Confirming;
     let back = (place > 0 && !changing).then(|| named("← Back", Button::Back, tag));
     let keep = changing.then(|| named("↩️ Keep it", Button::EditCancel, tag));
     let cancel = (*round.asker == Asker::Planner).then(|| named("✖ Cancel", Button::Cancel, tag));
-    back.into_iter().chain(keep).chain(cancel).collect()
+    vec![back.into_iter().chain(keep).collect(), cancel.into_iter().collect()]
 }
 
 /// Whether every open question of a round has exactly one recommended option, and there are several questions.

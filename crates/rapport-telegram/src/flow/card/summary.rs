@@ -2,7 +2,7 @@
 
 use rapport_core::{Asker, PLAN_IS_BEHIND, PhaseView, Presenter, Purpose, RoundView, visible};
 
-use super::question::elsewhere;
+use super::question::{elsewhere, unanswered};
 use super::{Card, DIVIDER, LONGEST_CARD, cut, named, short};
 use crate::flow::button::{Button, Tag};
 use crate::markdown;
@@ -45,7 +45,7 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
             text.bold(&short(&item.question.words(answer), LONGEST_TASK)).plain(&elsewhere(by))
         }
         (None, _) if presenter.session().phase() == PhaseView::Ended => text.italic("Cancelled."),
-        (None, Some(how)) => text.italic(&format!("No longer open: {how}.")),
+        (None, Some(how)) => text.italic(&unanswered(how)),
         (None, None) => text.italic("Being changed, see below."),
     }
 }
@@ -70,7 +70,7 @@ fn text(presenter: &Presenter, longest_plan: usize) -> Text {
         }
         text = text.plain("\n\n").text(&markdown::text(&visible::lines(&plan)).trimmed(longest_plan));
     }
-    match session.plan_path() {
+    match session.last_plan_path() {
         Some(path) => text.plain("\n\n📁 Saved to: ").code(&visible::line(path)),
         None => text,
     }

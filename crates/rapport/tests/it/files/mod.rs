@@ -46,6 +46,14 @@ pub(crate) fn edit(path: &str, find: &str, replace: &str) -> String {
     )
 }
 
+pub(crate) fn delete(path: &str) -> String {
+    format!("### `DELETE`\n\n- **File Path:** [{path}](/{path})\n")
+}
+
+pub(crate) fn move_file(from: &str, to: &str) -> String {
+    format!("### `MOVE`\n\n- **File Path:** [{from}](/{from})\n- **New Path:** [{to}](/{to})\n")
+}
+
 pub(crate) fn run(command: &str) -> String {
     format!("### `EXECUTE`\n\n- **Description:** Do it.\n\n````sh\n{command}\n````\n")
 }

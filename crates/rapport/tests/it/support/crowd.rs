@@ -25,8 +25,30 @@ struct Member {
     person: Person,
     /// The values of what they tapped.
     tapped: Vec<String>,
+    /// The card in front of them, until they tap it.
+    card: Option<Shown>,
     waiting_since: Instant,
     is_done: bool,
+}
+
+impl Member {
+    /// Whether nothing is to come before they do something.
+    fn rests(&self) -> bool {
+        self.is_done || self.card.is_some()
+    }
+
+    /// Taps a button of the card in front of them.
+    fn tap(&mut self, fingers: Fingers) {
+        let Some(card) = self.card.take() else { return };
+        let option = (card.chat as usize + self.tapped.len() * 2) % OPTIONS.len();
+        self.tapped.push(OPTIONS[option].1.to_owned());
+        self.waiting_since = Instant::now();
+        self.person.taps_data_on(card.card, &card.answers[option]);
+        if fingers == Fingers::Nervous && card.chat % 3 == 0 {
+            let another = (option + 1) % OPTIONS.len();
+            self.person.taps_data_on(card.card, &card.answers[another]);
+        }
+    }
 }
 
 /// Whether people tap once, as they should.
@@ -69,6 +91,7 @@ impl<'a> Crowd<'a> {
         let member = |id: i64| Member {
             person: server.person(id, &format!("Person {id}")),
             tapped: Vec::new(),
+            card: None,
             waiting_since: Instant::now(),
             is_done: false,
         };
@@ -79,17 +102,57 @@ impl<'a> Crowd<'a> {
     pub(crate) async fn plan(&mut self, fingers: Fingers) -> Waited {
         let mut waited = Waited::default();
         let began = Instant::now();
+        self.type_tasks();
+        self.go_on(usize::MAX, fingers, &mut waited).await;
+        waited.total = began.elapsed();
+        waited
+    }
+
+    /// Everybody plans a task, and has its first card.
+    pub(crate) async fn begin(&mut self) -> Waited {
+        let mut waited = Waited::default();
+        self.type_tasks();
+        self.go_on(0, Fingers::Calm, &mut waited).await;
+        waited
+    }
+
+    /// Everybody answers until so many questions of their task are answered, and has the next card.
+    pub(crate) async fn answer(&mut self, most: usize) -> Waited {
+        let mut waited = Waited::default();
+        let began = Instant::now();
+        self.go_on(most, Fingers::Calm, &mut waited).await;
+        waited.total = began.elapsed();
+        waited
+    }
+
+    fn type_tasks(&mut self) {
         for (id, member) in &mut self.people {
+            member.tapped.clear();
+            (member.card, member.is_done) = (None, false);
             member.waiting_since = Instant::now();
             member.person.types(&format!("/plan the way of {id}"));
         }
-        while self.people.values().any(|member| !member.is_done) {
+    }
+
+    /// Whoever has answered fewer questions than these taps as soon as they are asked.
+    async fn go_on(&mut self, most: usize, fingers: Fingers, waited: &mut Waited) {
+        let taps = |member: &Member| member.tapped.len() < most;
+        self.people.values_mut().filter(|member| taps(member)).for_each(|member| member.tap(fingers));
+        while !self.people.values().all(Member::rests) {
             for shown in self.look().await {
-                self.react(&shown, fingers, &mut waited);
+                let Some(member) = self.people.get_mut(&shown.chat) else { continue };
+                let took = shown.at.saturating_duration_since(member.waiting_since);
+                if member.tapped.is_empty() { &mut waited.first } else { &mut waited.next }.push(took);
+                if shown.answers.is_empty() {
+                    member.is_done = true;
+                    continue;
+                }
+                member.card = Some(shown);
+                if taps(member) {
+                    member.tap(fingers);
+                }
             }
         }
-        waited.total = began.elapsed();
-        waited
     }
 
     /// Waits for cards nobody has looked at yet.
@@ -103,28 +166,6 @@ impl<'a> Crowd<'a> {
         let (seen, cards) = cards.await;
         self.seen = seen;
         cards
-    }
-
-    fn react(&mut self, shown: &Shown, fingers: Fingers, waited: &mut Waited) {
-        let Some(member) = self.people.get_mut(&shown.chat) else { return };
-        let took = shown.at.saturating_duration_since(member.waiting_since);
-        if member.tapped.is_empty() {
-            waited.first.push(took)
-        } else {
-            waited.next.push(took)
-        }
-        if shown.answers.is_empty() {
-            member.is_done = true;
-            return;
-        }
-        let option = (shown.chat as usize + member.tapped.len() * 2) % OPTIONS.len();
-        member.tapped.push(OPTIONS[option].1.to_owned());
-        member.waiting_since = Instant::now();
-        member.person.taps_data_on(shown.card, &shown.answers[option]);
-        if fingers == Fingers::Nervous && shown.chat % 3 == 0 {
-            let another = (option + 1) % OPTIONS.len();
-            member.person.taps_data_on(shown.card, &shown.answers[another]);
-        }
     }
 
     /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or doubled.

@@ -13,8 +13,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// How many questions there are in a round.
-pub(crate) const QUESTIONS: usize = 3;
+/// How many questions there are in a round: as many as are taken.
+pub(crate) const QUESTIONS: usize = 4;
 /// What every question can be answered with: the label, and the value.
 pub(crate) const OPTIONS: [(&str, &str); 3] =
     [("To the left", "left"), ("To the right", "right"), ("Straight on", "on")];

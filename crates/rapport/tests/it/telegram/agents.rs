@@ -1,6 +1,6 @@
 //! Questions of agents reach the phone, whatever runs them, and answers reach the agents.
 
-use rapport_core::{By, Event};
+use rapport_core::{By, Event, PLAN_IS_BEHIND};
 
 use super::{ANNA, Stage};
 use crate::support::patience::wait_for;
@@ -80,6 +80,61 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
         _ => None,
     });
     assert_eq!(by, Some(By::Person { channel: "telegram".into(), id: ANNA.to_string() }));
+}
+
+/// An answer that is changed after the plan was made from it: the plan is shown again, and says that it is older than the answer.
+#[tokio::test]
+async fn a_plan_that_is_behind_its_answers_says_so() {
+    let stage = Stage::playing(ONE_QUESTION).await;
+    let anna = stage.anna();
+    let run = stage.project.start(&["paint it"], &[]);
+    anna.sees("Which colour?").await;
+    anna.taps("Blue").await;
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Paint it Blue") && !plan.text().contains("⚠️"), "{}", plan.text());
+    anna.taps("✏️ Edit Answers").await;
+    let menu = anna.sees("Which answer do you want to change?").await;
+    anna.taps_on(&menu, &menu.buttons()[0][0]);
+    anna.sees("So far: Blue").await;
+    anna.taps("Red").await;
+    let plan = anna.sees("Q1: Which colour? → Red").await;
+    assert!(plan.text().contains(&format!("⚠️ {PLAN_IS_BEHIND}")), "{}", plan.text());
+    anna.taps("✅ Confirm & Start").await;
+    assert_eq!(run.finish(), 0);
+    assert_eq!(stage.project.file("paint.txt"), "Red\n");
+}
+
+/// A question with more options than a message can have buttons is a list; its numbers are typed, one or several.
+#[tokio::test]
+async fn a_question_with_150_options_is_a_list() {
+    let options: Vec<_> = (1..=150).map(|n| format!("{{ label: Town {n} }}")).collect();
+    let options = options.join(", ");
+    let scenario = format!(
+        r##"
+version: 1
+name: towns
+invocations:
+  - steps:
+      - ask: {{ questions: [{{ question: "Which town?", options: [{options}] }}, {{ question: "Which towns?", multiSelect: true, options: [{options}] }}] }}
+    result: "Off to {{{{answer:1}}}}, then {{{{answer:2}}}}."
+"##
+    );
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("travel");
+    let card = anna.sees("Which town?").await;
+    let buttons = |card: &ChatMessage| card.buttons().into_iter().flatten().count();
+    assert!(buttons(&card) < 100, "{:?}", card.buttons());
+    let list: String = stage.server.messages(ANNA).iter().map(|message| message.text().to_owned()).collect();
+    assert!(list.contains("\n1. Town 1\n") && list.contains("\n150. Town 150"), "{list}");
+    anna.types("151");
+    anna.sees("refused").await;
+    anna.types("147");
+    let card = anna.sees("Which towns?").await;
+    assert!(buttons(&card) < 100, "{:?}", card.buttons());
+    anna.types("3, 150");
+    anna.sees("Off to Town 147, then Town 3, Town 150.").await;
+    assert_eq!(stage.server.violations(), []);
 }
 
 /// Typed words under the question of a task's agent are its answer, and no second agent starts; with several questions open
@@ -348,7 +403,9 @@ invocations:
     anna.taps("✅ Confirm & Start").await;
     let card = anna.sees("May the agent use Edit?").await;
     let shown = card.marked("pre").concat();
+    assert!(shown.starts_with("  README.md\n"), "its path from the project: {}", card.text());
     assert!(shown.contains("\n- # An app\n+ # An app with a bar"), "{}", card.text());
+    assert!(!card.text().contains("⚙️"), "the call is not there twice: {}", card.text());
     assert_eq!(stage.project.file("README.md"), "# An app\n", "nothing is done before it is allowed");
     anna.taps("Allow once").await;
     assert_eq!(run.finish(), 0);

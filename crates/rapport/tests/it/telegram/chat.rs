@@ -3,6 +3,7 @@
 use rapport_core::Aim;
 
 use super::{ANNA, Stage};
+use crate::support::telegram::State;
 
 /// One conversation, one process, formatted replies; `/new` begins another. CHAT-34: broken JSON is an ordinary reply.
 #[tokio::test]
@@ -105,6 +106,31 @@ invocations:
         .await;
 }
 
+/// Cancelling a conversation that is at work says that it was stopped; one that is not says only what comes next.
+#[tokio::test]
+async fn cancelling_says_what_was_stopped() {
+    let scenario = r##"
+version: 1
+name: busy
+invocations:
+  - result: "Hello."
+  - steps: [{ bash: { command: "while [ ! -e go ]; do sleep 0.05; done" } }]
+    result: "First."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("hello");
+    anna.sees("Hello.").await;
+    anna.types("/new");
+    let ended = anna.sees("A new conversation begins").await;
+    assert_eq!(ended.text(), "🆕 A new conversation begins with your next message.");
+    anna.types("begin");
+    stage.server.called("sendChatAction", 2).await;
+    anna.types("/cancel");
+    let stopped = anna.sees("A new conversation begins").await;
+    assert_eq!(stopped.text(), "⏹ Stopped. 🆕 A new conversation begins with your next message.");
+}
+
 /// What is written while the agent works is told to it afterwards, in order; at some point it is too much.
 #[tokio::test]
 async fn messages_wait_in_a_queue_that_has_an_end() {
@@ -120,9 +146,12 @@ invocations:
     let anna = stage.anna();
     anna.types("begin");
     stage.server.called("sendChatAction", 1).await;
-    for number in 1..=51 {
+    let first = anna.types("more 1");
+    for number in 2..=51 {
         anna.types(&format!("more {number}"));
     }
+    let seen = |state: &State| state.reactions.get(&(ANNA, first)).cloned();
+    assert_eq!(stage.server.wait_for("a sign that it was received", seen).await, "👀");
     let full = anna.sees("Too many pending messages").await;
     assert_eq!(full.text(), "Too many pending messages. Please wait for the current ones to complete.");
     std::fs::write(stage.project.root().join("go"), "").unwrap();

@@ -1,8 +1,10 @@
 //! A token that is wrong, a Telegram that is away, a disk that is full of something else.
 
+use std::time::Duration;
+
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::wait_for;
-use crate::support::telegram::{BOT_ID, Door, Fault};
+use crate::support::telegram::{BOT_ID, ChatMessage, Content, Door, Fault, State};
 
 /// No token, a wrong one, and one that another process serves: told, with what to do.
 #[tokio::test]
@@ -24,6 +26,110 @@ async fn tokens_that_do_not_work_are_told() {
     stage.project.rapport(&["doctor"]).check(0, "one person may use it, served on this machine");
     assert_eq!(stage.stop(), 0);
     stage.project.rapport(&["doctor"]).check(0, "not served just now");
+}
+
+/// A machine that starts before its network, and a Telegram that stumbles: it is waited for, and told. A token that Telegram does
+/// not know ends it, with words.
+#[tokio::test]
+async fn a_machine_may_start_before_its_network() {
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.server.goes_down(Door::Refusing).await;
+    stage.serve();
+    wait_for("it to be told", || stage.printed().contains("cannot be reached since").then_some(()));
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    stage.server.comes_back().await;
+    anna.sees("Q1 of 3").await;
+    wait_for("the good news", || stage.printed().contains("Telegram is back").then_some(()));
+    assert_eq!(stage.stop(), 0);
+
+    stage.server.fault_times("getMe", 2, Fault::Status(502));
+    stage.serve();
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    assert_eq!(stage.stop(), 0);
+
+    let known = stage.server.calls("getMe").len();
+    stage.server.fault("getMe", Fault::Refuse { code: 404, description: "Not Found".into() });
+    stage.serve();
+    assert_eq!(stage.ended(), 2);
+    assert!(stage.printed().contains("does not accept the bot's token"), "{}", stage.printed());
+    assert_eq!(stage.server.calls("getMe").len(), known + 1, "once is enough");
+}
+
+/// An id that nobody has would let nobody in, and show no code.
+#[tokio::test]
+async fn an_id_that_nobody_has_is_told() {
+    let stage = Stage::quiet(AUTH).await;
+    let mut command = stage.project.command();
+    let ran = command.args(["serve"]).env("TELEGRAM_USER_ID", "0").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(2), "{said}");
+    assert!(said.contains("0 is not the id of anybody") && said.contains("TELEGRAM_USER_ID"), "{said}");
+}
+
+/// A message that Telegram always fails to take blocks nothing behind it, after a kill neither, and is told to the host.
+#[tokio::test]
+async fn what_always_fails_does_not_block_its_chat() {
+    let scenario = format!(
+        "version: 1\nname: long\ninvocations:\n  - result: \"{}\"\n  - result: \"Short.\"\n",
+        "A long story. ".repeat(3000)
+    );
+    let mut stage = Stage::playing(&scenario).await;
+    stage.server.patience(Duration::from_secs(60));
+    let anna = stage.anna();
+    stage.server.fault_times("sendDocument", 1000, Fault::Status(500));
+    anna.types("tell me a story");
+    stage.server.called("sendDocument", 1).await;
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    wait_for("the host to be told", || {
+        stage.printed().contains("could not be told in its chat").then_some(())
+    });
+    stage.kill();
+    let before = stage.server.calls("sendDocument").len();
+    stage.serve();
+    stage.server.called("sendDocument", before + 1).await;
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    // What could not be sent is sent when it can be.
+    stage.server.clear_faults();
+    anna.types("and a short one");
+    let sent = |state: &State| {
+        let is_file = |message: &&ChatMessage| matches!(message.content, Content::Document { .. });
+        state.messages_in(ANNA, None).find(is_file).map(|message| message.id)
+    };
+    stage.server.wait_for("the long story", sent).await;
+}
+
+/// A tap that cannot be answered for a moment is answered after it.
+#[tokio::test]
+async fn a_tap_is_answered_after_a_pause() {
+    for trouble in [
+        Fault::Refuse { code: 429, description: "Too Many Requests: retry after 1".into() },
+        Fault::Status(502),
+    ] {
+        let stage = Stage::playing(AUTH).await;
+        let anna = stage.anna();
+        anna.types("/plan add JWT authentication");
+        stage.server.fault("answerCallbackQuery", trouble);
+        anna.taps("Express").await;
+        anna.sees("Q2 of 3").await;
+        assert_eq!(anna.toast().await, "✓ Express");
+    }
+}
+
+/// A chat that may not be written to for a day is told to the host; nothing is said before the time is over.
+#[tokio::test]
+async fn a_long_pause_is_told() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    stage.server.fault("sendMessage", Fault::TooManyRequests { retry_after: 86_400 });
+    anna.types("/plan add JWT authentication");
+    wait_for("the host to be told", || {
+        stage.printed().contains("Telegram demands a pause of 24 hours in chat 42").then_some(())
+    });
+    assert_eq!(stage.server.violations(), []);
 }
 
 /// Telegram goes away in the middle of a round, and comes back: nothing is lost, and it is told once.

@@ -78,7 +78,7 @@ fn chat_37_rows_fit_their_labels() {
     let long = drawn(&presenter(vec![question(1, &["Something rather long", "B"])], 0));
     assert_eq!(labels(&long), [vec!["Something rather long"], vec!["B"], vec!["✖ Cancel"]]);
     let second = drawn(&presenter(vec![question(1, &["A"]), question(2, &["A"])], 1));
-    assert_eq!(labels(&second), [vec!["A"], vec!["← Back", "✖ Cancel"]]);
+    assert_eq!(labels(&second), [vec!["A"], vec!["← Back"], vec!["✖ Cancel"]]);
     let free = drawn(&presenter(vec![Question { free_text: true, ..question(1, &["A"]) }], 0));
     assert_eq!(labels(&free), [vec!["A"], vec!["✍️ Type your own"], vec!["✖ Cancel"]]);
 }

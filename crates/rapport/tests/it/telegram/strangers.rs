@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::wait_for;
 use crate::support::scenarios::ONE_QUESTION;
-use crate::support::telegram::State;
+use crate::support::telegram::{ChatMessage, Order, Rates, State};
 
 /// A stranger is told so, and nothing else.
 #[tokio::test]
@@ -24,6 +24,30 @@ async fn a_stranger_is_not_served() {
     assert_eq!(here.toast_of(&tap).await, "This bot is private.");
     assert_eq!(stage.file(ANNA), Some(before));
     assert_eq!(stage.sessions_for(&Aim::Work), 1);
+}
+
+/// A thousand strangers, with Telegram's limits as they are: they are told as there is room for it, and the owner's card does not
+/// wait for that.
+#[tokio::test]
+async fn a_thousand_strangers_do_not_delay_the_owner() {
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.server.rates(Rates::Real);
+    let anna = stage.anna();
+    stage.server.hold_updates();
+    for id in 100_000..101_000 {
+        stage.server.person(id, "Eve").types("let me in");
+    }
+    anna.types("/plan add JWT authentication");
+    stage.server.release_updates(Order::AsHappened);
+    stage.serve_with(&[("RAPPORT_TELEGRAM_FASTER", "1")]);
+    let card = anna.sees("Q1 of 3").await;
+    let refused_before = stage.server.look(|state| {
+        let came = |message: &ChatMessage| message.versions[0].moment;
+        let refusals = state.messages.iter().filter(|message| message.text() == "This bot is private.");
+        refusals.filter(|message| came(message) < came(&card)).count()
+    });
+    assert!(refused_before < 300, "{refused_before} strangers came first");
+    assert_eq!(stage.server.violations(), []);
 }
 
 /// Nobody is allowed: a code is shown, and whoever sends it is served from then on, also after a restart.

@@ -4,16 +4,23 @@ use futures_util::FutureExt as _;
 use rapport_core::{By, Event};
 
 use super::{ANNA, Stage};
-use crate::files::{create, greeting, plan, planning, run};
+use crate::files::{create, delete, greeting, move_file, plan, planning, run};
 use crate::support::patience::wait_for;
+use crate::support::project::Project;
 use crate::support::telegram::{Content, Person};
 
 const TASK: &str = "add-greeting";
 
 /// A project with a session of files, planned at a terminal, and the bot.
 async fn planned(plan: &str) -> Stage {
+    planned_in(plan, |_| {}).await
+}
+
+/// The same in a project that is made ready first.
+async fn planned_in(plan: &str, make_ready: impl FnOnce(&Project)) -> Stage {
     let scenario = serde_json::to_string(&planning(&[plan]).build()).unwrap();
     let mut stage = Stage::quiet(&scenario).await;
+    make_ready(&stage.project);
     stage.project.rapport(&["new", TASK]).check(0, TASK);
     stage.project.plan_turn("Greet.").check(0, "");
     stage.serve();
@@ -81,6 +88,38 @@ async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
     });
     resumed.check(2, "without a terminal you cannot be asked what to plan next");
     assert_eq!(stage.server.violations(), []);
+}
+
+/// FILE-35: what was deleted, moved, and done by a command is all undone with one tap.
+#[tokio::test]
+async fn a_deletion_a_move_and_a_command_are_undone_from_the_phone() {
+    let actions = [
+        delete("old.txt"),
+        move_file("README.md", "docs/README.md"),
+        run("echo made > made.txt; echo changed > kept.txt; rm gone.txt"),
+    ];
+    let stage = planned_in(&plan("Tidy up", &[], &[], &actions), |project| {
+        for name in ["old.txt", "kept.txt", "gone.txt"] {
+            std::fs::write(project.root().join(name), format!("{name}\n")).unwrap();
+        }
+        project.git(&["add", "--all"]);
+        project.git(&["commit", "--quiet", "-m", "Files"]);
+    })
+    .await;
+    let anna = stage.anna();
+    let card = anna.sees("Tidy up").await;
+    assert!(card.text().contains("DELETE: old.txt") && card.text().contains("MOVE:"), "{}", card.text());
+    anna.taps("✅ Approve all").await;
+    anna.sees("3 of 3 actions done").await;
+    let changes =
+        [" D README.md", " D gone.txt", " M kept.txt", " D old.txt", "?? docs/README.md", "?? made.txt"];
+    assert_eq!(stage.project.changes(), changes);
+    anna.taps("↩️ Undo").await;
+    let undone = anna.sees("Undone").await;
+    for line in ["old.txt", "README.md", "kept.txt", "gone.txt", "made.txt"] {
+        assert!(undone.text().contains(line), "{line} in {}", undone.text());
+    }
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
 }
 
 /// FILE-31: skipped with words, which are in the report.

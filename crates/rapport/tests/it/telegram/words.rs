@@ -1,10 +1,11 @@
 //! What people and models write: too long, too odd, not at all what was expected.
 
+use rapport_core::Event;
 use serde_json::Value;
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::project::Project;
-use crate::support::telegram::Fault;
+use crate::support::telegram::{ChatMessage, Fault, State};
 
 /// CHAT-38, and tasks of every kind: the card is always a card, and the plan is always a file.
 #[tokio::test]
@@ -180,27 +181,116 @@ async fn what_is_no_text_is_no_answer() {
     anna.replies_to(prompt.id, "Hono");
     anna.sees("Q2 of 3").await;
     stage.filed(ANNA, "the answer", |file| file["answers"][0] == "Hono");
+    let is_gone = |state: &State| state.message(ANNA, prompt.id).is_none().then_some(());
+    stage.server.wait_for("nobody being asked to type any more", is_gone).await;
 }
 
-/// Words are read wherever they are: below a picture, and in a message that is passed on, which is never a command. A message
-/// that is changed afterwards is not passed over in silence.
+/// Words below a picture are read: a command there is one, and an answer too.
 #[tokio::test]
-async fn captions_forwards_and_edits_are_read() {
+async fn captions_are_read() {
     let stage = Stage::playing(AUTH).await;
     let anna = stage.anna();
     anna.sends_photo("/plan add JWT authentication");
     anna.sees("Q1 of 3").await;
     let answer = anna.sends_photo("Koa");
     anna.sees("Q2 of 3").await;
-    let is_koa = |file: &Value| file["answers"][0].as_str().is_some_and(|answer| answer.starts_with("Koa\n"));
-    stage.filed(ANNA, "the caption", is_koa);
+    let begins =
+        |file: &Value, text: &str| file["answers"][0].as_str().is_some_and(|answer| answer.starts_with(text));
+    stage.filed(ANNA, "the caption", |file| begins(file, "Koa\n"));
+    // A changed caption is a changed answer, and its picture is still with it.
     anna.edits_message(answer, "Hono");
-    anna.sees("I have read that message as it was first").await;
-    stage.filed(ANNA, "the same answer", is_koa);
-    anna.taps("← Back").await;
-    anna.sees_last("Q1 of 3").await;
+    anna.sees("✏️ Changed: Which framework? → Hono").await;
+    let changed = stage.filed(ANNA, "the changed caption", |file| begins(file, "Hono\n"));
+    assert!(changed["answers"][0].as_str().unwrap().contains("photo.jpg"), "{changed}");
+}
+
+/// A message that is passed on has its author's name, and is never a command.
+#[tokio::test]
+async fn forwards_are_read() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
     anna.forwards("Bert", "/cancel");
     stage.filed(ANNA, "the words of Bert", |file| file["answers"][0] == "Forwarded from Bert:\n\n/cancel");
+    anna.sees("Q2 of 3").await;
+}
+
+/// A message that was an answer and is edited changes the answer: in the round, after a kill, and at the plan. Once the agent
+/// works with it, the bot says that it is too late, and nothing changes. What was no answer is not passed over in silence.
+#[tokio::test]
+async fn an_edited_answer_counts_until_it_is_too_late() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    let task = anna.types("/plan add JWT authentication");
+    let first = anna.sees("Q1 of 3").await;
+    let answer = anna.types("Koa");
+    anna.sees("Q2 of 3").await;
+    anna.edits_message(answer, "Hono");
+    anna.sees("✏️ Changed: Which framework? → Hono").await;
+    stage.filed(ANNA, "the changed answer", |file| file["answers"][0] == "Hono");
+    stage
+        .server
+        .wait_for("the new answer on its card", |state| {
+            state.message(ANNA, first.id).filter(|card| card.text().ends_with("✅ Hono")).map(drop)
+        })
+        .await;
+    assert!(anna.on_screen_button("Yes, 7 days"), "the second question is still open");
+    anna.edits_message(task, "/plan something else");
+    anna.sees("I have read that message as it was first").await;
+
+    stage.kill();
+    anna.edits_message(answer, "Polka");
+    stage.serve();
+    anna.sees("✏️ Changed: Which framework? → Polka").await;
+    for label in ["No", "None", "Cookies"] {
+        anna.taps(label).await;
+    }
+    let plan = anna.sees("Plan Ready").await;
+    assert!(plan.text().contains("Q1: Which framework? → Polka"), "{}", plan.text());
+
+    anna.edits_message(answer, "Elysia");
+    // The plan is shown again, to be confirmed as it is now.
+    let renewed = |state: &State| {
+        let is_new = |card: &&ChatMessage| card.id > plan.id && card.text().contains("framework? → Elysia");
+        state.messages_in(ANNA, None).find(is_new).map(|card| card.id)
+    };
+    stage.server.wait_for("the plan as it is now", renewed).await;
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Auth is in place.").await;
+    anna.edits_message(answer, "Express");
+    anna.sees("That came too late").await;
+    let prompts = stage.prompts();
+    assert!(prompts.iter().any(|prompt| prompt.contains("Elysia")), "{prompts:?}");
+    assert!(prompts.iter().all(|prompt| !prompt.contains("Polka")), "{prompts:?}");
+    let answers =
+        stage.sessions().into_iter().flat_map(|(_, _, facts)| facts).filter_map(|fact| match fact {
+            Event::Answered { question, answer, .. } if question.as_str() == "q1" => answer.text,
+            _ => None,
+        });
+    assert_eq!(answers.collect::<Vec<_>>(), ["Koa", "Hono", "Polka", "Elysia"]);
+}
+
+/// The agent of a task took the answer at once: an edit of it is too late.
+#[tokio::test]
+async fn an_answer_that_the_agent_has_cannot_be_edited() {
+    let scenario = r##"
+version: 1
+name: port
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "Which port?", header: Port, options: [{ label: "8080" }, { label: "9090" }] }] }
+      - wait_message: true
+    result: "Done."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("begin");
+    anna.sees("Which port?").await;
+    let answer = anna.types("7000");
+    anna.sees("✅ 7000").await;
+    anna.edits_message(answer, "7001");
+    anna.sees("That came too late: the agent already works with it. The answer stays as it was.").await;
 }
 
 /// A text of more than a message's length comes as several messages, and is one answer. A kill loses no part of it.

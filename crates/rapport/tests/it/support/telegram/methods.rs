@@ -24,7 +24,7 @@ pub(crate) type Result<T = Value> = std::result::Result<T, Refusal>;
 type Method = fn(&mut State, &Parameters) -> Result;
 
 /// All but `getUpdates`, which takes its time.
-const METHODS: [(&str, Method); 15] = [
+const METHODS: [(&str, Method); 16] = [
     ("getMe", about::get_me),
     ("getChat", about::get_chat),
     ("setMyCommands", about::set_my_commands),
@@ -34,6 +34,7 @@ const METHODS: [(&str, Method); 15] = [
     ("sendDocument", send::send_document),
     ("sendChatAction", send::send_chat_action),
     ("answerCallbackQuery", send::answer_callback_query),
+    ("setMessageReaction", edit::set_message_reaction),
     ("editMessageText", edit::edit_message_text),
     ("editMessageReplyMarkup", edit::edit_message_reply_markup),
     ("deleteMessage", edit::delete_message),

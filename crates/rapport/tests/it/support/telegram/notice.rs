@@ -4,7 +4,8 @@
 use frankenstein::methods::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,
     EditMessageTextParams, GetChatParams, GetFileParams, GetMyCommandsParams, GetUpdatesParams,
-    SendChatActionParams, SendDocumentParams, SendMessageParams, SetMyCommandsParams, SetWebhookParams,
+    SendChatActionParams, SendDocumentParams, SendMessageParams, SetMessageReactionParams,
+    SetMyCommandsParams, SetWebhookParams,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,7 @@ pub(crate) fn notice(method: &str, parameters: &Parameters) -> Vec<Violation> {
         "deleteMessage" => compare::<DeleteMessageParams>(values),
         "answerCallbackQuery" => compare::<AnswerCallbackQueryParams>(values),
         "sendChatAction" => compare::<SendChatActionParams>(values),
+        "setMessageReaction" => compare::<SetMessageReactionParams>(values),
         "setMyCommands" => compare::<SetMyCommandsParams>(values),
         "getMyCommands" => compare::<GetMyCommandsParams>(values),
         "getFile" => compare::<GetFileParams>(values),

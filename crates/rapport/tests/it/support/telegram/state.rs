@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub(crate) callbacks: Vec<Callback>,
     /// What the bot was seen doing ("typing"), and in which chat and topic.
     pub(crate) actions: Vec<(i64, Option<i32>, String)>,
+    /// How the bot reacted to which message of which chat.
+    pub(crate) reactions: BTreeMap<(i64, i32), String>,
     /// What a well-made bot would not have done.
     pub(crate) violations: Vec<Violation>,
     /// The commands, by scope and language.
@@ -173,6 +175,7 @@ impl State {
             calls: Vec::new(),
             callbacks: Vec::new(),
             actions: Vec::new(),
+            reactions: BTreeMap::new(),
             violations: Vec::new(),
             commands: BTreeMap::new(),
             webhook: None,

@@ -34,6 +34,22 @@ pub(super) fn edit_message_reply_markup(state: &mut State, parameters: &Paramete
     edit(state, "editMessageReplyMarkup", (chat, id), text, markup)
 }
 
+pub(super) fn set_message_reaction(state: &mut State, parameters: &Parameters) -> Result {
+    let chat = chat(state, parameters)?;
+    let id = message_id(parameters);
+    if state.message(chat, id).is_none() {
+        return Err(Refusal::bad_request("message to react not found"));
+    }
+    let reactions = parameters.value("reaction").and_then(Value::as_array).cloned().unwrap_or_default();
+    // A bot may set one.
+    if reactions.len() > 1 {
+        return Err(Refusal::bad_request("REACTIONS_TOO_MANY"));
+    }
+    let emoji = reactions.first().map(|reaction| reaction["emoji"].as_str().unwrap_or_default().to_owned());
+    state.reactions.insert((chat, id), emoji.unwrap_or_default());
+    Ok(true.into())
+}
+
 pub(super) fn delete_message(state: &mut State, parameters: &Parameters) -> Result {
     let id = message_id(parameters);
     if parameters.value("chat_id").is_none() {
