@@ -325,6 +325,32 @@ async fn a_reply_that_was_cut_off_is_a_failure() {
     assert_eq!(reason, "the reply of the model was cut off");
 }
 
+/// CLI 2.1.61 says of no turn why it ended. There the stream tells a whole reply from half of one.
+#[tokio::test]
+async fn a_turn_without_a_reason_for_its_end_is_judged_by_its_stream() {
+    let stream = |event: &str| json!({"type": "stream_event", "event": {"type": event}}).to_string();
+    let said = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "Done."}]}});
+    let result =
+        json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]}});
+    let ends =
+        json!({"type": "result", "subtype": "success", "stop_reason": null, "result": "Done."}).to_string();
+    let whole =
+        || Script::new().say(&stream("message_start")).say(&said.to_string()).say(&stream("message_stop"));
+    let left = async |script: Script| World::new(script.say(&ends).until_closed()).start().leave().await;
+    assert_eq!(left(whole()).await, Leave::Finished { result: "Done.".into() });
+    let cut_off = "the reply of the model was cut off";
+    assert_eq!(
+        failure(left(whole().say(&stream("message_start"))).await),
+        cut_off,
+        "the second message broke off"
+    );
+    assert_eq!(
+        failure(left(whole().say(&result.to_string())).await),
+        cut_off,
+        "nothing was said to a result"
+    );
+}
+
 /// A conversation that was cut off with a command in the background begins with a turn about that.
 #[tokio::test]
 async fn a_turn_before_the_first_message_ends_nothing() {

@@ -12,6 +12,8 @@ use crate::agents::claude::wire::{Kind, Line, Message};
 pub(super) struct Flight {
     /// Whether the model has begun a message and not ended it: more calls may follow. A hook is called before that.
     is_speaking: bool,
+    /// Whether the model ended its last message, and nothing calls for another in this turn.
+    has_spoken: bool,
     /// Calls of the agent itself without a result.
     calls: HashSet<String>,
     tasks: HashMap<String, Task>,
@@ -39,7 +41,10 @@ impl Flight {
     pub(super) fn hear(&mut self, line: &Line<'_>) {
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         match line.kind() {
-            Kind::Init => self.is_told(),
+            Kind::Init => {
+                self.has_spoken = false;
+                self.is_told();
+            }
             Kind::Stream if by_agent_itself => {
                 self.stream(line.event.as_ref().map_or("", |event| &event.kind))
             }
@@ -76,13 +81,22 @@ impl Flight {
         self.tasks.values().any(|task| !task.is_command && task.stage == Stage::Running)
     }
 
+    /// Whether the stream shows that the model ended the last message of this turn.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.has_spoken
+    }
+
     fn stream(&mut self, event: &str) {
         match event {
             "message_start" => {
                 self.is_speaking = true;
+                self.has_spoken = false;
                 self.forget_told();
             }
-            "message_stop" => self.is_speaking = false,
+            "message_stop" => {
+                self.is_speaking = false;
+                self.has_spoken = true;
+            }
             _ => {}
         }
     }
@@ -98,6 +112,7 @@ impl Flight {
         for block in blocks {
             self.calls.remove(&*block.tool_use_id);
         }
+        self.has_spoken = false;
         self.is_told();
     }
 

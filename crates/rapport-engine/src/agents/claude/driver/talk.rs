@@ -545,7 +545,8 @@ impl Talk {
         if line.is_failure() {
             return Leave::Failed { reason: line.failure() };
         }
-        if line.has_no_end() {
+        // Some CLIs (2.1.61) report no reason for any turn's end; their stream shows that the model ended its message.
+        if line.has_no_end() && !self.flight.has_spoken() {
             return Leave::Failed { reason: CUT_OFF.into() };
         }
         Leave::Finished { result: line.result.to_string() }
