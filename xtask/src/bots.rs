@@ -7,10 +7,13 @@ use std::process::{Command, Stdio};
 
 use crate::shell::{self, Outcome, root, target};
 
+/// Installs a bot and says where it is, or why it cannot.
+type Install = fn() -> Result<PathBuf, String>;
+
 /// Installs what is missing, and names it in variables of the bench. What cannot be installed is reported: the rest is
 /// measured without it.
 pub(crate) fn prepare(bench: &mut Command) {
-    let bots: [(&str, &str, fn() -> Result<PathBuf, String>); 2] =
+    let bots: [(&str, &str, Install); 2] =
         [("grammY", "RAPPORT_BENCH_GRAMMY", grammy), ("python-telegram-bot", "RAPPORT_BENCH_PYTHON", python)];
     for (name, variable, install) in bots {
         match install() {

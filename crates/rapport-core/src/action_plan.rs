@@ -23,7 +23,7 @@ pub use markdown::{Fenced, fenced};
 pub(crate) use markdown::{changes_as_lines, fact};
 pub(crate) use parse::{Subject, change_on_line};
 
-use crate::check::Remark;
+use crate::check::PlanRemark;
 
 /// A plan of actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub struct Replacement {
 
 impl ActionPlan {
     /// The plan with the notes that the check made about its actions.
-    pub fn remarked(mut self, remarks: &[Remark]) -> Self {
+    pub fn remarked(mut self, remarks: &[PlanRemark]) -> Self {
         for remark in remarks {
             if let Some(action) = self.actions.get_mut(remark.action) {
                 let text = action.remark.get_or_insert_default();

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 /// The project that a plan is checked against. Paths are relative to its root, without `.` and `..`.
 pub trait Project {
     /// The kind of file at a path.
-    fn exists(&self, path: &str) -> Kind;
+    fn exists(&self, path: &str) -> PathKind;
     /// The content of a file.
     fn read(&self, path: &str) -> Contents;
     /// A path that differs from this one only in the case of letters, if it exists.
@@ -49,7 +49,7 @@ const BY_THEN: &str = " as the plan leaves it by then";
 
 /// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     /// Nothing is there.
     Missing,
     /// A file.
@@ -73,7 +73,7 @@ pub enum Contents {
 
 /// A reason why a plan cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// The index of the action, from 0; `None` for other parts of the plan.
     pub action: Option<usize>,
     /// The line of the plan it is about, from 1.
@@ -86,7 +86,7 @@ pub struct Problem {
     pub hint: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PlanProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "plan.md:{}: {}. {}", self.line, self.what, self.hint)?;
         self.detail.as_ref().map_or(Ok(()), |detail| write!(f, "\n{detail}"))
@@ -95,7 +95,7 @@ impl fmt::Display for Problem {
 
 /// A note about an action that its reviewer should know and that only the project reveals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remark {
+pub struct PlanRemark {
     /// The index of the action, from 0.
     pub action: usize,
     /// The note, as a fragment.
@@ -106,9 +106,9 @@ pub struct Remark {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Why the plan cannot be carried out, in its order; empty if it can be.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<PlanProblem>,
     /// Notes about single actions.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<PlanRemark>,
 }
 
 /// Checks a plan against a project.
@@ -139,26 +139,26 @@ struct Check<'p> {
     made: BTreeMap<String, Contents>,
     /// Whether a command was run, which may have created any file.
     has_run: bool,
-    problems: Vec<Problem>,
-    remarks: Vec<Remark>,
+    problems: Vec<PlanProblem>,
+    remarks: Vec<PlanRemark>,
     budget: Budget,
 }
 
 impl Check<'_> {
     fn add(&mut self, action: Option<usize>, line: usize, what: impl Into<String>, hint: impl Into<String>) {
-        self.problems.push(Problem { action, line, what: what.into(), detail: None, hint: hint.into() });
+        self.problems.push(PlanProblem { action, line, what: what.into(), detail: None, hint: hint.into() });
     }
 
-    fn kind(&self, path: &str) -> Kind {
+    fn kind(&self, path: &str) -> PathKind {
         let within = format!("{path}/");
         match self.made.get(path) {
-            Some(Contents::Missing) => return Kind::Missing,
-            Some(_) => return Kind::File,
+            Some(Contents::Missing) => return PathKind::Missing,
+            Some(_) => return PathKind::File,
             None => {}
         }
         let below = self.made.range(within.clone()..).take_while(|(made, _)| made.starts_with(&within));
         if below.into_iter().any(|(_, made)| *made != Contents::Missing) {
-            Kind::Directory
+            PathKind::Directory
         } else {
             self.project.exists(path)
         }
@@ -182,7 +182,7 @@ impl Checked<'_, '_> {
     }
 
     fn remark(&mut self, text: String) {
-        self.check.remarks.push(Remark { action: self.index, text });
+        self.check.remarks.push(PlanRemark { action: self.index, text });
     }
 
     /// Refuses text that leaves out code, because writing it would delete that code. `line` is the line of the plan
@@ -242,16 +242,16 @@ impl Checked<'_, '_> {
             return;
         }
         match self.check.kind(&plain) {
-            Kind::File if !overwrite => self.wrong(
+            PathKind::File if !overwrite => self.wrong(
                 format!("{path} already exists"),
                 "Change it with EDIT, or say `- **Overwrite:** true` to replace all of it.",
             ),
-            Kind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
-            Kind::Missing | Kind::File => {}
+            PathKind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
+            PathKind::Missing | PathKind::File => {}
         }
         let before = match self.check.kind(&plain) {
-            Kind::File if overwrite => Some(self.check.read(&plain)),
-            Kind::File | Kind::Directory | Kind::Missing => None,
+            PathKind::File if overwrite => Some(self.check.read(&plain)),
+            PathKind::File | PathKind::Directory | PathKind::Missing => None,
         };
         match &before {
             Some(Contents::Text(text)) => self.remark(format!("replaces {}", lines(text))),
@@ -267,7 +267,7 @@ impl Checked<'_, '_> {
     fn is_blocked(&mut self, path: &str, plain: &str) -> bool {
         let parents = plain.match_indices('/').filter_map(|(at, _)| plain.get(..at));
         let blocked =
-            parents.into_iter().find(|parent| self.check.kind(parent) == Kind::File).map(str::to_owned);
+            parents.into_iter().find(|parent| self.check.kind(parent) == PathKind::File).map(str::to_owned);
         if let Some(parent) = &blocked {
             self.wrong(format!("{path} cannot be made: {parent} is a file"), "Choose another path.");
         }
@@ -295,12 +295,12 @@ impl Checked<'_, '_> {
             return;
         }
         match self.check.kind(&target) {
-            Kind::Missing => {}
-            Kind::File => self.wrong(
+            PathKind::Missing => {}
+            PathKind::File => self.wrong(
                 format!("{to} already exists"),
                 "Choose another New Path, or DELETE the existing file first.",
             ),
-            Kind::Directory => {
+            PathKind::Directory => {
                 self.wrong(format!("{to} is a directory"), "Write the whole path, with the file's name.");
             }
         }
@@ -326,12 +326,12 @@ impl Checked<'_, '_> {
             return None;
         }
         match self.check.kind(&plain) {
-            Kind::Missing if self.check.has_run => return Some((plain, Contents::Binary)),
-            Kind::Missing => self.missing(path, &plain, "leave this out"),
-            Kind::Directory => {
+            PathKind::Missing if self.check.has_run => return Some((plain, Contents::Binary)),
+            PathKind::Missing => self.missing(path, &plain, "leave this out"),
+            PathKind::Directory => {
                 self.wrong(format!("{path} is a directory, not a file"), "Name each file, or use EXECUTE.");
             }
-            Kind::File => match self.check.read(&plain) {
+            PathKind::File => match self.check.read(&plain) {
                 Contents::TooLarge => {
                     self.wrong(format!("{path} is too large to be kept for undoing"), "Use EXECUTE.");
                 }
@@ -352,10 +352,12 @@ impl Checked<'_, '_> {
     fn text(&mut self, path: &str, plain: &str) -> Option<String> {
         const ELSE: &str = "Use EXECUTE with a program that can handle it.";
         match self.check.kind(plain) {
-            Kind::Missing if self.check.has_run => return None,
-            Kind::Missing => self.missing(path, plain, "make the file with CREATE first"),
-            Kind::Directory => self.wrong(format!("{path} is a directory, not a file"), "Name a file in it."),
-            Kind::File => match self.check.read(plain) {
+            PathKind::Missing if self.check.has_run => return None,
+            PathKind::Missing => self.missing(path, plain, "make the file with CREATE first"),
+            PathKind::Directory => {
+                self.wrong(format!("{path} is a directory, not a file"), "Name a file in it.")
+            }
+            PathKind::File => match self.check.read(plain) {
                 Contents::Text(text) => return Some(text),
                 Contents::Binary => self.wrong(format!("{path} is not text"), ELSE),
                 Contents::TooLarge => self.wrong(format!("{path} is too large to be read"), ELSE),
@@ -428,7 +430,7 @@ impl Checked<'_, '_> {
                 }
                 let detail = found.map(|found| found.diff);
                 let (action, line) = (Some(self.index), edit.line);
-                self.check.problems.push(Problem { action, line, what, detail, hint });
+                self.check.problems.push(PlanProblem { action, line, what, detail, hint });
             }
         }
     }
@@ -440,11 +442,11 @@ impl Checked<'_, '_> {
         if let Some(cwd) = cwd
             && let Some(plain) = self.path(cwd)
         {
-            let kind = if plain.is_empty() { Kind::Directory } else { self.check.kind(&plain) };
+            let kind = if plain.is_empty() { PathKind::Directory } else { self.check.kind(&plain) };
             match kind {
-                Kind::Directory => {}
-                Kind::Missing if self.check.has_run => {}
-                Kind::Missing | Kind::File => {
+                PathKind::Directory => {}
+                PathKind::Missing if self.check.has_run => {}
+                PathKind::Missing | PathKind::File => {
                     self.wrong(
                         format!("cwd {cwd} is not a directory of the project"),
                         "Name an existing directory.",

@@ -10,11 +10,11 @@ use std::ops::Range;
 
 use crate::action_plan::{Change, Sign};
 pub use log::{ContextLog, NoContextLog};
-pub use payload::{Information, Payload, Shown, Unshown, estimate_tokens};
+pub use payload::{Information, Payload, ShownSource, Unshown, estimate_tokens};
 
 /// One line of a `.context` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct ContextLine {
     /// Whether it adds or removes what it names.
     pub sign: Sign,
     /// A file, a directory, an address, or a pattern with `*`, `?`, `[...]` and `**`.
@@ -36,32 +36,32 @@ pub enum Level {
 
 /// The selection of all three levels together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct ContextSelection {
     /// The rules, in the order they are applied, without duplicates.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ContextLine>,
 }
 
 /// Parses a `.context` file: one path per line; `#` begins a comment, at the start of a line or between spaces; `-path`
 /// removes what was named before, here or on a higher level.
-pub fn rules(text: &str, level: Level) -> Vec<Rule> {
-    lines(text).map(|(sign, path)| Rule { sign, pattern: path.to_owned(), level }).collect()
+pub fn rules(text: &str, level: Level) -> Vec<ContextLine> {
+    lines(text).map(|(sign, path)| ContextLine { sign, pattern: path.to_owned(), level }).collect()
 }
 
 /// Merges the three levels: everything that is named, once, except what a lower level removes.
-pub fn cascade(global: &str, session: &str, turn: &str) -> Selection {
+pub fn cascade(global: &str, session: &str, turn: &str) -> ContextSelection {
     let levels = [(global, Level::Global), (session, Level::Session), (turn, Level::Turn)];
     let all = levels.into_iter().flat_map(|(text, level)| lines(text).map(move |line| (line, level)));
     let mut latest = BTreeMap::new();
     let mut rules = Vec::new();
     for ((sign, path), level) in all {
         if latest.insert(plain(path), sign) != Some(sign) {
-            rules.push(Rule { sign, pattern: path.to_owned(), level });
+            rules.push(ContextLine { sign, pattern: path.to_owned(), level });
         }
     }
-    Selection { rules }
+    ContextSelection { rules }
 }
 
-impl Selection {
+impl ContextSelection {
     /// The selected files out of `files`, which are in alphabetical order: ordered by rule, alphabetically within a
     /// rule, without duplicates. If nothing matches a rule, the rule itself is selected, so that the absence is
     /// visible.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::aim::Asking;
 use crate::answer::{Answer, By};
-use crate::check::Remark;
+use crate::check::PlanRemark;
 use crate::created::Created;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{Merged, NotMerged};
@@ -147,7 +147,7 @@ pub enum Event {
         problems: Vec<String>,
         /// What to know about single actions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        remarks: Vec<Remark>,
+        remarks: Vec<PlanRemark>,
     },
     /// Somebody changed the plan's file. The change takes effect once a person accepts it.
     PlanDiffers {
@@ -683,9 +683,11 @@ impl Event {
             }
             Self::Said { text, .. } => format!("the agent says: {text}"),
             Self::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
-            Self::Noted { line, .. } => format!("the agent sent a message of an unknown kind: {}", kind_of(line)),
+            Self::Noted { line, .. } => {
+                format!("the agent sent a message of an unknown kind: {}", kind_of(line))
+            }
             Self::Unreadable { line, .. } => {
-                format!("the agent printed a line outside of its protocol: {line}")
+                format!("the agent sent a line outside of its protocol: {line}")
             }
             Self::Asked { asker, questions, .. } => {
                 let who = match asker {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aim::Asking;
 use crate::answer::By;
-use crate::check::Remark;
+use crate::check::PlanRemark;
 use crate::elicitation::Field;
 use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -414,7 +414,7 @@ pub enum World {
         /// Why it cannot be carried out, one line each.
         problems: Vec<String>,
         /// Notes about single actions.
-        remarks: Vec<Remark>,
+        remarks: Vec<PlanRemark>,
         /// The content of its file, where it differs from the plan.
         differs: Option<String>,
     },

@@ -93,10 +93,10 @@ pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, Worl
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
-pub use permission::{Mark, Part, Pattern, Permission, Remark, Rule, ShownLine};
+pub use permission::{LineKind, Part, Pattern, Permission, PermissionRemark, Rule, ShownLine};
 pub use plan::{PLAN_IS_BEHIND, PlanFile};
 pub use presenter::{Focus, Followed, Presenter};
-pub use progress::{DONE, NoProgress, Problem, ProgressFile, Task, cut_out};
+pub use progress::{DONE, NoProgress, ProgressFile, ProgressProblem, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;
 pub use prompt::progress::plan_prompt;
 pub use prompt::question_round::INTERACTIVE;

@@ -22,7 +22,7 @@ pub struct Permission {
     pub rule: Option<Rule>,
     /// What else to know before deciding.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<PermissionRemark>,
 }
 
 /// One part of what would happen.
@@ -48,19 +48,21 @@ pub enum Part {
 /// A note for the person who decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Remark {
+pub enum PermissionRemark {
     /// The plan is not confirmed yet, and the call would change something.
     BeforeThePlan,
     /// The same call was allowed before and the agent was cut off: it may have run.
     MayHaveRun,
 }
 
-impl Remark {
+impl PermissionRemark {
     /// The remark in words.
     pub fn as_str(self) -> &'static str {
         match self {
-            Remark::BeforeThePlan => "The plan is not confirmed yet: this would happen before it is.",
-            Remark::MayHaveRun => {
+            PermissionRemark::BeforeThePlan => {
+                "The plan is not confirmed yet: this would happen before it is."
+            }
+            PermissionRemark::MayHaveRun => {
                 "This was allowed before and the agent was interrupted: it may have run already."
             }
         }
@@ -172,14 +174,14 @@ impl fmt::Display for Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownLine {
     /// The kind of line.
-    pub mark: Mark,
+    pub mark: LineKind,
     /// The text of the line.
     pub text: String,
 }
 
 /// The kind of a shown line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum LineKind {
     /// A remark about the call.
     Note,
     /// A warning about the call.
@@ -194,14 +196,14 @@ pub enum Mark {
     Folded,
 }
 
-impl Mark {
+impl LineKind {
     /// The sign in front of such a line.
     pub fn sign(self) -> &'static str {
         match self {
-            Mark::Added => "+ ",
-            Mark::Removed => "- ",
-            Mark::Plain | Mark::Note | Mark::Folded => "  ",
-            Mark::Care => "! ",
+            LineKind::Added => "+ ",
+            LineKind::Removed => "- ",
+            LineKind::Plain | LineKind::Note | LineKind::Folded => "  ",
+            LineKind::Care => "! ",
         }
     }
 }
@@ -225,14 +227,14 @@ impl Permission {
     /// Everything that would happen, line by line. Control characters and invisible or reordering characters are
     /// replaced by their names, and runs of empty lines by their number, so that nothing is hidden.
     pub fn lines(&self) -> Vec<ShownLine> {
-        let remarks = self.remarks.iter().map(|remark| shown(Mark::Care, remark.as_str()));
+        let remarks = self.remarks.iter().map(|remark| shown(LineKind::Care, remark.as_str()));
         let has_diff = self.parts.iter().any(|part| matches!(part, Part::Diff(_)));
         let is_path = self.parts.iter().any(|part| matches!(part, Part::Diff(_) | Part::Content(_)));
-        let path = is_path.then(|| shown(Mark::Note, &self.what));
+        let path = is_path.then(|| shown(LineKind::Note, &self.what));
         let parts = self.parts.iter().filter(|part| !(has_diff && matches!(part, Part::Content(_))));
         let mut lines: Vec<ShownLine> = remarks.chain(path).chain(parts.flat_map(Part::lines)).collect();
         if self.parts.is_empty() {
-            lines.extend(block(Mark::Plain, &self.what));
+            lines.extend(block(LineKind::Plain, &self.what));
         }
         lines
     }
@@ -247,11 +249,11 @@ impl Permission {
 impl Part {
     fn lines(&self) -> Vec<ShownLine> {
         match self {
-            Part::Purpose(words) => block(Mark::Note, &format!("It says: {words}")),
-            Part::Flag(words) => block(Mark::Care, words),
-            Part::Note(words) => block(Mark::Note, words),
-            Part::Command(text) | Part::Input(text) => block(Mark::Plain, text),
-            Part::Content(text) => block(Mark::Added, text),
+            Part::Purpose(words) => block(LineKind::Note, &format!("It says: {words}")),
+            Part::Flag(words) => block(LineKind::Care, words),
+            Part::Note(words) => block(LineKind::Note, words),
+            Part::Command(text) | Part::Input(text) => block(LineKind::Plain, text),
+            Part::Content(text) => block(LineKind::Added, text),
             Part::Diff(text) => folded(text.lines().map(diff_line)),
         }
     }
@@ -259,19 +261,19 @@ impl Part {
 
 fn diff_line(line: &str) -> ShownLine {
     let (mark, text) = match (line.strip_prefix('+'), line.strip_prefix('-')) {
-        (Some(added), _) => (Mark::Added, added),
-        (_, Some(removed)) => (Mark::Removed, removed),
-        _ if line.starts_with("@@") => (Mark::Folded, line),
-        _ => (Mark::Plain, line.strip_prefix(' ').unwrap_or(line)),
+        (Some(added), _) => (LineKind::Added, added),
+        (_, Some(removed)) => (LineKind::Removed, removed),
+        _ if line.starts_with("@@") => (LineKind::Folded, line),
+        _ => (LineKind::Plain, line.strip_prefix(' ').unwrap_or(line)),
     };
     shown(mark, text)
 }
 
-fn block(mark: Mark, text: &str) -> Vec<ShownLine> {
+fn block(mark: LineKind, text: &str) -> Vec<ShownLine> {
     folded(text.strip_suffix('\n').unwrap_or(text).split('\n').map(|line| shown(mark, line)))
 }
 
-fn shown(mark: Mark, text: &str) -> ShownLine {
+fn shown(mark: LineKind, text: &str) -> ShownLine {
     ShownLine { mark, text: visible::line(text.strip_suffix('\r').unwrap_or(text)) }
 }
 
@@ -281,12 +283,12 @@ fn folded(lines: impl Iterator<Item = ShownLine>) -> Vec<ShownLine> {
     let settle = |empty: &mut Vec<ShownLine>, folded: &mut Vec<ShownLine>| match empty.len() {
         0..=EMPTY_LINES => folded.append(empty),
         many => {
-            folded.push(shown(Mark::Folded, &format!("({many} empty lines)")));
+            folded.push(shown(LineKind::Folded, &format!("({many} empty lines)")));
             empty.clear();
         }
     };
     for line in lines {
-        if line.text.trim().is_empty() && line.mark != Mark::Folded {
+        if line.text.trim().is_empty() && line.mark != LineKind::Folded {
             empty.push(line);
             continue;
         }
@@ -384,8 +386,8 @@ mod tests {
         check(&asked("Bash", "ls\nrm x", vec![]), "  ls\n  rm x\n");
         let parts = vec![Part::Diff("@@ -1 +1 @@\n-a\n+b\n c\n".into()), Part::Content("b\nc\n".into())];
         let mut edit = asked("Write", "/a.txt", parts);
-        edit.remarks = vec![Remark::MayHaveRun];
-        let remark = Remark::MayHaveRun.as_str();
+        edit.remarks = vec![PermissionRemark::MayHaveRun];
+        let remark = PermissionRemark::MayHaveRun.as_str();
         check(&edit, &format!("! {remark}\n  /a.txt\n  @@ -1 +1 @@\n- a\n+ b\n  c\n"));
     }
 }

@@ -61,7 +61,7 @@ pub struct Task {
 
 /// A reason why a file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ProgressProblem {
     /// The line it is about, from 1.
     pub line: usize,
     /// What is wrong.
@@ -155,11 +155,11 @@ impl ProgressFile {
     }
 
     /// The reasons why this is not a valid file, in the order of its lines.
-    pub fn problems(&self) -> Vec<Problem> {
+    pub fn problems(&self) -> Vec<ProgressProblem> {
         let last = self.to_string().lines().count().max(1);
         let mut problems = Vec::new();
         if self.name().is_none() {
-            problems.push(Problem::new(1, "the heading `# Progress: Name` is missing"));
+            problems.push(ProgressProblem::new(1, "the heading `# Progress: Name` is missing"));
         }
         // Finished work needs no section on tests.
         let is_needed = |known: Known| known.is_needed() && !(known == Known::Testing && self.is_done());
@@ -167,15 +167,19 @@ impl ProgressFile {
             let mut places = self.places(known);
             let Some((line, section)) = places.next() else {
                 if is_needed(known) {
-                    problems
-                        .push(Problem::new(last, format!("the section `## {}` is missing", known.title())));
+                    problems.push(ProgressProblem::new(
+                        last,
+                        format!("the section `## {}` is missing", known.title()),
+                    ));
                 }
                 continue;
             };
             if is_needed(known) && section.body.trim().is_empty() {
-                problems.push(Problem::new(line, format!("the section `## {}` is empty", known.title())));
+                problems
+                    .push(ProgressProblem::new(line, format!("the section `## {}` is empty", known.title())));
             }
-            let again = |(line, _)| Problem::new(line, format!("`## {}` occurs twice", known.title()));
+            let again =
+                |(line, _)| ProgressProblem::new(line, format!("`## {}` occurs twice", known.title()));
             problems.extend(places.map(again));
         }
         problems.extend(self.problems_of_tasks());
@@ -183,21 +187,23 @@ impl ProgressFile {
         problems
     }
 
-    fn problems_of_tasks(&self) -> Vec<Problem> {
+    fn problems_of_tasks(&self) -> Vec<ProgressProblem> {
         let Some((line, section)) = self.places(Known::Tasks).next() else { return Vec::new() };
         if section.body.trim().is_empty() {
             return Vec::new();
         }
         let mut problems = Vec::new();
         if self.phases().is_empty() {
-            problems.push(Problem::new(line, "there is no `### Phase …` under `## Tasks`"));
+            problems.push(ProgressProblem::new(line, "there is no `### Phase …` under `## Tasks`"));
         }
         if self.tasks().is_empty() {
-            problems.push(Problem::new(line, "there is no task (`- [ ] …`) under `## Tasks`"));
+            problems.push(ProgressProblem::new(line, "there is no task (`- [ ] …`) under `## Tasks`"));
         }
         for row in rows(&section.body).filter(Row::is_odd_task) {
-            problems
-                .push(Problem::new(line + row.number, "a task begins with `- [ ] ` or `- [x] `, then words"));
+            problems.push(ProgressProblem::new(
+                line + row.number,
+                "a task begins with `- [ ] ` or `- [x] `, then words",
+            ));
         }
         problems
     }
@@ -314,13 +320,13 @@ impl Known {
     }
 }
 
-impl Problem {
+impl ProgressProblem {
     fn new(line: usize, what: impl Into<String>) -> Self {
         Self { line, what: what.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ProgressProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.what)
     }

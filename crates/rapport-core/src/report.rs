@@ -27,7 +27,7 @@ pub struct Report {
     /// The memos, with their verdicts.
     pub memos: Vec<Judged>,
     /// The actions, in the plan's order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
     /// Why the plan was not shown for approval.
     pub problems: Vec<String>,
     /// The person's message, if they sent one instead of approving.
@@ -73,7 +73,7 @@ pub enum Verdict {
 
 /// The result of one action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReportEntry {
     /// Its name, as it is in a plan.
     pub action: String,
     /// The decision about it.
@@ -149,9 +149,9 @@ impl Report {
     }
 
     /// The overall result of changes and actions. A failure that the plan allows makes it partial, not failed.
-    pub fn overall(judged: &[&Verdict], entries: &[Entry], allowed: impl Fn(usize) -> bool) -> Overall {
+    pub fn overall(judged: &[&Verdict], entries: &[ReportEntry], allowed: impl Fn(usize) -> bool) -> Overall {
         let is_approved = |verdict: &Verdict| matches!(verdict, Verdict::Approved);
-        let failed = |entry: &Entry| {
+        let failed = |entry: &ReportEntry| {
             entry.execution.as_ref().is_some_and(|execution| execution.outcome == Outcome::Failure)
         };
         let mut verdicts = judged.iter().copied().chain(entries.iter().map(|entry| &entry.verdict));
@@ -186,14 +186,14 @@ impl Report {
             ended: now,
             context: plan.context.as_ref().map(|changes| changes.iter().map(judged).collect()),
             memos: plan.memos.iter().map(judged).collect(),
-            entries: plan.actions.iter().map(|action| Entry::not_begun(action, skipped())).collect(),
+            entries: plan.actions.iter().map(|action| ReportEntry::not_begun(action, skipped())).collect(),
             problems: Vec::new(),
             message: None,
         }
     }
 }
 
-impl Entry {
+impl ReportEntry {
     /// An action that was not run, or not yet.
     pub fn not_begun(action: &Action, verdict: Verdict) -> Self {
         let mut parameters = action.kind.parameters();

@@ -8,5 +8,5 @@ mod selection;
 
 pub use depends::Dependencies;
 pub use outline::{Item, change_label, counts, items, warnings};
-pub use preview::{Preview, Shown, needed, preview, unified};
-pub use selection::{Checks, Group, Mark, Note, Pick, Selection};
+pub use preview::{Preview, PreviewKind, needed, preview, unified};
+pub use selection::{Checks, Group, GroupMark, Note, Pick, Selection};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action_plan::{ActionPlan, PlanError};
 use crate::answer::By;
-use crate::check::Remark;
+use crate::check::PlanRemark;
 use crate::id::QuestionId;
 use crate::report::Overall;
 
@@ -197,7 +197,7 @@ pub struct TurnPlan {
     /// Whether this revision was checked, and can be carried out.
     pub is_checked: bool,
     /// Notes from checking it.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<PlanRemark>,
     /// The project's directory, with which paths in it may begin.
     pub project: String,
 }

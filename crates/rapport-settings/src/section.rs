@@ -56,7 +56,7 @@ impl Row {
 }
 
 /// A section of settings in which every setting is optional, so that sections of several sources lie above each other. Declare one
-/// with [`section!`](crate::section).
+/// with [`section!`](macro@crate::section).
 pub trait Section: Clone + Debug + Default + PartialEq + DeserializeOwned {
     /// The beginning of its settings' names: `agent.`, or nothing for the whole file.
     const AT: &'static str;
@@ -80,7 +80,7 @@ pub fn variable(key: &str) -> String {
     format!("RAPPORT_{}", key.replace('.', "_").to_uppercase())
 }
 
-/// Reads a setting from its variables. Used by [`section!`](crate::section).
+/// Reads a setting from its variables. Used by [`section!`](macro@crate::section).
 pub fn from_env<T: Setting>(
     row: &Row,
     blank: Blank,
@@ -103,7 +103,7 @@ pub fn from_env<T: Setting>(
     Ok(found)
 }
 
-/// Reads a setting from a file. Used by [`section!`](crate::section).
+/// Reads a setting from a file. Used by [`section!`](macro@crate::section).
 pub fn read<'de, D: Deserializer<'de>, T: Setting>(deserializer: D) -> Result<Option<T>, D::Error> {
     struct Value<T>(T);
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::api_error::ApiError;
 use super::backoff::Backoff;
-use super::outgoing::{Kind, Message, Outgoing, Sent};
+use super::outgoing::{Kind, Outgoing, OutgoingMessage, Sent};
 use super::rates::{ChatLimits, ChatSendings};
 
 /// The number of queued messages from which progress is not worth an edit.
@@ -125,7 +125,7 @@ impl Lane {
         let what = Arc::unwrap_or_clone(job.what);
         let what = match what {
             // There is no such message here.
-            Outgoing::Message(message) => Outgoing::Message(Message { reply_to: None, ..message }),
+            Outgoing::Message(message) => Outgoing::Message(OutgoingMessage { reply_to: None, ..message }),
             other => other,
         };
         let track = self.track_mut(what.kind());

@@ -16,9 +16,9 @@ use super::text::Text;
 /// A job for a chat.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outgoing {
-    Message(Message),
+    Message(OutgoingMessage),
     /// A new message that nobody waits for: dropped if it would have to wait, or could delay others.
-    Aside(Message),
+    Aside(OutgoingMessage),
     /// A new text and new buttons for a message.
     Edit(Edit),
     /// The same for a progress message, for which nobody waits either.
@@ -59,8 +59,8 @@ impl Outgoing {
     #[must_use]
     pub fn silently(self) -> Self {
         match self {
-            Self::Message(message) => Self::Message(Message { silent: true, ..message }),
-            Self::Aside(message) => Self::Aside(Message { silent: true, ..message }),
+            Self::Message(message) => Self::Message(OutgoingMessage { silent: true, ..message }),
+            Self::Aside(message) => Self::Aside(OutgoingMessage { silent: true, ..message }),
             Self::Document(document) => Self::Document(Document { silent: true, ..document }),
             change @ (Self::Edit(_)
             | Self::Progress(_)
@@ -79,7 +79,7 @@ impl Outgoing {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Message {
+pub struct OutgoingMessage {
     pub text: String,
     pub entities: Vec<MessageEntity>,
     /// Buttons under it, or a request to reply.
@@ -113,7 +113,7 @@ pub enum Sent {
     Dropped,
 }
 
-impl Message {
+impl OutgoingMessage {
     /// A message of this text.
     pub fn new(text: &Text) -> Self {
         let (text, entities) = text.finish();
@@ -153,7 +153,7 @@ impl Deliver for Api {
 fn beside_topic(what: &Outgoing) -> Option<Outgoing> {
     match what {
         Outgoing::Message(message) if message.thread.is_some() => {
-            Some(Outgoing::Message(Message { thread: None, reply_to: None, ..message.clone() }))
+            Some(Outgoing::Message(OutgoingMessage { thread: None, reply_to: None, ..message.clone() }))
         }
         Outgoing::Document(document) if document.thread.is_some() => {
             Some(Outgoing::Document(Document { thread: None, ..document.clone() }))
@@ -196,7 +196,7 @@ async fn deliver(api: &Api, chat: i64, what: &Outgoing) -> Result<Sent, ApiError
     }
 }
 
-fn send(chat: i64, message: &Message) -> SendMessageParams {
+fn send(chat: i64, message: &OutgoingMessage) -> SendMessageParams {
     let reply = |to| ReplyParameters { message_id: to, allow_sending_without_reply: true };
     SendMessageParams {
         chat_id: chat,

@@ -17,7 +17,7 @@ use super::{Block, Happening, Size, any_signal, safe};
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ComposeCommand {
     Write,
     /// To send the message.
     Send,
@@ -54,28 +54,28 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
             Happening::Key(key) => key_pressed(&mut editor, sent_by, key),
             Happening::Paste(text) => {
                 editor.paste(&text);
-                Wish::Write
+                ComposeCommand::Write
             }
-            Happening::Stopped => Wish::Leave,
+            Happening::Stopped => ComposeCommand::Leave,
             Happening::Resized(_)
             | Happening::Update(_)
             | Happening::Submitted(_)
             | Happening::Line(_)
             | Happening::Resumed
-            | Happening::TimePassed => Wish::Write,
+            | Happening::TimePassed => ComposeCommand::Write,
         };
         match wish {
-            Wish::Write => {}
-            Wish::Leave => {
+            ComposeCommand::Write => {}
+            ComposeCommand::Leave => {
                 // If the terminal is gone, leaving still succeeds.
                 let _ = region.show(&[], Block::default(), size);
                 return Ok(None);
             }
-            Wish::Send => {
+            ComposeCommand::Send => {
                 region.show(&sent(asked, &editor), Block::default(), size)?;
                 return Ok(Some(editor.text()));
             }
-            Wish::Suspend => {
+            ComposeCommand::Suspend => {
                 region.show(&[], Block::default(), size)?;
                 drop((keys, raw));
                 live::suspend()?;
@@ -87,22 +87,26 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
 }
 
 /// Handles a key.
-pub fn key_pressed(editor: &mut Editor, sent_by: SentBy, key: KeyEvent) -> Wish {
+pub fn key_pressed(editor: &mut Editor, sent_by: SentBy, key: KeyEvent) -> ComposeCommand {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
     match (key.code, sent_by) {
-        (KeyCode::Char('c'), _) if is_control => return Wish::Leave,
-        (KeyCode::Char('d'), _) if is_control && editor.is_empty() => return Wish::Leave,
-        (KeyCode::Char('d'), SentBy::TwoEmptyLines) if is_control && !editor.is_blank() => return Wish::Send,
-        (KeyCode::Char('z'), _) if is_control => return Wish::Suspend,
+        (KeyCode::Char('c'), _) if is_control => return ComposeCommand::Leave,
+        (KeyCode::Char('d'), _) if is_control && editor.is_empty() => return ComposeCommand::Leave,
+        (KeyCode::Char('d'), SentBy::TwoEmptyLines) if is_control && !editor.is_blank() => {
+            return ComposeCommand::Send;
+        }
+        (KeyCode::Char('z'), _) if is_control => return ComposeCommand::Suspend,
         // An empty message is not sent.
         (KeyCode::Enter, _) if is_plain && editor.is_blank() => {}
-        (KeyCode::Enter, SentBy::Enter) if is_plain => return Wish::Send,
-        (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain && editor.is_behind("\n\n") => return Wish::Send,
+        (KeyCode::Enter, SentBy::Enter) if is_plain => return ComposeCommand::Send,
+        (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain && editor.is_behind("\n\n") => {
+            return ComposeCommand::Send;
+        }
         (KeyCode::Enter, SentBy::TwoEmptyLines) if is_plain => editor.paste("\n"),
         _ => drop(editor.key(key)),
     }
-    Wish::Write
+    ComposeCommand::Write
 }
 
 fn block(asked: &str, sent_by: SentBy, editor: &Editor, size: Size) -> Block {
@@ -144,17 +148,17 @@ mod tests {
         let plain = |code| key(code, KeyModifiers::NONE);
         let control = |c| key(KeyCode::Char(c), KeyModifiers::CONTROL);
         for (written, pressed, wish, left) in [
-            ("", plain(KeyCode::Enter), Wish::Write, ""),
-            (" \n", plain(KeyCode::Enter), Wish::Write, " \n"),
-            ("x", plain(KeyCode::Enter), Wish::Send, "x"),
-            ("x", key(KeyCode::Enter, KeyModifiers::ALT), Wish::Write, "x\n"),
-            ("x", control('j'), Wish::Write, "x\n"),
-            ("x", control('c'), Wish::Leave, "x"),
-            ("x", control('d'), Wish::Write, "x"),
-            ("", control('d'), Wish::Leave, ""),
-            ("x", control('z'), Wish::Suspend, "x"),
-            ("x", plain(KeyCode::Esc), Wish::Write, "x"),
-            ("x", plain(KeyCode::Char('q')), Wish::Write, "xq"),
+            ("", plain(KeyCode::Enter), ComposeCommand::Write, ""),
+            (" \n", plain(KeyCode::Enter), ComposeCommand::Write, " \n"),
+            ("x", plain(KeyCode::Enter), ComposeCommand::Send, "x"),
+            ("x", key(KeyCode::Enter, KeyModifiers::ALT), ComposeCommand::Write, "x\n"),
+            ("x", control('j'), ComposeCommand::Write, "x\n"),
+            ("x", control('c'), ComposeCommand::Leave, "x"),
+            ("x", control('d'), ComposeCommand::Write, "x"),
+            ("", control('d'), ComposeCommand::Leave, ""),
+            ("x", control('z'), ComposeCommand::Suspend, "x"),
+            ("x", plain(KeyCode::Esc), ComposeCommand::Write, "x"),
+            ("x", plain(KeyCode::Char('q')), ComposeCommand::Write, "xq"),
         ] {
             let mut editor = Editor::with(written);
             assert_eq!(key_pressed(&mut editor, SentBy::Enter, pressed), wish, "{written:?} {pressed:?}");
@@ -168,15 +172,15 @@ mod tests {
         let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
         let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
         for (written, pressed, wish, left) in [
-            ("", enter, Wish::Write, ""),
-            ("\n\n", enter, Wish::Write, "\n\n"),
-            ("x", enter, Wish::Write, "x\n"),
-            ("x\n", enter, Wish::Write, "x\n\n"),
-            ("x\n\n", enter, Wish::Send, "x\n\n"),
-            ("x\n\n\ny", enter, Wish::Write, "x\n\n\ny\n"),
-            ("x", control('d'), Wish::Send, "x"),
-            ("", control('d'), Wish::Leave, ""),
-            ("x", control('c'), Wish::Leave, "x"),
+            ("", enter, ComposeCommand::Write, ""),
+            ("\n\n", enter, ComposeCommand::Write, "\n\n"),
+            ("x", enter, ComposeCommand::Write, "x\n"),
+            ("x\n", enter, ComposeCommand::Write, "x\n\n"),
+            ("x\n\n", enter, ComposeCommand::Send, "x\n\n"),
+            ("x\n\n\ny", enter, ComposeCommand::Write, "x\n\n\ny\n"),
+            ("x", control('d'), ComposeCommand::Send, "x"),
+            ("", control('d'), ComposeCommand::Leave, ""),
+            ("x", control('c'), ComposeCommand::Leave, "x"),
         ] {
             let mut editor = Editor::with(written);
             assert_eq!(

@@ -1,13 +1,16 @@
 //! The real terminal: put into raw mode, drawn on, and restored at the end, on an error and on a panic.
 
-use std::io::{self, Stdout, Write as _};
-use std::sync::Once;
+use std::io::{self, IsTerminal as _, Stdout, Write as _};
+use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use crossterm::terminal;
 use futures_util::{Stream, StreamExt as _, stream};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 
 use super::region::Region;
@@ -94,16 +97,35 @@ pub(super) fn keys() -> impl Stream<Item = Happening> {
     // The previous reader was woken to stop. Until it has consumed that event, the event would arrive together with the
     // first key, and hide it until the second.
     let patience = if READ_BEFORE.swap(true, Ordering::SeqCst) { OLD_READER } else { Duration::ZERO };
-    let _ = crossterm::event::poll(patience);
-    let events = EventStream::new().take_while(|event| std::future::ready(event.is_ok()));
+    let _ = !is_hung_up() && crossterm::event::poll(patience).is_ok();
+    let mut events = EventStream::new();
+    let events = stream::poll_fn(move |context| match is_hung_up() {
+        true => Poll::Ready(None),
+        false => events.poll_next_unpin(context),
+    });
+    let events = events.take_while(|event| std::future::ready(event.is_ok()));
     let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+/// Whether the terminal is gone, as when its window was closed. Crossterm would read its end again and again, and never
+/// return.
+fn is_hung_up() -> bool {
+    static IS_TERMINAL: OnceLock<bool> = OnceLock::new();
+    let input = io::stdin();
+    // Keys come from elsewhere if it is a pipe, whose end says nothing. A terminal that is gone no longer counts as one.
+    if !IS_TERMINAL.get_or_init(|| input.is_terminal()) {
+        return false;
+    }
+    let mut input = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    let found = poll(&mut input, PollTimeout::ZERO).is_ok_and(|found| found > 0);
+    found && input[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
 }
 
 /// Drops typed input, including what previous readers have read.
 pub(super) fn discard_all() {
     discard_typed();
-    while crossterm::event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
+    while !is_hung_up() && crossterm::event::poll(Duration::ZERO).is_ok_and(|is_there| is_there) {
         let _ = crossterm::event::read();
     }
 }

@@ -84,8 +84,10 @@ pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
     if line.width() <= columns || line.is_whole() {
         return vec![line.clone()];
     }
-    let Some(at) = command_in(&line.text()) else { return prose(line, columns) };
-    let (before, command) = line.split_at(at);
+    let text = line.text();
+    let Some(at) = command_in(&text) else { return prose(line, columns) };
+    let (before, _) = line.split_at(text[..at].trim_end().len());
+    let (_, command) = line.split_at(at);
     if before.text().trim().is_empty() {
         return vec![line.clone()];
     }
@@ -96,7 +98,9 @@ pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
 
 /// Prose in rows. A long word, such as a path, is not broken if less indentation is enough to avoid that.
 fn prose(line: &Line, columns: usize) -> Vec<Line> {
-    let longest = line.text().split(' ').map(width).max().unwrap_or_default();
+    let text = line.text();
+    let below = text.char_indices().nth(line.hang()).map_or("", |(at, _)| &text[at..]);
+    let longest = below.split(' ').map(width).max().unwrap_or_default();
     let hang = if longest + line.hang() <= columns { line.hang() } else { line.hang().min(LEAST_HANG) };
     unbroken(&line.clone().hanging(hang)).rows(columns).iter().map(broken).collect()
 }
@@ -178,8 +182,8 @@ mod tests {
     fn prose_wraps_at_blanks_below_its_beginning() {
         check("one two three", 8, &["one two", "three"]);
         check("  one two three", 9, &["  one two", "  three"]);
-        check("rapport: it is gone", 15, &["rapport: it is", "         gone"]);
-        check("       see /a/long/path/there", 20, &["       see", "    /a/long/path/there"]);
+        check("rapport: it is gone for good", 20, &["rapport: it is gone", "         for good"]);
+        check("       see /a/long/path/there", 22, &["       see", "    /a/long/path/there"]);
         check("use `a b` now", 8, &["use", "`a b`", "now"]);
     }
 

@@ -24,9 +24,9 @@ use crate::error::{Code, Failure};
 use crate::options::Common;
 use crate::output::warn;
 use crate::planners::messages::Credential;
-use crate::planners::{self, Means, Planner, Via};
+use crate::planners::{self, ModelAccess, Planner, Via};
 use crate::projects::grants::Grants;
-use crate::projects::trust::{Brought, Standing, Trust};
+use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::seals::Seals;
 use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::files::Files;
@@ -140,10 +140,10 @@ impl Place {
     }
 
     /// The place of a batch with this journal.
-    pub fn batch(&self, journal: &Path) -> actions::Place {
+    pub fn batch(&self, journal: &Path) -> actions::BatchFolder {
         let (project, journal) = (self.project.clone(), journal.to_owned());
         let seals = Some(Arc::new(self.seals()));
-        actions::Place { project, journal, seals, clock: Clock::system() }
+        actions::BatchFolder { project, journal, seals, clock: Clock::system() }
     }
 
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
@@ -166,7 +166,7 @@ impl Place {
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
         static TOLD: Once = Once::new();
         let brought = self.brought_for_agents();
-        if self.trust()?.standing(&brought) == Standing::Trusted {
+        if self.trust()?.standing(&brought) == TrustLevel::Trusted {
             return Ok(());
         }
         let mut names: Vec<_> = brought.iter().map(|one| safe::line(&one.name)).collect();
@@ -185,44 +185,44 @@ impl Place {
 
     /// The door to all sessions here, for a command that runs none of them itself.
     pub fn sessions(&self) -> ProjectSessions {
-        self.sessions_in(&Shelf::Sessions)
+        self.sessions_in(&SessionKind::Sessions)
     }
 
     /// The same for the sessions of a shelf.
-    pub fn sessions_in(&self, shelf: &Shelf) -> ProjectSessions {
+    pub fn sessions_in(&self, shelf: &SessionKind) -> ProjectSessions {
         ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
             .granting(Grants::of(&self.home, &self.project))
     }
 
     /// The store of this project's logs, for commands that block.
     pub fn store(&self) -> BlockingStore {
-        self.store_in(&Shelf::Sessions).into()
+        self.store_in(&SessionKind::Sessions).into()
     }
 
     /// The store of a shelf's logs.
-    pub fn store_in(&self, shelf: &Shelf) -> Arc<dyn Store> {
+    pub fn store_in(&self, shelf: &SessionKind) -> Arc<dyn Store> {
         let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
         Arc::new(files.sealed_by(self.seals()))
     }
 
     /// The documents of a session of this project.
     pub fn folder(&self, id: &SessionId) -> Folder {
-        self.folder_in(&Shelf::Sessions, id)
+        self.folder_in(&SessionKind::Sessions, id)
     }
 
     /// The same for a session on this shelf.
-    pub fn folder_in(&self, shelf: &Shelf, id: &SessionId) -> Folder {
+    pub fn folder_in(&self, shelf: &SessionKind, id: &SessionId) -> Folder {
         Folder::new(self.store_in(shelf), id)
     }
 
     /// The documents of all sessions of files in this project. Blocks.
     pub fn folders(&self) -> Result<Vec<Folder>, TurnError> {
-        wait(Folder::all(&self.store_in(&Shelf::Sessions)))
+        wait(Folder::all(&self.store_in(&SessionKind::Sessions)))
     }
 
     /// Where this project's sessions are, in words for a person.
     pub fn whereabouts(&self) -> String {
-        Shelf::Sessions.root(&self.project).display().to_string()
+        SessionKind::Sessions.root(&self.project).display().to_string()
     }
 
     /// The batches of the turns of this project's sessions.
@@ -284,17 +284,17 @@ impl Place {
 
 /// The kinds of stored sessions in a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shelf {
+pub enum SessionKind {
     Sessions,
     /// Plans without a session, each with its batch, and the plan's name.
     Plans(String),
 }
 
-impl Shelf {
+impl SessionKind {
     fn root(&self, project: &Path) -> PathBuf {
         match self {
-            Shelf::Sessions => config::sessions(project),
-            Shelf::Plans(_) => config::batches(project),
+            SessionKind::Sessions => config::sessions(project),
+            SessionKind::Plans(_) => config::batches(project),
         }
     }
 
@@ -304,13 +304,13 @@ impl Shelf {
         settings: &Settings,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Workshop, Failure> {
-        let mut means = crate::actions::Means::new(env::current_exe()?);
+        let mut means = crate::actions::ActionMeans::new(env::current_exe()?);
         means.command_env.clone_from(&settings.command_env);
         means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
         means.research_command = settings.research_command.clone();
         let (naming, plan_name) = match self {
-            Shelf::Sessions => (Naming::ByTurn, None),
-            Shelf::Plans(name) => (Naming::Alone, Some(name.clone())),
+            SessionKind::Sessions => (Naming::ByTurn, None),
+            SessionKind::Plans(name) => (Naming::Alone, Some(name.clone())),
         };
         let seals = Arc::new(place.seals());
         Ok(Workshop {
@@ -336,7 +336,7 @@ impl Host {
     pub fn start(
         place: &Place,
         settings: &Settings,
-        shelf: &Shelf,
+        shelf: &SessionKind,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Self, Failure> {
         refuse_agents()?;
@@ -439,7 +439,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     let key =
         said.api_key.clone().map(Secret::into_inner).or_else(|| named("ANTHROPIC_API_KEY").map(Into::into));
     let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
-    let means = Means {
+    let means = ModelAccess {
         via: match said.via.unwrap_or_default() {
             // The scripted agent needs no network, even if there are keys.
             config::PlannerVia::Auto if settings.is_rehearsal() => Via::Agent,

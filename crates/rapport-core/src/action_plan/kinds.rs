@@ -123,7 +123,7 @@ pub enum Effect<'a> {
     /// Runs a command, which may read and change anything.
     Runs,
     /// Involves a person or another agent.
-    Hands,
+    Involves,
     /// Nothing that later actions could depend on.
     Nothing,
 }
@@ -136,7 +136,7 @@ impl<'a> Effect<'a> {
                 (Some(path), None)
             }
             Effect::Moves { from, to } => (Some(from), Some(to)),
-            Effect::Reads(_) | Effect::Runs | Effect::Hands | Effect::Nothing => (None, None),
+            Effect::Reads(_) | Effect::Runs | Effect::Involves | Effect::Nothing => (None, None),
         };
         first.into_iter().chain(second)
     }
@@ -350,7 +350,7 @@ impl ActionKind {
             ActionKind::Move { from, to } => Effect::Moves { from, to },
             ActionKind::Read { resource: Resource::File(path) } => Effect::Reads(path),
             ActionKind::Execute { .. } => Effect::Runs,
-            ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => Effect::Hands,
+            ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => Effect::Involves,
             ActionKind::Read { resource: Resource::Url(_) } | ActionKind::Research { .. } => Effect::Nothing,
         }
     }

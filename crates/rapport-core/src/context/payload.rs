@@ -23,7 +23,7 @@ pub struct Payload {
     /// The memos.
     pub memos: Vec<String>,
     /// The files and pages, in the order they are shown.
-    pub files: Vec<Shown>,
+    pub files: Vec<ShownSource>,
     /// The report of the previous turn.
     pub previous_report: Option<String>,
 }
@@ -41,7 +41,7 @@ pub struct Information {
 
 /// A file or a page that is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownSource {
     /// Its path from the project's root, or its address.
     pub path: String,
     /// Why its content is not shown, if it is not.
@@ -81,23 +81,23 @@ pub fn estimate_tokens(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-impl Shown {
+impl ShownSource {
     /// A file whose whole content is shown.
-    pub fn text(path: impl Into<String>, text: &str) -> Shown {
+    pub fn text(path: impl Into<String>, text: &str) -> ShownSource {
         let (path, tokens) = (path.into(), estimate_tokens(text));
         let cut = if text.is_empty() || text.ends_with('\n') { "" } else { ", no line end at the end" };
         let lines = fenced(text.strip_suffix('\n').unwrap_or(text), "");
         let mut part = String::with_capacity(text.len() + 2 * path.len() + 128);
         // Writing to a string cannot fail.
         let _ = write!(part, "{} (about {tokens} tokens{cut})\n\n{lines}", Heading(&path));
-        Shown { path, unshown: None, tokens, part }
+        ShownSource { path, unshown: None, tokens, part }
     }
 
     /// A file that is only named.
-    pub fn named(path: impl Into<String>, unshown: Unshown) -> Shown {
+    pub fn named(path: impl Into<String>, unshown: Unshown) -> ShownSource {
         let path = path.into();
         let part = format!("{} (not shown: {unshown})\n", Heading(&path));
-        Shown { path, unshown: Some(unshown), tokens: 0, part }
+        ShownSource { path, unshown: Some(unshown), tokens: 0, part }
     }
 }
 
@@ -179,7 +179,7 @@ fn memos(out: &mut String, memos: &[String]) -> fmt::Result {
     write!(out, "{}", fenced(&lines.join("\n"), "text"))
 }
 
-fn list(out: &mut String, files: &[Shown]) -> fmt::Result {
+fn list(out: &mut String, files: &[ShownSource]) -> fmt::Result {
     if files.is_empty() {
         return out.write_str(NONE);
     }

@@ -1,7 +1,7 @@
 //! The prompts for an agent that makes a progress file.
 
 use crate::aim::{Asking, PlanMode, ProgressAim};
-use crate::progress::Problem;
+use crate::progress::ProgressProblem;
 
 const BASIC: &str = include_str!("plan.md");
 const GSD: &str = include_str!("gsd.md");
@@ -61,7 +61,7 @@ pub(crate) fn again(replies: u32, words: &str) -> String {
 
 /// The message to an agent whose reply is not a valid file. It counts the tries, because an agent is never told the
 /// same prompt twice.
-pub(crate) fn mend(tries: u32, problems: &[Problem]) -> String {
+pub(crate) fn mend(tries: u32, problems: &[ProgressProblem]) -> String {
     let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
     format!(
         "Your reply (number {tries}) is no valid progress file:\n\n{list}\nReply with the whole file again, mended: the raw file and \

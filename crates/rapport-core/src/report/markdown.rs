@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::SignedDuration;
 
-use super::{Detail, Entry, Judged, Outcome, Overall, Report, Verdict};
+use super::{Detail, Judged, Outcome, Overall, Report, ReportEntry, Verdict};
 use crate::action_plan::{Change, as_path, changes_as_lines, fact, fenced, one_line};
 
 impl fmt::Display for Report {
@@ -53,7 +53,7 @@ impl fmt::Display for Overall {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for ReportEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "### `{}`\n", one_line(&self.action))?;
         verdict(f, &self.verdict)?;

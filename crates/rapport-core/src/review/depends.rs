@@ -84,7 +84,7 @@ impl Dependencies {
                     needs.part = Part::Changes(format!("EDIT {path}"));
                 }
                 Effect::Runs => needs.part = Part::Runs,
-                Effect::Hands | Effect::Nothing => {}
+                Effect::Involves | Effect::Nothing => {}
             }
             actions.push(needs);
         }

@@ -78,7 +78,7 @@ fn acted(action: &Action, of: usize) -> Item {
     let remark = match action.kind.effect() {
         effect if effect.changed().any(steers_agents) => Some(STEERS),
         // A remark that only distinguishes actions of one kind is not needed for a single one.
-        Effect::Hands if of == 1 => None,
+        Effect::Involves if of == 1 => None,
         // The check against the project was more precise.
         _ if action.remark.is_some() => None,
         _ => remark,

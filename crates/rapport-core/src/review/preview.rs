@@ -24,12 +24,12 @@ pub struct Preview {
     /// The content for an editor.
     pub text: String,
     /// The kind of content, for rendering.
-    pub shown: Shown,
+    pub shown: PreviewKind,
 }
 
 /// The kind of content that a preview has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum PreviewKind {
     /// Prose.
     Text,
     /// A whole file.
@@ -183,7 +183,7 @@ pub(crate) fn of_edit(
             let why = format!("The change cannot be computed: {why}. These are the plan's edits.");
             let pairs = edits.iter().map(|edit| unified(path, &edit.find, &edit.replace));
             let text = format!("{why}\n\n{}", pairs.collect::<String>());
-            let shown = Shown::Edits { why, edits: edits.to_vec() };
+            let shown = PreviewKind::Edits { why, edits: edits.to_vec() };
             Preview { title, file_name: file_name(path, "diff"), text, shown }
         }
     }
@@ -243,18 +243,18 @@ fn ending(path: &str) -> &str {
 
 impl Preview {
     pub(crate) fn text(title: String, name: &str, ending: &str, text: String) -> Self {
-        Self { title, file_name: file_name(name, ending), text, shown: Shown::Text }
+        Self { title, file_name: file_name(name, ending), text, shown: PreviewKind::Text }
     }
 
     /// How a file changes.
     pub(crate) fn change(title: String, path: &str, old: String, new: String) -> Self {
         let text = unified(path, &old, &new);
-        Self { title, file_name: file_name(path, "diff"), text, shown: Shown::Change { old, new } }
+        Self { title, file_name: file_name(path, "diff"), text, shown: PreviewKind::Change { old, new } }
     }
 
     /// A file's content.
     pub(crate) fn file(title: String, path: &str, text: String) -> Self {
         let stem = path.strip_suffix(&format!(".{}", ending(path))).unwrap_or(path);
-        Self { title, file_name: file_name(stem, ending(path)), text, shown: Shown::File }
+        Self { title, file_name: file_name(stem, ending(path)), text, shown: PreviewKind::File }
     }
 }

@@ -104,7 +104,7 @@ pub struct Checks([Vec<bool>; 3]);
 
 /// How many of a group are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum GroupMark {
     /// Every item.
     All,
     /// Some items, but not all.
@@ -134,7 +134,7 @@ impl Checks {
 
     /// Toggles a group: checks all of it, or unchecks it if all is checked.
     pub fn toggle_group(&mut self, group: Group) {
-        let to = self.mark(group) != Mark::All;
+        let to = self.mark(group) != GroupMark::All;
         self.0[group as usize].fill(to);
     }
 
@@ -145,12 +145,12 @@ impl Checks {
     }
 
     /// How many of a group are checked.
-    pub fn mark(&self, group: Group) -> Mark {
+    pub fn mark(&self, group: Group) -> GroupMark {
         let marks = self.of(group);
         match marks.iter().filter(|mark| **mark).count() {
-            0 => Mark::None,
-            checked if checked == marks.len() => Mark::All,
-            _ => Mark::Some,
+            0 => GroupMark::None,
+            checked if checked == marks.len() => GroupMark::All,
+            _ => GroupMark::Some,
         }
     }
 

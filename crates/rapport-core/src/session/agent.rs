@@ -7,7 +7,7 @@ use crate::answer::{Answer, By};
 use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
-use crate::permission::{Permission, Remark, Rule};
+use crate::permission::{Permission, PermissionRemark, Rule};
 use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
@@ -150,10 +150,10 @@ impl Shared {
         let mut maybe_done =
             self.rounds.iter().filter(|round| round.spent || round.doubtful && round.allows_a_call());
         if maybe_done.any(|round| round.permission().is_some_and(is_same)) {
-            asked.remarks.push(Remark::MayHaveRun);
+            asked.remarks.push(PermissionRemark::MayHaveRun);
         }
         if turn.is_before_the_plan() {
-            asked.remarks.push(Remark::BeforeThePlan);
+            asked.remarks.push(PermissionRemark::BeforeThePlan);
             asked.rule = None;
         }
         asked
@@ -296,9 +296,9 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     let once = Choice::described("Allow once", ALLOW, "This call, with exactly what is shown");
     let always = asked.rule.iter().flat_map(|rule| {
         let rule = rule.offered_with(&asked);
-        let session = format!("{rule}, until the session ends; rapport revoke withdraws it");
+        let session = format!("{rule}, until the session ends; to withdraw it: rapport revoke");
         let project =
-            format!("{rule}, in every session here, kept in Rapport's home; rapport revoke withdraws it");
+            format!("{rule}, in every session here, kept in Rapport's home; to withdraw it: rapport revoke");
         [
             Choice::described("Allow for this session", FOR_SESSION, &session),
             Choice::described("Allow for this project", FOR_PROJECT, &project),

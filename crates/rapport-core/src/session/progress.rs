@@ -12,7 +12,7 @@ use crate::created::Created;
 use crate::event::{Changes, Event, FileChange, TurnKind};
 use crate::input::{Act, Ask, World};
 use crate::plan::{self, Plan, PlanFile};
-use crate::progress::{self, Problem, ProgressFile};
+use crate::progress::{self, ProgressFile, ProgressProblem};
 use crate::refusal::Refusal;
 use crate::view::PhaseView;
 use crate::want::Want;
@@ -240,7 +240,7 @@ fn again(shared: &Shared, words: &str) -> Event {
 }
 
 /// Another turn. A repair turn is the last one; a turn that a person asked for may be followed by a repair.
-fn try_again(shared: &Shared, problems: &[Problem], mends: bool) -> Event {
+fn try_again(shared: &Shared, problems: &[ProgressProblem], mends: bool) -> Event {
     let prompt = prompt::progress::mend(shared.turns.len() as u32, problems);
     Event::TurnStarted { turn: shared.next_turn(), kind: TurnKind::Plan, prompt, mends }
 }
@@ -254,7 +254,7 @@ fn propose(file: &ProgressFile) -> Event {
 }
 
 /// The file in an agent's texts: in its last one, else in an earlier one, else in all of them together.
-fn file_in(result: &str, said: &[String]) -> Result<ProgressFile, Vec<Problem>> {
+fn file_in(result: &str, said: &[String]) -> Result<ProgressFile, Vec<ProgressProblem>> {
     let all = said.join("\n");
     let mut wrong = None;
     for words in [result].into_iter().chain(said.iter().rev().map(String::as_str)).chain([all.as_str()]) {
@@ -268,10 +268,10 @@ fn file_in(result: &str, said: &[String]) -> Result<ProgressFile, Vec<Problem>> 
         wrong.get_or_insert(problems);
     }
     Err(wrong.unwrap_or_else(|| {
-        vec![Problem { line: 1, what: "there is no heading `# Progress: Name` to begin with".into() }]
+        vec![ProgressProblem { line: 1, what: "there is no heading `# Progress: Name` to begin with".into() }]
     }))
 }
 
-fn in_one_line(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+fn in_one_line(problems: &[ProgressProblem]) -> String {
+    problems.iter().map(ProgressProblem::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -43,6 +43,8 @@ pub(crate) fn placeless(mut plan: ActionPlan) -> ActionPlan {
     }
     for action in &mut plan.actions {
         action.line = 0;
+        // A remark is about the text that the plan was read from.
+        action.remark = None;
         if let ActionKind::Edit { edits, .. } = &mut action.kind {
             edits.iter_mut().for_each(|edit| edit.line = 0);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use rapport_core::context::{
-    ContextLog, Information, Level, NoContextLog, Payload, Shown, Unshown, cascade, estimate_tokens,
+    ContextLog, Information, Level, NoContextLog, Payload, ShownSource, Unshown, cascade, estimate_tokens,
     next_turn_context, rules,
 };
 use rapport_core::{Change, Sign};
@@ -124,13 +124,13 @@ fn payload() -> Payload {
         structure: "src/\n  lib.rs\n".into(),
         memos: vec!["Use pnpm".into(), "Two\nlines".into()],
         files: vec![
-            Shown::text("src/lib.rs", "//! ```\n//! x\n//! ```\n"),
-            Shown::text("cut.txt", "no end"),
-            Shown::text("empty.txt", ""),
-            Shown::named("logo.png", Unshown::Binary { bytes: 12, kind: "image/png".into() }),
-            Shown::named("gone.md", Unshown::Missing),
-            Shown::named("big.log", Unshown::TooLarge { bytes: 2_000, limit: 1_000 }),
-            Shown::text("https://a.b/c", "A page\n"),
+            ShownSource::text("src/lib.rs", "//! ```\n//! x\n//! ```\n"),
+            ShownSource::text("cut.txt", "no end"),
+            ShownSource::text("empty.txt", ""),
+            ShownSource::named("logo.png", Unshown::Binary { bytes: 12, kind: "image/png".into() }),
+            ShownSource::named("gone.md", Unshown::Missing),
+            ShownSource::named("big.log", Unshown::TooLarge { bytes: 2_000, limit: 1_000 }),
+            ShownSource::text("https://a.b/c", "A page\n"),
         ],
         previous_report: Some("# Execution Report: x\n".into()),
     }
@@ -263,7 +263,7 @@ proptest! {
 
     #[test]
     fn file_8_any_log_is_given_back(system in any::<String>(), message in any::<String>(), file in any::<String>()) {
-        let payload = Payload { system, message, files: vec![Shown::text(&file, &file)], ..Payload::default() };
+        let payload = Payload { system, message, files: vec![ShownSource::text(&file, &file)], ..Payload::default() };
         let log = ContextLog { system: payload.system.clone(), document: payload.document() };
         prop_assert_eq!(ContextLog::parse(&payload.log().concat()), Ok(log));
     }

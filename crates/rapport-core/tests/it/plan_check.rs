@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rapport_core::ActionPlan;
 use rapport_core::check::{
-    Contents, Kind, Lead, PathFault, Problem, Project, project_path, steers_agents, validate,
+    Contents, Lead, PathFault, PathKind, PlanProblem, Project, project_path, steers_agents, validate,
 };
 
 use crate::action_plan::{parse, plan};
@@ -29,14 +29,14 @@ impl Made {
 }
 
 impl Project for Made {
-    fn exists(&self, path: &str) -> Kind {
+    fn exists(&self, path: &str) -> PathKind {
         let below = format!("{path}/");
         if self.files.contains_key(path) {
-            Kind::File
+            PathKind::File
         } else if self.files.range(below.clone()..).next().is_some_and(|(file, _)| file.starts_with(&below)) {
-            Kind::Directory
+            PathKind::Directory
         } else {
-            Kind::Missing
+            PathKind::Missing
         }
     }
 
@@ -73,7 +73,7 @@ fn project() -> Made {
     made
 }
 
-fn problems(actions: &str, project: &dyn Project) -> Vec<Problem> {
+fn problems(actions: &str, project: &dyn Project) -> Vec<PlanProblem> {
     validate(&parse(&plan(actions)), project).problems
 }
 
@@ -99,7 +99,7 @@ fn read(path: &str) -> String {
 // FILE-28, FILE-35: what a CREATE would replace is said before all is approved, and its preview shows what is lost.
 #[test]
 fn file_35_what_is_overwritten_is_shown() {
-    use rapport_core::review::{Checks, Group, Shown, counts, items, needed, preview, warnings};
+    use rapport_core::review::{Checks, Group, PreviewKind, counts, items, needed, preview, warnings};
     let parsed =
         parse(&plan(&format!("{}{}", create("docs/x.md", "- **Overwrite:** true"), create("new", ""))));
     let found = validate(&parsed, &project());
@@ -111,7 +111,7 @@ fn file_35_what_is_overwritten_is_shown() {
     let resource = needed(&parsed, &checks, Group::Actions, Some(0)).expect("it is read");
     assert_eq!(resource, rapport_core::Resource::File("docs/x.md".into()));
     let shown = preview(&parsed, &checks, Group::Actions, Some(0), Some(Ok("old\n".into()))).shown;
-    assert_eq!(shown, Shown::Change { old: "old\n".into(), new: "x\n".into() });
+    assert_eq!(shown, PreviewKind::Change { old: "old\n".into(), new: "x\n".into() });
     assert_eq!(needed(&parsed, &checks, Group::Actions, Some(1)), None);
 }
 

@@ -1,7 +1,7 @@
 //! Reports: what they say, word for word, and what the next turn reads in them (FILE-10, FILE-15, FILE-24).
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Overall, Report, Verdict};
+use rapport_core::report::{Detail, Execution, Judged, Outcome, Overall, Report, ReportEntry, Verdict};
 use rapport_core::{Change, Sign};
 
 use crate::action_plan::{parse, plan};
@@ -19,7 +19,7 @@ fn skipped(reason: &str) -> Verdict {
 }
 
 fn report() -> Report {
-    let entry = |action: &str, outcome: Option<Outcome>| Entry {
+    let entry = |action: &str, outcome: Option<Outcome>| ReportEntry {
         action: action.into(),
         verdict: if outcome.is_some() { Verdict::Approved } else { skipped("Not\nnow") },
         execution: outcome.map(|outcome| Execution { outcome, duration: SignedDuration::from_millis(1_234) }),
@@ -203,7 +203,7 @@ fn file_10_what_it_all_amounts_to() {
     let of = |kinds: &[(bool, Option<Outcome>)], allowed: bool| {
         let entries: Vec<_> = kinds
             .iter()
-            .map(|(approved, outcome)| Entry {
+            .map(|(approved, outcome)| ReportEntry {
                 action: "READ".into(),
                 verdict: if *approved { Verdict::Approved } else { skipped("x") },
                 execution: outcome.map(|outcome| Execution { outcome, duration: SignedDuration::ZERO }),

@@ -9,10 +9,10 @@ use rapport_core::{ActionPlan, Interrupted};
 use rapport_durable::digest;
 
 use self::step::{Step, after};
-use super::files::Desk;
+use super::files::JournaledFiles;
 use super::journal::{Fact, Intent, Journal, RESERVE};
 use super::outcome::{Outcome, Ran, Settled};
-use super::{ActionError, Hands, Live, Means, Observer, Place, Stop, blocking};
+use super::{ActionError, ActionMeans, BatchFolder, Live, Observer, Requester, Stop, blocking};
 
 /// Whether an action is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Choice {
 #[derive(Clone, Debug)]
 pub struct ActionBatch<'a> {
     pub plan: &'a ActionPlan,
-    pub place: &'a Place,
-    pub means: &'a Means,
+    pub place: &'a BatchFolder,
+    pub means: &'a ActionMeans,
 }
 
 /// What the journal says about an action.
@@ -55,14 +55,14 @@ impl ActionBatch<'_> {
     pub async fn run(
         &self,
         choices: &[Choice],
-        hands: &dyn Hands,
+        requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
     ) -> Result<Ran, ActionError> {
         let skip: Vec<_> = (0..self.plan.actions.len()).map(|n| skip(choices.get(n))).collect();
         let plan = fingerprint(self.plan);
         let desk = self.open(move |journal| start(journal, plan, skip)).await?;
-        Ok(self.go_on(desk, Interrupted::Halt, hands, observer, stop).await)
+        Ok(self.go_on(desk, Interrupted::Halt, requester, observer, stop).await)
     }
 
     /// Resumes a batch that was interrupted, by a kill or otherwise, and returns the results of all its actions. A
@@ -70,7 +70,7 @@ impl ActionBatch<'_> {
     pub async fn resume(
         &self,
         interrupted: Interrupted,
-        hands: &dyn Hands,
+        requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
     ) -> Result<Ran, ActionError> {
@@ -79,29 +79,29 @@ impl ActionBatch<'_> {
         }
         let plan = fingerprint(self.plan);
         let desk = self.open(move |journal| take_up(journal, &plan)).await?;
-        Ok(self.go_on(desk, interrupted, hands, observer, stop).await)
+        Ok(self.go_on(desk, interrupted, requester, observer, stop).await)
     }
 
     async fn open(
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
-    ) -> Result<Desk, ActionError> {
-        let Place { project, journal, seals, clock } = self.place.clone();
+    ) -> Result<JournaledFiles, ActionError> {
+        let BatchFolder { project, journal, seals, clock } = self.place.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
             let mut journal = Journal::open(&journal, seals, clock)?;
             let id = prepare(&mut journal)?;
-            Ok(Desk { root, journal, id })
+            Ok(JournaledFiles { root, journal, id })
         })
         .await
     }
 
     async fn go_on(
         &self,
-        mut desk: Desk,
+        mut desk: JournaledFiles,
         interrupted: Interrupted,
-        hands: &dyn Hands,
+        requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
     ) -> Ran {
@@ -125,7 +125,7 @@ impl ActionBatch<'_> {
                 (Course::Halted(reason), _, None) => (Outcome::skipped(reason).into(), true),
                 (Course::Paused(reason), _, None) => (Outcome::skipped(reason).into(), false),
                 (Course::On, known, None) => {
-                    let step = Step { batch: self, n, action, interrupted, hands, stop };
+                    let step = Step { batch: self, n, action, interrupted, requester, stop };
                     observer(Live::Started { n, action });
                     let (same_desk, settled, then) = step.take(desk, known, observer).await;
                     desk = same_desk;

@@ -17,7 +17,7 @@ use super::project::{PathError, Resolved, content, resolve};
 
 /// What changing files needs.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct JournaledFiles {
     /// The project's canonical path.
     pub(super) root: PathBuf,
     pub(super) journal: Journal,
@@ -42,7 +42,7 @@ struct Prepared {
 
 /// Changes the file at a path of the plan; `make` computes the new content from the old.
 pub(super) fn change(
-    desk: &mut Desk,
+    desk: &mut JournaledFiles,
     n: usize,
     what: String,
     path: &str,
@@ -69,7 +69,7 @@ pub(super) fn change(
     }
 }
 
-pub(super) fn delete(desk: &mut Desk, n: usize, what: String, path: &str) -> Outcome {
+pub(super) fn delete(desk: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
     let taken = (|| {
         let there = There::look(desk, path)?;
         let gone = there.gone(desk).map_err(|why| why.to_string())?;
@@ -81,7 +81,7 @@ pub(super) fn delete(desk: &mut Desk, n: usize, what: String, path: &str) -> Out
 }
 
 /// Moves a file to a path that does not exist.
-pub(super) fn move_file(desk: &mut Desk, n: usize, what: String, from: &str, to: &str) -> Outcome {
+pub(super) fn move_file(desk: &mut JournaledFiles, n: usize, what: String, from: &str, to: &str) -> Outcome {
     let moved = (|| {
         let there = There::look(desk, from)?;
         let target = free(desk, to)?;
@@ -111,7 +111,12 @@ fn settled(done: Result<(), String>, path: &str, change: FileChange) -> Outcome 
     }
 }
 
-fn note(desk: &mut Desk, n: usize, what: String, intent: Intent) -> Result<(), Box<dyn std::error::Error>> {
+fn note(
+    desk: &mut JournaledFiles,
+    n: usize,
+    what: String,
+    intent: Intent,
+) -> Result<(), Box<dyn std::error::Error>> {
     let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
     Ok(desk.journal.note(fact)?)
 }
@@ -124,7 +129,7 @@ struct There {
 }
 
 impl There {
-    fn look(desk: &Desk, path: &str) -> Result<Self, String> {
+    fn look(desk: &JournaledFiles, path: &str) -> Result<Self, String> {
         let place = placed(desk, path)?;
         let is_itself = project_path(path).is_ok_and(|named| desk.root.join(named) == place.real);
         if !is_itself {
@@ -137,13 +142,13 @@ impl There {
     }
 
     /// The intent to record before the file is removed from its path.
-    fn gone(&self, desk: &mut Desk) -> Result<Intent, Box<dyn std::error::Error>> {
+    fn gone(&self, desk: &mut JournaledFiles) -> Result<Intent, Box<dyn std::error::Error>> {
         let before = Image { sha256: desk.journal.keep(&self.content)?, mode: self.mode };
         let file = inside(&desk.root, &self.place.real)?;
         Ok(Intent { file, before: Some(before), after: None, directories: Vec::new(), also: None })
     }
 
-    fn check_untouched(&self, desk: &Desk, path: &str) -> Result<(), String> {
+    fn check_untouched(&self, desk: &JournaledFiles, path: &str) -> Result<(), String> {
         let now = Self::look(desk, path)?;
         if now.content != self.content {
             return Err(format!("{path} was changed by somebody else at this very moment"));
@@ -153,7 +158,11 @@ impl There {
 }
 
 /// The intent to record before a file is moved.
-fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, Box<dyn std::error::Error>> {
+fn moving(
+    desk: &mut JournaledFiles,
+    there: &There,
+    target: &Resolved,
+) -> Result<Intent, Box<dyn std::error::Error>> {
     let gone = there.gone(desk)?;
     let directories = target.missing.iter().map(|directory| inside(&desk.root, directory));
     Ok(Intent {
@@ -166,13 +175,13 @@ fn moving(desk: &mut Desk, there: &There, target: &Resolved) -> Result<Intent, B
 }
 
 /// Resolves a path that must not exist yet.
-fn free(desk: &Desk, path: &str) -> Result<Resolved, String> {
+fn free(desk: &JournaledFiles, path: &str) -> Result<Resolved, String> {
     let place = placed(desk, path)?;
     if place.exists { Err(format!("{path} already exists")) } else { Ok(place) }
 }
 
 /// Resolves a path, and refuses the journal's own files.
-fn placed(desk: &Desk, path: &str) -> Result<Resolved, String> {
+fn placed(desk: &JournaledFiles, path: &str) -> Result<Resolved, String> {
     let place = resolve(&desk.root, path).map_err(|error| error.to_string())?;
     let journal = desk.journal.directory();
     let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
@@ -189,7 +198,7 @@ fn inside(root: &Path, path: &Path) -> Result<String, String> {
 }
 
 fn prepare(
-    desk: &Desk,
+    desk: &JournaledFiles,
     path: &str,
     make: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, String>,
 ) -> Result<Prepared, String> {
@@ -201,7 +210,7 @@ fn prepare(
     Ok(Prepared { place, before, after, mode })
 }
 
-fn intent(desk: &mut Desk, change: &Prepared) -> Result<Intent, Box<dyn std::error::Error>> {
+fn intent(desk: &mut JournaledFiles, change: &Prepared) -> Result<Intent, Box<dyn std::error::Error>> {
     let before = match (&change.before, change.mode) {
         (Some(before), Some(mode)) => Some(Image { sha256: desk.journal.keep(before)?, mode }),
         _ => None,
@@ -217,7 +226,7 @@ fn intent(desk: &mut Desk, change: &Prepared) -> Result<Intent, Box<dyn std::err
 }
 
 /// Writes the change; on failure, removes the directories it created.
-fn make_it_so(desk: &Desk, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
+fn make_it_so(desk: &JournaledFiles, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
     let real = &change.place.real;
     let temporary = temporary(&desk.id, n, real);
     let written = (|| {
@@ -274,7 +283,7 @@ fn state_of_one(root: &Path, intent: &Intent) -> Result<State, PathError> {
 }
 
 /// The result of a change that was made without its end being recorded.
-pub(super) fn made(desk: &Desk, path: String, intent: &Intent) -> Details {
+pub(super) fn made(desk: &JournaledFiles, path: String, intent: &Intent) -> Details {
     if intent.after.is_none() || intent.also.is_some() {
         let change = if intent.also.is_some() { FileChange::Moved } else { FileChange::Deleted };
         return Details::File { path, change, diff: None };

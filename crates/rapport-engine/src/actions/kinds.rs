@@ -16,11 +16,14 @@ use rapport_core::ActionKind;
 use super::batch::changes::note_changes;
 use super::batch::snapshot::note_state;
 use super::batch::step::{Came, Step, ended_early, stoppable};
-use super::files::Desk;
+use super::files::JournaledFiles;
 use super::{ActionBatch, Observer, blocking};
 
 /// Writes to the journal of the batch, on a blocking thread.
-pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send + 'static) -> Desk {
+pub(super) async fn noting(
+    mut desk: JournaledFiles,
+    note: impl FnOnce(&mut JournaledFiles) + Send + 'static,
+) -> JournaledFiles {
     blocking(move || {
         note(&mut desk);
         desk
@@ -29,12 +32,16 @@ pub(super) async fn noting(mut desk: Desk, note: impl FnOnce(&mut Desk) + Send +
 }
 
 impl Step<'_> {
-    pub(super) async fn perform(&self, desk: Desk, observer: &mut Observer<'_>) -> (Desk, Came) {
-        let Self { batch: ActionBatch { means, .. }, n, action, hands, stop, .. } = *self;
+    pub(super) async fn perform(
+        &self,
+        desk: JournaledFiles,
+        observer: &mut Observer<'_>,
+    ) -> (JournaledFiles, Came) {
+        let Self { batch: ActionBatch { means, .. }, n, action, requester, stop, .. } = *self;
         let root = desk.root.clone();
         match action.kind.clone() {
             ActionKind::Create { path, content, overwrite } => {
-                let create = move |desk: &mut Desk, what| {
+                let create = move |desk: &mut JournaledFiles, what| {
                     create::run(desk, n, what, &path, &content, overwrite.into())
                 };
                 self.change(desk, create).await
@@ -62,18 +69,18 @@ impl Step<'_> {
                     let running = research::run(means, &root, n, order, observer, stop);
                     self.begin(desk, ended_early(stop, running)).await
                 }
-                None => self.begin(desk, stoppable(stop, research::ask(hands, n, &queries))).await,
+                None => self.begin(desk, stoppable(stop, research::ask(requester, n, &queries))).await,
             },
             // Not waiting for the new session's name would not take the session back.
             ActionKind::Invoke { agent, message } => {
-                let invoking = async { Came::Settled(invoke::run(hands, n, &agent, &message).await) };
+                let invoking = async { Came::Settled(invoke::run(requester, n, &agent, &message).await) };
                 self.begin(desk, invoking).await
             }
             ActionKind::Read { resource } => {
                 self.begin(desk, stoppable(stop, read::run(&root, &resource))).await
             }
             ActionKind::ChatWithUser { message } => {
-                self.begin(desk, stoppable(stop, chat::run(hands, n, &message))).await
+                self.begin(desk, stoppable(stop, chat::run(requester, n, &message))).await
             }
         }
     }

@@ -41,7 +41,7 @@ pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a batch is run.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct BatchFolder {
     pub project: PathBuf,
     /// The directory of this batch: its journal, and the files before the changes.
     pub journal: PathBuf,
@@ -53,7 +53,7 @@ pub struct Place {
 
 /// What actions need besides the plan.
 #[derive(Clone, Debug)]
-pub struct Means {
+pub struct ActionMeans {
     /// This program: commands run under its keeper, so that they end with their host.
     pub keeper: PathBuf,
     /// The time limit of a command if the plan does not set one.
@@ -61,11 +61,11 @@ pub struct Means {
     /// Additional environment variables that commands get.
     pub command_env: Vec<String>,
     /// The program that searches the web, with its first arguments; the queries follow, one per argument. If it is
-    /// empty, [`Hands::research`] is used.
+    /// empty, [`Requester::research`] is used.
     pub research_command: Vec<String>,
 }
 
-impl Means {
+impl ActionMeans {
     /// The defaults, with this program as the keeper.
     pub fn new(keeper: impl Into<PathBuf>) -> Self {
         Self {
@@ -78,9 +78,9 @@ impl Means {
 }
 
 /// What actions need others for. `n` is the action's index in the plan, from 0. After a kill the same request is
-/// repeated with the same `n`, so that an answer that was given meanwhile can be found; only [`Hands::invoke`] is never
+/// repeated with the same `n`, so that an answer that was given meanwhile can be found; only [`Requester::invoke`] is never
 /// repeated.
-pub trait Hands: Send + Sync {
+pub trait Requester: Send + Sync {
     /// Asks a person and returns their reply. May take days, and be answered elsewhere.
     fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a>;
 

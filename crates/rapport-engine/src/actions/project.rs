@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rapport_core::check::{Contents, Kind, Lead, Project, project_path};
+use rapport_core::check::{Contents, Lead, PathKind, Project, project_path};
 use thiserror::Error;
 
 /// The maximum size of a file to load into memory.
@@ -157,11 +157,11 @@ impl OnDisk {
 }
 
 impl Project for OnDisk {
-    fn exists(&self, path: &str) -> Kind {
+    fn exists(&self, path: &str) -> PathKind {
         match directory(&self.root, Some(path)) {
-            Ok(real) if real.is_dir() => Kind::Directory,
-            Ok(real) if real.exists() => Kind::File,
-            Ok(_) | Err(_) => Kind::Missing,
+            Ok(real) if real.is_dir() => PathKind::Directory,
+            Ok(real) if real.exists() => PathKind::File,
+            Ok(_) | Err(_) => PathKind::Missing,
         }
     }
 

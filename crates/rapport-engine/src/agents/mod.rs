@@ -37,7 +37,7 @@ impl AgentKinds {
 /// with [`AgentDid::Finish`], and the process waits that long for [`Command::Next`].
 pub trait Agent: Send + Sync {
     /// Starts or resumes a turn in this place. Every report contains `run`.
-    fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls;
+    fn start(&self, run: RunId, order: Order, place: AgentPlace, reports: mpsc::Sender<Report>) -> Controls;
 
     fn abilities(&self) -> Abilities;
 
@@ -206,7 +206,7 @@ pub enum Diagnosed {
 
 /// Where an agent works, and where its driver stores what is needed to continue elsewhere.
 #[derive(Clone)]
-pub struct Place {
+pub struct AgentPlace {
     pub workplace: Arc<dyn Workplace>,
     /// The store of its conversation.
     pub conversation_store: Arc<dyn ConversationStore>,
@@ -214,13 +214,13 @@ pub struct Place {
     pub mark: Mark,
 }
 
-impl Place {
+impl AgentPlace {
     pub fn directory(&self) -> &Path {
         self.workplace.directory()
     }
 }
 
-impl From<PathBuf> for Place {
+impl From<PathBuf> for AgentPlace {
     /// A directory without a conversation store.
     fn from(directory: PathBuf) -> Self {
         Self {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use jiff::SignedDuration;
 use rapport_settings::{Document, May, Section as _, words};
 
-use crate::projects::trust::{Brought, Standing, Trust};
+use crate::projects::trust::{Brought, Trust, TrustLevel};
 
 pub use layer::{
     AgentLayer, ChannelChoice, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
@@ -152,7 +152,7 @@ pub fn sources(
         let listed = trust::is_listed(&listed, project, sources.variable("HOME").as_deref());
         let said = Trust::of(home, project).with_whole(listed);
         // What is trusted is what was read, even if the file changes meanwhile.
-        sources.is_trusted = said.standing(&[shown(theirs, project)]) == Standing::Trusted;
+        sources.is_trusted = said.standing(&[shown(theirs, project)]) == TrustLevel::Trusted;
         sources.warning = (!sources.is_trusted).then(|| trust::warning(&names, &file));
     }
     Ok(sources)

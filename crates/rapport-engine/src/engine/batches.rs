@@ -13,7 +13,7 @@ use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::event_loop::Done;
-use crate::actions::{ActionBatch, Choice, Hands, Live, Pending, Place, Ran, Stop, Stopper};
+use crate::actions::{ActionBatch, BatchFolder, Choice, Live, Pending, Ran, Requester, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
 use crate::projects::memos;
@@ -166,15 +166,15 @@ impl Job {
         let BatchPlace { project, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
         let clock = self.place.clock.clone();
-        let place = Place { project: project.clone(), journal: ready.directory.clone(), seals, clock };
+        let place = BatchFolder { project: project.clone(), journal: ready.directory.clone(), seals, clock };
         let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
-        let hands = SessionHands { job: self, replied };
+        let requester = SessionRequester { job: self, replied };
         let waiting = Arc::new(());
         let mut observer = |live: Live<'_>| self.tell(&live, &waiting);
         let ran = if ready.is_begun {
-            batch.resume(self.order.interrupted, &hands, &mut observer, stop).await
+            batch.resume(self.order.interrupted, &requester, &mut observer, stop).await
         } else {
-            batch.run(&choices(&self.order.chosen), &hands, &mut observer, stop).await
+            batch.run(&choices(&self.order.chosen), &requester, &mut observer, stop).await
         };
         ran.map_err(|error| error.to_string())
     }
@@ -234,12 +234,12 @@ fn choices(chosen: &Chosen) -> Vec<Choice> {
 }
 
 /// Asks a person through the session, so that they can answer from anywhere.
-struct SessionHands<'a> {
+struct SessionRequester<'a> {
     job: &'a Job,
     replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
 }
 
-impl Hands for SessionHands<'_> {
+impl Requester for SessionRequester<'_> {
     fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a> {
         let (batch, message) = (self.job.order.batch.clone(), message.to_owned());
         self.job.put(World::ActionAsks { batch, action: n, message });

@@ -12,7 +12,7 @@ use super::conversation_store::Conversation;
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
 use super::hosted::{AgentRun, Incoming};
-use crate::agents::{Command, Patience, Place, RunId};
+use crate::agents::{AgentPlace, Command, Patience, RunId};
 use crate::logged::variant;
 use crate::workers::keeper::mark::Mark;
 
@@ -218,7 +218,7 @@ impl EventLoop {
                 let said = order.said.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
-                let place = Place {
+                let place = AgentPlace {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
                         self.parts.store.clone(),

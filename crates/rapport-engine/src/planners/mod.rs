@@ -64,7 +64,7 @@ pub enum Via {
 
 /// What a model is called with.
 #[derive(Clone)]
-pub struct Means {
+pub struct ModelAccess {
     pub via: Via,
     /// The credential for the API.
     pub credential: Option<Credential>,
@@ -81,7 +81,7 @@ pub struct Means {
 }
 
 /// Creates the planner.
-pub fn choose(means: Means) -> Result<Arc<dyn Planner>, PlannerError> {
+pub fn choose(means: ModelAccess) -> Result<Arc<dyn Planner>, PlannerError> {
     let credential = match (means.via, means.credential) {
         (Via::Auto | Via::Api, Some(credential)) => credential,
         (Via::Api, None) => {

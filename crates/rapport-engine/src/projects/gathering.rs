@@ -10,7 +10,7 @@ use std::thread;
 
 use ignore::WalkBuilder;
 use memchr::memchr;
-use rapport_core::context::{Selection, Shown, Unshown, is_address};
+use rapport_core::context::{ContextSelection, ShownSource, Unshown, is_address};
 
 /// The maximum number of files in the tree.
 const MOST_DRAWN: usize = 2000;
@@ -23,7 +23,7 @@ const NOT_OURS: [&str; 3] = [".git", ".rapport", ".teddy"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// The selected files, in order.
-    pub files: Vec<Shown>,
+    pub files: Vec<ShownSource>,
     /// The project's files as a tree.
     pub tree: String,
 }
@@ -42,7 +42,7 @@ struct Found {
 }
 
 /// Gathers the selected files of a project. A file larger than the limit is only listed.
-pub fn gather(project: &Path, selection: &Selection, limit: u64) -> io::Result<Gathered> {
+pub fn gather(project: &Path, selection: &ContextSelection, limit: u64) -> io::Result<Gathered> {
     let project = project.canonicalize()?;
     let all = all_files(&project);
     let paths: Vec<_> = all.iter().map(|found| found.path.as_str()).collect();
@@ -107,7 +107,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads these files, several at a time, in their order.
-    fn read_all(&self, paths: &[&str]) -> Vec<Shown> {
+    fn read_all(&self, paths: &[&str]) -> Vec<ShownSource> {
         let threads = thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS));
         if paths.len() < WORTH_SHARING || threads == 1 {
             return self.read_some(paths);
@@ -127,11 +127,11 @@ impl Reader<'_> {
         })
     }
 
-    fn read_some(&self, paths: &[&str]) -> Vec<Shown> {
+    fn read_some(&self, paths: &[&str]) -> Vec<ShownSource> {
         let mut room = Vec::new();
         let shown = |path: &&str| match self.read(path, &mut room) {
-            Ok(text) => Shown::text(*path, text),
-            Err(unshown) => Shown::named(*path, unshown),
+            Ok(text) => ShownSource::text(*path, text),
+            Err(unshown) => ShownSource::named(*path, unshown),
         };
         paths.iter().map(shown).collect()
     }
@@ -307,7 +307,7 @@ mod tests {
         project
     }
 
-    fn check(context: &str, expected: &[&Shown]) {
+    fn check(context: &str, expected: &[&ShownSource]) {
         let project = project();
         let gathered = gather(project.path(), &cascade(context, "", ""), 1000).unwrap();
         assert_eq!(gathered.files.iter().collect::<Vec<_>>(), expected, "{context}");
@@ -316,26 +316,26 @@ mod tests {
     // FILE-12, FILE-13: globs and directories, .gitignore is respected, files that cannot be shown are listed.
     #[test]
     fn file_12_what_is_selected_is_shown_or_named() {
-        let main = Shown::text("src/main.rs", "fn main() {}\n");
-        let page = Shown::text("src/ui/page.rs", "// page\n");
+        let main = ShownSource::text("src/main.rs", "fn main() {}\n");
+        let page = ShownSource::text("src/ui/page.rs", "// page\n");
         let png = Unshown::Binary { bytes: 5, kind: "image/png".into() };
-        let logo = Shown::named("src/ui/logo.png", png);
+        let logo = ShownSource::named("src/ui/logo.png", png);
         check("src", &[&main, &logo, &page]);
         check("src/**/*.rs", &[&main, &page]);
         check("src\n-src/ui", &[&main]);
         let (readme, absent) =
-            (Shown::text("README.md", "# App\n"), Shown::named("not/there.md", Unshown::Missing));
+            (ShownSource::text("README.md", "# App\n"), ShownSource::named("not/there.md", Unshown::Missing));
         check("README.md\nnot/there.md", &[&readme, &absent]);
         let large = Unshown::TooLarge { bytes: 2000, limit: 1000 };
-        check("**/*.txt", &[&Shown::named("big.txt", large)]);
-        check("src/../README.md", &[&Shown::text("src/../README.md", "# App\n")]);
-        check(".env", &[&Shown::text(".env", "KEY=1\n")]);
+        check("**/*.txt", &[&ShownSource::named("big.txt", large)]);
+        check("src/../README.md", &[&ShownSource::text("src/../README.md", "# App\n")]);
+        check(".env", &[&ShownSource::text(".env", "KEY=1\n")]);
         for (path, why) in [
             ("target", "a directory without files to show"),
             ("../secret", "outside the project"),
             ("https://example.org/a", "an address, which READ fetches"),
         ] {
-            check(path, &[&Shown::named(path, because(why))]);
+            check(path, &[&ShownSource::named(path, because(why))]);
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
         let gathered = gather(project.path(), &cascade("*", "", ""), 1000).unwrap();
         assert_eq!(gathered.files.len(), 301);
         for (number, file) in gathered.files[..300].iter().enumerate() {
-            let expected = Shown::text(format!("{number:03}.txt"), &format!("{number}\n"));
+            let expected = ShownSource::text(format!("{number:03}.txt"), &format!("{number}\n"));
             assert_eq!(*file, expected);
         }
         assert_eq!(gathered.files[300].unshown, Some(because("not a file")));
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn the_tree_has_what_git_would_have() {
-        let gathered = gather(project().path(), &Selection::default(), 10).unwrap();
+        let gathered = gather(project().path(), &ContextSelection::default(), 10).unwrap();
         let expected = ".gitignore\nREADME.md\nbig.txt\nsrc/\n  main.rs\n  ui/\n    logo.png\n    page.rs\n";
         assert_eq!(gathered.tree, expected);
     }

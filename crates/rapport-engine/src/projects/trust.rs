@@ -43,7 +43,7 @@ pub struct Trust {
 
 /// Whether what a project brings is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustLevel {
     /// There is nothing, or all of it was seen and trusted.
     Trusted,
     /// All of it was seen and declined.
@@ -83,20 +83,20 @@ impl Trust {
     }
 
     /// Whether all of this is trusted. On an error it is not.
-    pub fn standing(&self, brought: &[Brought]) -> Standing {
+    pub fn standing(&self, brought: &[Brought]) -> TrustLevel {
         if brought.is_empty() || self.whole {
-            return Standing::Trusted;
+            return TrustLevel::Trusted;
         }
         let said =
             self.record.as_ref().and_then(|record| record.read::<Said>().ok().flatten()).unwrap_or_default();
         let are_all_in =
             |pins: &[Pin]| brought.iter().all(|one| pin(one).is_some_and(|pin| pins.contains(&pin)));
         if are_all_in(&said.trusted) {
-            Standing::Trusted
+            TrustLevel::Trusted
         } else if are_all_in(&said.declined) {
-            Standing::Declined
+            TrustLevel::Declined
         } else {
-            Standing::Unseen
+            TrustLevel::Unseen
         }
     }
 
@@ -141,20 +141,24 @@ mod tests {
         std::fs::create_dir(&project).unwrap();
         let trust = Trust::of(&folder.path().join("home"), &project);
         let (hooks, servers) = (item(".claude/settings.json", "hooks"), item(".mcp.json", "servers"));
-        assert_eq!(trust.standing(&[]), Standing::Trusted);
-        assert_eq!(trust.standing(from_ref(&hooks)), Standing::Unseen);
+        assert_eq!(trust.standing(&[]), TrustLevel::Trusted);
+        assert_eq!(trust.standing(from_ref(&hooks)), TrustLevel::Unseen);
         trust.trust(&[hooks.clone(), servers.clone()]).unwrap();
-        assert_eq!(trust.standing(&[hooks.clone(), servers.clone()]), Standing::Trusted);
-        assert_eq!(trust.standing(from_ref(&servers)), Standing::Trusted, "less of it");
-        assert_eq!(trust.standing(&[item(".mcp.json", "others")]), Standing::Unseen, "it changed");
-        assert_eq!(trust.standing(&[item("x", "servers")]), Standing::Unseen, "it is called something else");
-        assert_eq!(trust.standing(&[Brought::unseen(".mcp.json", "a pipe")]), Standing::Unseen);
+        assert_eq!(trust.standing(&[hooks.clone(), servers.clone()]), TrustLevel::Trusted);
+        assert_eq!(trust.standing(from_ref(&servers)), TrustLevel::Trusted, "less of it");
+        assert_eq!(trust.standing(&[item(".mcp.json", "others")]), TrustLevel::Unseen, "it changed");
+        assert_eq!(
+            trust.standing(&[item("x", "servers")]),
+            TrustLevel::Unseen,
+            "it is called something else"
+        );
+        assert_eq!(trust.standing(&[Brought::unseen(".mcp.json", "a pipe")]), TrustLevel::Unseen);
         trust.decline(from_ref(&servers)).unwrap();
-        assert_eq!(trust.standing(from_ref(&servers)), Standing::Declined);
-        assert_eq!(trust.standing(from_ref(&hooks)), Standing::Unseen, "the last word holds");
+        assert_eq!(trust.standing(from_ref(&servers)), TrustLevel::Declined);
+        assert_eq!(trust.standing(from_ref(&hooks)), TrustLevel::Unseen, "the last word holds");
         trust.forget().unwrap();
-        assert_eq!(trust.standing(from_ref(&servers)), Standing::Unseen);
-        assert_eq!(trust.clone().with_whole(true).standing(&[servers]), Standing::Trusted);
-        assert_eq!(Trust::none().standing(&[hooks]), Standing::Unseen);
+        assert_eq!(trust.standing(from_ref(&servers)), TrustLevel::Unseen);
+        assert_eq!(trust.clone().with_whole(true).standing(&[servers]), TrustLevel::Trusted);
+        assert_eq!(Trust::none().standing(&[hooks]), TrustLevel::Unseen);
     }
 }

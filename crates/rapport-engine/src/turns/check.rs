@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rapport_core::check::{Findings, Remark, validate};
+use rapport_core::check::{Findings, PlanRemark, validate};
 use rapport_core::{ActionPlan, Effect, fenced};
 
 use super::{PLAN, TurnError};
@@ -20,7 +20,7 @@ pub struct CheckedPlan {
     /// The problems, each with the plan's name and line. Empty if it can be carried out.
     pub problems: Vec<String>,
     /// Notes about single actions.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<PlanRemark>,
 }
 
 /// Checks a plan against the project as it is now.
@@ -41,7 +41,7 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
     let commands = plan.actions.iter().position(|action| action.kind.effect() == Effect::Runs);
     if let Some(action) = commands.filter(|_| !has_history(project)) {
         let text = "without Git, undo cannot revert its changes to files".to_owned();
-        remarks.push(Remark { action, text });
+        remarks.push(PlanRemark { action, text });
     }
     Ok(CheckedPlan { problems: told.collect(), remarks })
 }

@@ -1,7 +1,7 @@
 //! Makes the report of a plan, from what was approved and the results of the batch.
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::report::{Detail, Entry, Execution, Judged, Outcome, Report, Verdict};
+use rapport_core::report::{Detail, Execution, Judged, Outcome, Report, ReportEntry, Verdict};
 use rapport_core::{Action, ActionPlan, Change, Chosen};
 
 use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
@@ -67,7 +67,7 @@ fn judged(changes: &[Change], left: &[Option<String>]) -> Vec<Judged> {
     changes.iter().enumerate().map(judge).collect()
 }
 
-fn entry(action: &Action, settled: &Settled) -> Entry {
+fn entry(action: &Action, settled: &Settled) -> ReportEntry {
     let execution = |outcome| Execution {
         outcome,
         duration: SignedDuration::try_from(settled.took).unwrap_or(SignedDuration::ZERO),
@@ -81,7 +81,7 @@ fn entry(action: &Action, settled: &Settled) -> Entry {
         }
         Ended::Skipped { reason } => (Verdict::Skipped { reason: Some(reason.clone()) }, None, Vec::new()),
     };
-    let mut entry = Entry { execution, details, ..Entry::not_begun(action, verdict) };
+    let mut entry = ReportEntry { execution, details, ..ReportEntry::not_begun(action, verdict) };
     entry.parameters.extend(result(&settled.outcome));
     entry
 }

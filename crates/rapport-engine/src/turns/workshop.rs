@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::batches::Batches;
-use crate::actions::{Means, Pending};
+use crate::actions::{ActionMeans, Pending};
 use crate::seals::Seals;
 
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Workshop {
     /// The seals that sign the journals of batches and verify them.
     pub seals: Option<Arc<Seals>>,
     /// What actions need besides the plan.
-    pub means: Means,
+    pub means: ActionMeans,
     /// Does what an action cannot do alone.
     pub helpers: Arc<dyn Helpers>,
 }

@@ -158,7 +158,7 @@ impl Directory {
     }
 
     /// Whether it is in a Git repository, so that the state of its files can be recorded.
-    pub(crate) fn has_history(&self) -> bool {
+    pub fn has_history(&self) -> bool {
         line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|inside| inside == "true")
     }
 

@@ -37,7 +37,7 @@ pub fn log_to(arguments: Vec<OsString>) {
 #[derive(Debug)]
 pub struct Launch<'a> {
     pub keeper: &'a Path,
-    pub kind: Kind,
+    pub kind: ProcessKind,
     pub program: &'a OsStr,
     pub args: &'a [OsString],
     /// Its whole environment, except for the mark.
@@ -60,7 +60,7 @@ pub struct Launch<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ProcessKind {
     /// It is controlled through its input.
     Agent,
     /// It gets neither input nor a terminal.
@@ -72,7 +72,7 @@ pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
     let mut command = Command::new(launch.keeper);
     command.args(LOG_ARGUMENTS.get().into_iter().flatten());
     // The keeper of a command starts its own process session, which has its own group.
-    if launch.kind == Kind::Agent {
+    if launch.kind == ProcessKind::Agent {
         command.process_group(0);
     }
     start(command, directory, launch, None)
@@ -96,7 +96,7 @@ pub(super) fn start(
     std::fs::read_dir(directory)?;
     let (reading, lifeline) = io::pipe()?;
     command.arg("keep");
-    if launch.kind == Kind::Command {
+    if launch.kind == ProcessKind::Command {
         command.arg(keeper::COMMAND);
     }
     let mut mappings = vec![

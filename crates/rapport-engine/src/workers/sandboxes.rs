@@ -20,7 +20,7 @@ use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
 
 use super::network::{Network, Reach};
-use super::process::{self, Door, Kept, Kind, Launch};
+use super::process::{self, Door, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::worktrees::{WorktreeKind, Worktrees};
 use super::{
@@ -204,7 +204,7 @@ impl Workplace for Sandbox {
             command.arg("--unshare-net");
         }
         // The keeper of a command starts its own process session.
-        if launch.kind == Kind::Agent {
+        if launch.kind == ProcessKind::Agent {
             command.arg("--new-session");
         }
         command.arg("--as-pid-1").arg("--").arg(launch.keeper);

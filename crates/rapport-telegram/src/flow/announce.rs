@@ -12,7 +12,7 @@ use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
 use crate::api::Document;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
-use crate::outgoing::{Message, Outgoing, Sent};
+use crate::outgoing::{Outgoing, OutgoingMessage, Sent};
 use crate::split::{self, Reply};
 use crate::text::Text;
 
@@ -301,7 +301,8 @@ pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
 pub(super) fn outgoing(room: Room, reply: Reply) -> Vec<Outgoing> {
     match reply {
         Reply::Messages(parts) => {
-            let message = |part: &Text| Message { thread: thread(room), ..Message::new(part) };
+            let message =
+                |part: &Text| OutgoingMessage { thread: thread(room), ..OutgoingMessage::new(part) };
             parts.iter().map(|part| Outgoing::Message(message(part))).collect()
         }
         Reply::File { name, content, caption } => {

@@ -13,7 +13,7 @@ use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, STOP};
 use super::effect::{AfterSend, Becomes, Effect, SessionOp, Thanks, Ticket, TypedAnswer};
 use super::incoming::Quoted;
-use crate::outgoing::{Message, Outgoing};
+use crate::outgoing::{Outgoing, OutgoingMessage};
 use crate::text::Text;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
@@ -386,14 +386,14 @@ fn recommended(round: &RoundView<'_>) -> Vec<Act> {
 }
 
 /// A request for words, as a reply to a card.
-fn prompt(room: Room, card: Option<i32>) -> Message {
+fn prompt(room: Room, card: Option<i32>) -> OutgoingMessage {
     use crate::bot_api::{ForceReply, ReplyMarkup};
     let ask =
         ForceReply { force_reply: true, input_field_placeholder: "Your answer".into(), selective: true };
-    Message {
+    OutgoingMessage {
         keyboard: Some(ReplyMarkup::ForceReply(ask)),
         thread: thread(room),
         reply_to: card,
-        ..Message::new(&Text::new().plain("✍️ Type your answer:"))
+        ..OutgoingMessage::new(&Text::new().plain("✍️ Type your answer:"))
     }
 }

@@ -14,7 +14,7 @@ use super::incoming::{Incoming, Sender, What};
 use super::progress::{Busy, stop_key};
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
-use crate::outgoing::{Message, Outgoing};
+use crate::outgoing::{Outgoing, OutgoingMessage};
 use crate::room::Room;
 use crate::text::Text;
 use crate::users::Paired;
@@ -258,7 +258,7 @@ impl ChatState {
             Some(Waiting { question, task, since: SignedDuration::ZERO, data })
         });
         let card = card::which(&waiting.collect::<Vec<_>>());
-        let message = Message { reply_to: Some(message), ..card.message(visit.room) };
+        let message = OutgoingMessage { reply_to: Some(message), ..card.message(visit.room) };
         self.send(visit.room, Outgoing::Message(message));
         self.finish(visit.ticket);
     }

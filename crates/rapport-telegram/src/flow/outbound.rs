@@ -381,6 +381,8 @@ impl Tickets {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::future::poll_fn;
+    use std::task::Poll;
 
     use super::*;
 
@@ -396,7 +398,8 @@ mod tests {
         };
         let reading = read_each(ids.clone(), read_one, logs);
         tokio::pin!(reading);
-        assert!(futures_util::poll!(&mut reading).is_pending());
+        let is_pending = poll_fn(|context| Poll::Ready(reading.as_mut().poll(context).is_pending())).await;
+        assert!(is_pending);
         assert_eq!(read.get(), 4, "more would be held in memory");
         let take = async {
             let mut found = Vec::new();

@@ -13,7 +13,7 @@ use super::cards::CardKey;
 use super::chat_state::{ChatState, STOP, ShownSession};
 use super::effect::AfterSend;
 use crate::api_error::ApiError;
-use crate::outgoing::{Edit, Message, Outgoing, Sent};
+use crate::outgoing::{Edit, Outgoing, OutgoingMessage, Sent};
 use crate::room::Room;
 use crate::text::Text;
 
@@ -132,7 +132,7 @@ fn is_outdated(shown: &ShownSession, now: Timestamp) -> bool {
 /// What to send about a working agent.
 enum Show {
     Edit(Edit),
-    New(Box<Message>),
+    New(Box<OutgoingMessage>),
 }
 
 impl ChatState {
@@ -164,7 +164,7 @@ impl ChatState {
             }
             if is_new && is_told {
                 let checking = Card::plain(Text::new().plain(CHECKING)).message(room);
-                let checking = Message { silent: true, ..checking };
+                let checking = OutgoingMessage { silent: true, ..checking };
                 self.send_then(room, Outgoing::Message(checking), AfterSend::Progress(id.clone()));
             }
             return self.show_soon(id);
@@ -276,7 +276,7 @@ fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show
     (busy.is_changed, busy.edited) = (false, now);
     let Some(message) = busy.message else {
         busy.sending = true;
-        return Some(Show::New(Box::new(Message { silent: true, ..card.message(shown.room) })));
+        return Some(Show::New(Box::new(OutgoingMessage { silent: true, ..card.message(shown.room) })));
     };
     Some(Show::Edit(card.edit(message)))
 }

@@ -9,7 +9,7 @@ use super::effect::{AfterHear, Effect};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::HeardWords;
-use crate::outgoing::{Message, Outgoing};
+use crate::outgoing::{Outgoing, OutgoingMessage};
 use crate::split;
 use crate::text::Text;
 
@@ -52,7 +52,7 @@ impl ChatState {
             ("✖ Drop it".to_owned(), Button::DropHeard.data(&tag)),
         ]];
         let ask = Card { rows, ..Card::plain(Text::new().plain("Is that what you want to say?")) };
-        let ask = Message { reply_to: Some(visit.message), ..ask.message(visit.room) };
+        let ask = OutgoingMessage { reply_to: Some(visit.message), ..ask.message(visit.room) };
         messages.push(Outgoing::Message(ask));
         self.want(Effect::Send { chat: visit.room.chat, messages, then: None });
         self.finish(visit.ticket);

@@ -1,6 +1,6 @@
 //! The details of a card as lines: what a tool call would do, the preview of an option.
 
-use rapport_core::{Mark, OpenQuestion, Permission, Purpose, ShownLine};
+use rapport_core::{LineKind, OpenQuestion, Permission, Purpose, ShownLine};
 
 use super::super::safe;
 use super::super::text::{Line, Tone};
@@ -32,11 +32,11 @@ pub(crate) fn lines(asked: &Permission) -> Vec<Line> {
 
 fn line(shown: &ShownLine) -> Line {
     let tone = match shown.mark {
-        Mark::Note | Mark::Folded => Tone::Dim,
-        Mark::Care => Tone::Care,
-        Mark::Plain => Tone::Text,
-        Mark::Added => Tone::Good,
-        Mark::Removed => Tone::Bad,
+        LineKind::Note | LineKind::Folded => Tone::Dim,
+        LineKind::Care => Tone::Care,
+        LineKind::Plain => Tone::Text,
+        LineKind::Added => Tone::Good,
+        LineKind::Removed => Tone::Bad,
     };
     Line::new(tone, shown.mark.sign()).and(tone, &shown.text).hanging(2).indented(2)
 }

@@ -38,7 +38,7 @@ pub struct Node {
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum ChecklistCommand {
     /// Nothing outside the checklist.
     Nothing,
     /// To see the preview of this.
@@ -84,22 +84,25 @@ impl Checklist {
         }
     }
 
-    pub fn key(&mut self, key: KeyEvent) -> Wish {
+    pub fn key(&mut self, key: KeyEvent) -> ChecklistCommand {
         self.notice = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'd') => Wish::Quit,
-                KeyCode::Char('z') => Wish::Suspend,
-                _ => Wish::Nothing,
+                KeyCode::Char('c' | 'd') => ChecklistCommand::Quit,
+                KeyCode::Char('z') => ChecklistCommand::Suspend,
+                _ => ChecklistCommand::Nothing,
             };
         }
         match (key.code, plain_char(key)) {
-            (KeyCode::Esc, _) | (_, Some('q')) => return Wish::Back,
+            (KeyCode::Esc, _) | (_, Some('q')) => return ChecklistCommand::Back,
             (KeyCode::Enter, _) => return self.run(),
             (_, Some(' ')) => self.toggle(),
             (_, Some('a')) => self.toggle_all(),
             (_, Some('p')) => {
-                return self.nodes.get(self.cursor).map_or(Wish::Nothing, |node| Wish::Preview(*node));
+                return self
+                    .nodes
+                    .get(self.cursor)
+                    .map_or(ChecklistCommand::Nothing, |node| ChecklistCommand::Preview(*node));
             }
             (_, Some('?')) => self.help = !self.help,
             (KeyCode::PageUp, _) => self.cursor = self.cursor.saturating_sub(self.page()),
@@ -111,7 +114,7 @@ impl Checklist {
                 None => self.say("That key does nothing here; ? lists the keys."),
             },
         }
-        Wish::Nothing
+        ChecklistCommand::Nothing
     }
 
     /// Handles a new size of the screen.
@@ -161,12 +164,12 @@ impl Checklist {
         &self.checks
     }
 
-    fn run(&mut self) -> Wish {
+    fn run(&mut self) -> ChecklistCommand {
         if self.checks.checked() > 0 {
-            return Wish::Run;
+            return ChecklistCommand::Run;
         }
         self.say("Nothing is checked. Check something, or go back with q and skip the plan.");
-        Wish::Nothing
+        ChecklistCommand::Nothing
     }
 
     fn toggle(&mut self) {

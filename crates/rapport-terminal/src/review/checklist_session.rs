@@ -13,7 +13,7 @@ use super::super::live;
 use super::super::{Happening, maybe};
 use super::Verdict;
 use super::canvas::{Canvas, given_back};
-use super::checklist::{Checklist, Node, Wish};
+use super::checklist::{Checklist, ChecklistCommand, Node};
 use super::external_viewer::{HandedOver, Keys, Signals, fresh_keys, hand_over};
 use super::look::Look;
 use super::pager::{Pager, Turned};
@@ -88,7 +88,7 @@ pub(super) async fn run(
         let wish = match next {
             Next::GivenBack => {
                 held.canvas.begin_anew()?;
-                Wish::Nothing
+                ChecklistCommand::Nothing
             }
             Next::Happening(happening) => session.wish(happening),
             Next::Done(done) => {
@@ -100,16 +100,16 @@ pub(super) async fn run(
                     }
                     held = session.take()?;
                 }
-                Wish::Nothing
+                ChecklistCommand::Nothing
             }
         };
         match wish {
-            Wish::Nothing => {}
-            Wish::Preview(node) => session.prepare(node),
-            Wish::Run => return Ok(Left::With(Verdict::Run(session.checklist.selection()))),
-            Wish::Back => return Ok(Left::ToSummary),
-            Wish::Quit => return Ok(Left::With(Verdict::Quit)),
-            Wish::Suspend => {
+            ChecklistCommand::Nothing => {}
+            ChecklistCommand::Preview(node) => session.prepare(node),
+            ChecklistCommand::Run => return Ok(Left::With(Verdict::Run(session.checklist.selection()))),
+            ChecklistCommand::Back => return Ok(Left::ToSummary),
+            ChecklistCommand::Quit => return Ok(Left::With(Verdict::Quit)),
+            ChecklistCommand::Suspend => {
                 drop(held);
                 live::suspend()?;
                 held = session.take()?;
@@ -131,38 +131,38 @@ impl<'a> ChecklistSession<'a> {
         self.pager.iter_mut().for_each(|pager| pager.resize(size));
     }
 
-    fn wish(&mut self, happening: Happening) -> Wish {
+    fn wish(&mut self, happening: Happening) -> ChecklistCommand {
         match happening {
             Happening::Key(key) => self.key(key),
-            Happening::Stopped => Wish::Quit,
+            Happening::Stopped => ChecklistCommand::Quit,
             Happening::Resized(_) => {
                 self.resize();
-                Wish::Nothing
+                ChecklistCommand::Nothing
             }
             Happening::Update(_)
             | Happening::Paste(_)
             | Happening::Submitted(_)
             | Happening::Line(_)
             | Happening::Resumed
-            | Happening::TimePassed => Wish::Nothing,
+            | Happening::TimePassed => ChecklistCommand::Nothing,
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Wish {
+    fn key(&mut self, key: KeyEvent) -> ChecklistCommand {
         if let Some(pager) = &mut self.pager {
             return match pager.key(key) {
-                Turned::Stay => Wish::Nothing,
+                Turned::Stay => ChecklistCommand::Nothing,
                 Turned::Back => {
                     self.pager = None;
-                    Wish::Nothing
+                    ChecklistCommand::Nothing
                 }
-                Turned::Quit => Wish::Quit,
-                Turned::Suspend => Wish::Suspend,
+                Turned::Quit => ChecklistCommand::Quit,
+                Turned::Suspend => ChecklistCommand::Suspend,
             };
         }
         if key.code == KeyCode::Esc && self.work.take().is_some() {
             self.checklist.say("The preview was stopped.");
-            return Wish::Nothing;
+            return ChecklistCommand::Nothing;
         }
         self.checklist.key(key)
     }

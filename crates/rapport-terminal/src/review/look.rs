@@ -6,7 +6,7 @@ use ratatui::text::Span;
 
 use super::super::style::{ColourChoice, Theme};
 use super::super::text::{Line, Tone};
-use rapport_core::review::Mark;
+use rapport_core::review::GroupMark;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -45,12 +45,12 @@ impl Look {
     }
 
     /// The mark before an item or a group; always four columns wide.
-    pub(super) fn mark(self, mark: Mark) -> &'static str {
+    pub(super) fn mark(self, mark: GroupMark) -> &'static str {
         match (self.signs, mark) {
-            (Signs::Unicode, Mark::All) => "[✅]",
-            (Signs::Ascii, Mark::All) => "[x] ",
-            (_, Mark::None) => "[ ] ",
-            (_, Mark::Some) => "[–] ",
+            (Signs::Unicode, GroupMark::All) => "[✅]",
+            (Signs::Ascii, GroupMark::All) => "[x] ",
+            (_, GroupMark::None) => "[ ] ",
+            (_, GroupMark::Some) => "[–] ",
         }
     }
 

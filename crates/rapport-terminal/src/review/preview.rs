@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rapport_core::review::{self, Checks, Shown};
+use rapport_core::review::{self, Checks, PreviewKind};
 use rapport_core::{ActionPlan, Resource};
 
 use super::super::safe;
@@ -48,10 +48,10 @@ pub async fn preview(plan: &ActionPlan, checks: &Checks, node: Node, previewer: 
     let review::Preview { title, file_name, text, shown } =
         review::preview(plan, checks, node.group, node.item, read);
     let lines = match &shown {
-        Shown::Text => safe::lines(&text).iter().map(|line| Line::new(Tone::Text, line)).collect(),
-        Shown::File => numbered(&text),
-        Shown::Change { old, new } => diff::lines(old, new),
-        Shown::Edits { why, edits } => {
+        PreviewKind::Text => safe::lines(&text).iter().map(|line| Line::new(Tone::Text, line)).collect(),
+        PreviewKind::File => numbered(&text),
+        PreviewKind::Change { old, new } => diff::lines(old, new),
+        PreviewKind::Edits { why, edits } => {
             let pairs = edits.iter().flat_map(|edit| {
                 let place = Line::new(Tone::Here, &format!("@@ line {} of the plan @@", edit.line));
                 std::iter::once(place).chain(diff::lines(&edit.find, &edit.replace))

@@ -114,9 +114,7 @@ impl ReviewSession<'_> {
             Manner::Keys => {
                 let _raw = Raw::enter()?;
                 watch_panics();
-                while crossterm::event::poll(std::time::Duration::ZERO)? {
-                    crossterm::event::read()?;
-                }
+                live::discard_all();
                 Ok(())
             }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rapport::agents::{self, Abilities, Agent, AgentsByName, Command, Controls, Place, RunId};
+use rapport::agents::{self, Abilities, Agent, AgentPlace, AgentsByName, Command, Controls, RunId};
 use rapport::clock::Clock;
 use rapport::engine::socket::{self, Sent, Socket};
 use rapport::engine::{Engine, Parts, Update};
@@ -129,7 +129,13 @@ impl Agent for Asks {
         Abilities::default()
     }
 
-    fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        _: AgentPlace,
+        reports: mpsc::Sender<agents::Report>,
+    ) -> Controls {
         let (commands, told) = mpsc::unbounded_channel();
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         let times = self.times.clone();

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nix::sys::resource::{UsageWho, getrusage};
 use rapport::agents::claude::wire;
-use rapport::agents::{self, Agent, Controls, Place, RunId};
+use rapport::agents::{self, Agent, AgentPlace, Controls, RunId};
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
 use rapport::seals::Seals;
@@ -296,7 +296,7 @@ impl Agent for Nobody {
         rapport::agents::Abilities::default()
     }
 
-    fn start(&self, run: RunId, _: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
+    fn start(&self, run: RunId, _: Order, _: AgentPlace, reports: mpsc::Sender<agents::Report>) -> Controls {
         let (commands, mut told) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             while told.recv().await.is_some_and(|command| command != agents::Command::Stop) {}

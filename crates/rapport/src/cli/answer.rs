@@ -130,11 +130,13 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
         }
         Err(failure) if failure.code == Code::Untrusted => return Err(failure),
         // Several wait, and one of them is meant.
-        Err(several) => {
+        Err(several) if !several.candidates.is_empty() => {
             let message = format!("there is no session {name}; if it is the answer, say to which session");
             let failure = Failure { message, hints: Vec::new(), ..several };
             return Err(failure.hint("Name the one you mean: rapport answer --session SESSION VALUE"));
         }
+        // Which sessions wait is unknown, because a log cannot be read; that there is none of this name is known.
+        Err(_) => return Err(not_found),
     };
     args.value.insert(0, first);
     let view = sessions::view(&place.store(), &id)?;

@@ -21,7 +21,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::TurnName;
-use crate::wiring::{self, Place, Shelf};
+use crate::wiring::{self, Place, SessionKind};
 use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
 use crate::workers::{Worker as _, WorkerError, kinds};
@@ -94,7 +94,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, session, &turn.to_string(), args.beginning());
     };
     let place = Place::find(common)?;
-    let store = BlockingStore::from(wiring::faulty(place.store_in(&Shelf::Sessions)));
+    let store = BlockingStore::from(wiring::faulty(place.store_in(&SessionKind::Sessions)));
     let question = QuestionId::new(at);
     let fits = |known: &Known| {
         let entries = store.read(&known.id, 0).unwrap_or_default();

@@ -4,8 +4,8 @@ use rapport_core::{LaterChanges, Session, TurnStage, UndoState};
 use serde_json::json;
 
 use super::choose::{Known, Verb};
-use super::files::{self, asking, held, seals};
 use super::output::{say, say_json};
+use super::workflow::{self, asking, open_session, seals};
 use super::{Common, branch_worktree, undo};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -36,9 +36,9 @@ pub(super) fn execute(
     let place = Place::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
     let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
-    let folder = files::find_for(&place, session, &verb)?;
+    let folder = workflow::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
-    let session = files::state(&place, &folder)?;
+    let session = workflow::state(&place, &folder)?;
     refuse_at_work(&session, &folder, turn)?;
     let origin = wait(folder.turn(turn))?;
     let standing = standing(&session, turn);
@@ -83,7 +83,7 @@ fn ask(common: &Common, folder: &Folder, turn: &str, standing: &[String]) -> Res
 /// Undoes these batches, the latest first. If one cannot be undone, nothing is branched.
 fn undo_all(common: &Common, place: &Place, folder: &Folder, batches: &[String]) -> Outcome {
     let settings = place.settings(Layer::default())?;
-    held::hold(common, place, &settings, folder.clone(), async |held| {
+    open_session::hold(common, place, &settings, folder.clone(), async |held| {
         for name in batches {
             let batch = undo::carry_out(held, name, LaterChanges::Refuse).await?;
             match (&batch.undo, common.json) {

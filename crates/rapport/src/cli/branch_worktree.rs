@@ -13,7 +13,8 @@ use crate::channels::terminal::safe;
 use crate::config;
 use crate::engine::restore_before;
 use crate::error::{Code, Failure, Outcome};
-use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, Turn, replace, text};
+use crate::stores::blocking::wait;
+use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, Turn};
 use crate::wiring::Place;
 use crate::workers::local::Directory;
 use crate::workers::worktree::Worktree;
@@ -40,8 +41,8 @@ pub(super) fn execute(
     }
     let there = Place { project: worktree.directory.clone(), ..place.clone() };
     let name = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
-    let made = new::make(&there, name)?;
-    carry_context(folder, origin, &made)?;
+    let made = wait(new::make(&there, name))?;
+    wait(carry_context(folder, origin, &made))?;
     worktree.keep();
     tell(common, (folder, origin), &there.project, &made)
 }
@@ -56,11 +57,11 @@ fn free(place: &Place, folder: &Folder, origin: &Turn) -> Result<PathBuf, Failur
 }
 
 /// Shows the agent there what it was shown in the turn.
-fn carry_context(from: &Folder, origin: &Turn, to: &Folder) -> Outcome {
-    let shared = text(&from.path.join(SESSION_CONTEXT))?.unwrap_or_default();
-    let own = text(&origin.file(TURN_CONTEXT))?.unwrap_or_default();
+async fn carry_context(from: &Folder, origin: &Turn, to: &Folder) -> Outcome {
+    let shared = from.text(SESSION_CONTEXT).await?.unwrap_or_default();
+    let own = origin.text(TURN_CONTEXT).await?.unwrap_or_default();
     let context = format!("{}\n{own}", shared.trim_end());
-    Ok(replace(&to.path.join(SESSION_CONTEXT), context.as_bytes())?)
+    Ok(to.write(SESSION_CONTEXT, context.into_bytes()).await?)
 }
 
 fn failed(error: WorkerError) -> Failure {

@@ -7,7 +7,7 @@ use std::path::Path;
 use rapport_core::{Aim, Session, SessionId, Status, View};
 
 use super::output::shorten;
-use super::{files, handover, sessions};
+use super::{handover, sessions, workflow};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::Tone;
 use crate::config;
@@ -226,11 +226,11 @@ pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
             let session = sessions::replay(&store, id, &entries)?;
             let logged = (session.seq(), session.view(id).updated_at);
             match session.created().aim {
-                Aim::Files => (files::sealed_state(place, &folder)?, Some(logged)),
+                Aim::Files => (workflow::sealed_state(place, &folder)?, Some(logged)),
                 Aim::Work | Aim::Progress(_) | Aim::Chat => ((session, seal), Some(logged)),
             }
         }
-        Err(StoreError::NotFound(_)) => (files::sealed_state(place, &folder)?, None),
+        Err(StoreError::NotFound(_)) => (workflow::sealed_state(place, &folder)?, None),
         Err(error) => return Err(error.into()),
     };
     let mut view = session.view(id);

@@ -8,8 +8,8 @@ use rapport_core::{Change, Sign};
 use serde_json::json;
 
 use super::Common;
-use super::files::{self, drafting};
 use super::output::{say, say_json};
+use super::workflow::{self, planning};
 use crate::channels::terminal::safe;
 use crate::config::{self, Layer};
 use crate::error::{Code, Failure, Outcome};
@@ -77,7 +77,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 fn folder(place: &Place, whose: &Whose) -> Result<Folder, Failure> {
-    files::find(place, whose.session.as_deref(), "rapport context show --session SESSION")
+    workflow::find(place, whose.session.as_deref(), "rapport context show --session SESSION")
 }
 
 fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome {
@@ -150,8 +150,8 @@ fn rules_of(place: &Place, named: &Named) -> Result<Rules, Failure> {
     if !named.turn {
         return Ok(Rules::Document(folder, SESSION_CONTEXT.to_owned()));
     }
-    let session = files::state(place, &folder)?;
-    match session.latest_turn().filter(|turn| drafting::is_unplanned(turn)) {
+    let session = workflow::state(place, &folder)?;
+    match session.latest_turn().filter(|turn| planning::is_unplanned(turn)) {
         Some(turn) => Ok(Rules::Document(folder, format!("{}/{TURN_CONTEXT}", turn.folder))),
         None => Err(Failure::new(Code::Refused, "no turn waits to be planned")
             .hint("Without --turn it is for every turn of the session, from the next on.")
@@ -206,7 +206,7 @@ fn check_there(place: &Place, path: &str) -> Outcome {
 
 fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
     let settings = place.settings(Layer::default())?;
-    let session = files::state(place, folder)?;
+    let session = workflow::state(place, folder)?;
     let turn = match session.latest_turn() {
         Some(turn) => wait(folder.text(&format!("{}/{TURN_CONTEXT}", turn.folder)))?.unwrap_or_default(),
         None => String::new(),

@@ -6,9 +6,9 @@ use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
 use super::choose::{self, Known, Verb};
-use super::files::{self, seals};
 use super::output::{say_json, warn};
 use super::page::Page;
+use super::workflow::{self, seals};
 use super::{Common, diff_sessions, sessions, tree};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Code, Failure, Outcome};
@@ -75,9 +75,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         format!("with turns {one} and {other}"),
         &fits,
     );
-    let folder = files::find_for(&place, args.session.as_deref(), &verb)?;
+    let folder = workflow::find_for(&place, args.session.as_deref(), &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
-    let session = files::state(&place, &folder)?;
+    let session = workflow::state(&place, &folder)?;
     let side = |name: &str| {
         let turn = wait(folder.turn(name))?;
         let drawn = tree::drawn(&session, &turn)?;

@@ -4,9 +4,9 @@ use rapport_core::{Act, SessionId};
 use serde_json::json;
 
 use super::choose::{self, Verb, Which};
-use super::files::asking;
 use super::output::{say, say_json};
 use super::screen::word;
+use super::workflow::asking;
 use super::{Common, handover};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;

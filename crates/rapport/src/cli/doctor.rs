@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rapport_door::{ChannelKind, Diagnosis};
 use serde::Serialize;
 
-use super::files::seals;
 use super::output::say_json;
 use super::page::Page;
+use super::workflow::seals;
 use super::{Common, report, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rapport_core::report::{Overall, Report};
 use rapport_core::{Act, ActionPlan, Aim, Chosen, FileBatch, Session, TurnStage};
 
-use super::files::held::{self, Held};
-use super::files::reviewing::{self, Approval};
-use super::files::{batch, drafting};
 use super::output::{say, say_json, warn};
+use super::workflow::open_session::{self, OpenSession};
+use super::workflow::reviewing::{self, Approval};
+use super::workflow::{planning, running};
 use super::{Common, clipboard, screen, typed, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
@@ -24,7 +24,7 @@ use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check};
-use crate::wiring::{Place, Shelf};
+use crate::wiring::{Place, SessionKind};
 
 /// Review a plan and run what you approve, outside of any session
 ///
@@ -163,7 +163,7 @@ impl Job<'_> {
             );
             report.problems = problems.clone();
             let path = self.write(&report.to_string())?;
-            let failure = drafting::faulty("this plan", &problems);
+            let failure = planning::faulty("this plan", &problems);
             let failure = in_the_way.into_iter().fold(failure, Failure::hint);
             return Err(failure.hint(format!("The report is in {}", path.display())));
         };
@@ -181,9 +181,9 @@ impl Job<'_> {
             ));
         };
         let folder = self.begin()?;
-        let shelf = Shelf::Plans(self.name.clone());
-        let work = async |held: &Held<'_>| self.carry_out(held, plan, &chosen).await;
-        held::hold_in(self.common, self.place, self.settings, (shelf, folder), work)
+        let shelf = SessionKind::Plans(self.name.clone());
+        let work = async |held: &OpenSession<'_>| self.carry_out(held, plan, &chosen).await;
+        open_session::hold_in(self.common, self.place, self.settings, (shelf, folder), work)
     }
 
     /// The items to run; `None` if the plan is skipped. Without a next turn its context is irrelevant, so nobody is
@@ -205,7 +205,7 @@ impl Job<'_> {
 
     /// Creates a log for the plan, beside its batch.
     fn begin(&self) -> Result<Folder, Failure> {
-        let shelf = Shelf::Plans(self.name.clone());
+        let shelf = SessionKind::Plans(self.name.clone());
         Batches::of(&self.place.project, Naming::Alone).set_up()?;
         let now = Clock::system().now();
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
@@ -220,9 +220,9 @@ impl Job<'_> {
         Ok(folder)
     }
 
-    async fn carry_out(&self, held: &Held<'_>, plan: &ActionPlan, chosen: &Chosen) -> Outcome {
+    async fn carry_out(&self, held: &OpenSession<'_>, plan: &ActionPlan, chosen: &Chosen) -> Outcome {
         let act = Act::Approve { folder: ONLY_TURN.into(), revision: 1, chosen: chosen.clone() };
-        let ran = batch::run(held, plan, act).await;
+        let ran = running::run(held, plan, act).await;
         let session = held.session().await?;
         let turn = session.file_turn(ONLY_TURN).filter(|turn| turn.stage == TurnStage::Complete);
         let Some((turn, batch)) = turn.and_then(|turn| Some((turn, turn.batch()?))) else {
@@ -246,7 +246,7 @@ impl Job<'_> {
     /// The batch was interrupted: its progress is reported, and can only be undone.
     async fn interrupted(
         &self,
-        held: &Held<'_>,
+        held: &OpenSession<'_>,
         plan: &ActionPlan,
         chosen: &Chosen,
         ran: Outcome,
@@ -257,7 +257,7 @@ impl Job<'_> {
         held.settle().await?;
         let session = held.session().await?;
         if session.file_turn(ONLY_TURN).is_some_and(|turn| !turn.problems.is_empty()) {
-            return Err(drafting::faulty(
+            return Err(planning::faulty(
                 "this plan",
                 &session.file_turn(ONLY_TURN).map(|turn| turn.problems.clone()).unwrap_or_default(),
             ));

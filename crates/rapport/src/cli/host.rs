@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::files::helpers::ProjectHelpers;
+use super::workflow::helpers::ProjectHelpers;
 use crate::config::Settings;
 use crate::error::Failure;
-use crate::wiring::{Host, Place, Shelf};
+use crate::wiring::{Host, Place, SessionKind};
 
 /// Starts an engine for this place. Needs a runtime.
 pub(super) fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
-    start_in(place, settings, &Shelf::Sessions)
+    start_in(place, settings, &SessionKind::Sessions)
 }
 
 /// Starts an engine for the sessions of a shelf.
-pub(super) fn start_in(place: &Place, settings: &Settings, shelf: &Shelf) -> Result<Host, Failure> {
+pub(super) fn start_in(place: &Place, settings: &Settings, shelf: &SessionKind) -> Result<Host, Failure> {
     let helpers = ProjectHelpers { place: place.clone(), settings: settings.clone() };
     Host::start(place, settings, shelf, Arc::new(helpers))
 }

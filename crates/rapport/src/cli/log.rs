@@ -1,7 +1,7 @@
 //! `rapport log`: the facts of a session, in words or as JSON.
 
 use jiff::tz::TimeZone;
-use rapport_core::{Entry, Event, Mark, Permission, Purpose};
+use rapport_core::{Entry, Event, LineKind, Permission, Purpose};
 
 use super::choose::{self, Verb, Which};
 use super::output::{say_json, warn};
@@ -83,13 +83,13 @@ fn tone(fact: &Event) -> Tone {
 }
 
 /// The tone of a permission's line.
-pub(super) fn mark_tone(mark: Mark) -> Tone {
+pub(super) fn mark_tone(mark: LineKind) -> Tone {
     match mark {
-        Mark::Added => Tone::Good,
-        Mark::Removed => Tone::Bad,
-        Mark::Care => Tone::Care,
-        Mark::Note | Mark::Folded => Tone::Dim,
-        Mark::Plain => Tone::Text,
+        LineKind::Added => Tone::Good,
+        LineKind::Removed => Tone::Bad,
+        LineKind::Care => Tone::Care,
+        LineKind::Note | LineKind::Folded => Tone::Dim,
+        LineKind::Plain => Tone::Text,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::files::asking;
 use super::typed;
+use super::workflow::asking;
 use super::{Common, screen};
 use crate::error::{Code, Failure};
 

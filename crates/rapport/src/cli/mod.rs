@@ -20,7 +20,6 @@ mod diff_sessions;
 mod discard;
 mod doctor;
 mod execute;
-mod files;
 mod follow;
 mod graph;
 mod handover;
@@ -48,6 +47,7 @@ mod trust_session;
 mod typed;
 mod undo;
 mod undo_work;
+mod workflow;
 mod would;
 
 use std::ffi::OsString;

@@ -17,7 +17,7 @@ use crate::projects::gathering::suggested;
 use crate::stores::Holder;
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, SESSION_CONTEXT, TurnError};
-use crate::wiring::{Place, Shelf};
+use crate::wiring::{Place, SessionKind};
 
 /// Begin a session with turns: plan, review, run what you approve, report, turn by turn
 ///
@@ -67,7 +67,7 @@ pub(super) async fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
     let settings = place.settings(Layer::default())?;
     let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
     let holder = Holder::this_process(None);
-    let store = place.store_in(&Shelf::Sessions);
+    let store = place.store_in(&SessionKind::Sessions);
     let (id, _, log) = store.create(name, Clock::system().now(), facts, &holder).await?;
     let folder = place.folder(&id);
     lay_out(place, &folder).await?;

@@ -7,11 +7,11 @@ use clap::ValueEnum;
 use rapport_core::{Aim, Asking, Existing, PlanMode, ProgressAim};
 
 use super::agent_flags::AgentFlags;
-use super::files::Where;
-use super::files::drafting::Consent;
-use super::files::seals::Changed;
 use super::plan_turn::{self, Planning, UnderWay};
 use super::run::{self, Start};
+use super::workflow::Where;
+use super::workflow::planning::Consent;
+use super::workflow::seals::Changed;
 use super::{Common, text, trust, typed};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;

@@ -3,11 +3,11 @@
 use rapport_core::{Act, Asking};
 
 use super::agent_flags::AgentFlags;
-use super::files::drafting::{self, Consent, Request};
-use super::files::held::{self, Held};
-use super::files::seals::{self, Changed};
-use super::files::told::{self, Base};
-use super::files::{self, Where};
+use super::workflow::context::{self, Base};
+use super::workflow::open_session::{self, OpenSession};
+use super::workflow::planning::{self, Consent, Request};
+use super::workflow::seals::{self, Changed};
+use super::workflow::{self, Where};
 use super::{Common, message, sessions, trust};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
@@ -41,7 +41,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(planning.agent.layer())?;
-    let folder = files::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
+    let folder = workflow::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     if planning.message.is_empty() {
         refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
@@ -55,10 +55,10 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
             None
         }
     };
-    held::hold(common, &place, &settings, folder, async |held| {
-        drafting::begin_with(held, planning.changed).await?;
+    open_session::hold(common, &place, &settings, folder, async |held| {
+        planning::begin_with(held, planning.changed).await?;
         match &under_way {
-            Some(turn) => drafting::go_on(held, turn, &request).await,
+            Some(turn) => planning::go_on(held, turn, &request).await,
             None => next(held, planning, &request).await,
         }
     })
@@ -67,7 +67,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
 /// Abandons the plan that is being made, if no process works on it.
 fn leave(place: &Place, folder: &Folder) -> Outcome {
     let store = place.store();
-    if files::state(place, folder)?.drafting().is_none() {
+    if workflow::state(place, folder)?.drafting().is_none() {
         return Ok(());
     }
     if let Some(holder) = store.holder(&folder.id)? {
@@ -80,15 +80,15 @@ fn leave(place: &Place, folder: &Folder) -> Outcome {
 pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     let place = Place::find(common)?;
     let settings = place.settings(planning.agent.layer())?;
-    let folder = files::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
+    let folder = workflow::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let request = runtime.block_on(request(common, planning))?;
-    let session = files::state(&place, &folder)?;
-    let turn = files::turn(&session, &folder, planning.at.turn.as_deref())?;
+    let session = workflow::state(&place, &folder)?;
+    let turn = workflow::turn(&session, &folder, planning.at.turn.as_deref())?;
     let directory = turn.map(|turn| wait(folder.turn(&turn.folder))).transpose()?;
     let (base, name) = match (turn, &directory) {
-        (Some(turn), Some(directory)) if drafting::is_unplanned(turn) => {
+        (Some(turn), Some(directory)) if planning::is_unplanned(turn) => {
             (wait(Base::of(&place, &settings, &folder, directory))?, turn.folder.clone())
         }
         (_, directory) => {
@@ -96,7 +96,7 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
             (wait(Base::after(&place, &settings, &folder, directory.as_ref()))?, format!("{number:02}"))
         }
     };
-    let payload = wait(told::payload(&place, &settings, &folder, &base, &request))?;
+    let payload = wait(context::payload(&place, &settings, &folder, &base, &request))?;
     if common.json {
         let files: Vec<_> = payload
             .files
@@ -109,17 +109,17 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
         let shown = serde_json::json!({ "session": folder.id, "turn": name, "tokens": payload.tokens(), "files": files });
         return super::output::say_json(&shown);
     }
-    told::estimate(&payload, &name)?;
+    context::estimate(&payload, &name)?;
     super::output::say("Nothing was sent.")
 }
 
-async fn next(held: &Held<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
+async fn next(held: &OpenSession<'_>, planning: &Planning<'_>, request: &Request) -> Outcome {
     let session = held.session().await?;
-    let turn = files::turn(&session, &held.folder, planning.at.turn.as_deref())?;
+    let turn = workflow::turn(&session, &held.folder, planning.at.turn.as_deref())?;
     // A failed or abandoned turn is planned again, in the same directory, with the new message.
     match session.drafting() {
-        Some(under_way) => drafting::plan(held, Some(under_way), request).await,
-        None => drafting::plan(held, turn, request).await,
+        Some(under_way) => planning::plan(held, Some(under_way), request).await,
+        None => planning::plan(held, turn, request).await,
     }
 }
 
@@ -130,23 +130,23 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 
 /// Refuses before the person writes a message in an editor, because that would be lost.
 fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
-    let session = files::state(place, folder)?;
-    let turn = files::turn(&session, folder, named)?.filter(|turn| drafting::is_waiting(turn));
+    let session = workflow::state(place, folder)?;
+    let turn = workflow::turn(&session, folder, named)?.filter(|turn| planning::is_waiting(turn));
     match turn.filter(|_| session.drafting().is_none()) {
-        Some(waiting) => Err(drafting::waits(folder, &waiting.folder)),
+        Some(waiting) => Err(planning::waits(folder, &waiting.folder)),
         None => Ok(()),
     }
 }
 
 /// The turn that the agent is planning, which is resumed if the message is the same; a different message is refused.
 fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<String>, Failure> {
-    let session = files::state(place, folder)?;
+    let session = workflow::state(place, folder)?;
     // A failed or cancelled turn is not being planned.
     let Some(turn) = session.drafting().filter(|_| !session.is_failed() && !session.is_over()) else {
         return Ok(None);
     };
     let turn = wait(folder.turn(&turn.folder))?;
-    if wait(told::message_to(&turn))?.is_some_and(|told| told.trim_end() == message.trim_end()) {
+    if wait(context::message_to(&turn))?.is_some_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(Some(turn.name.to_string()));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);

@@ -5,13 +5,13 @@ use rapport_core::{Act, Aim, Asking, Branch, Entry, Event, FileTurn, Session, Se
 
 use super::agent_flags::AgentFlags;
 use super::choose::{self, Known, Verb, Which};
-use super::files::drafting::{self, Consent, Request};
-use super::files::held::{self, Held};
-use super::files::reviewing::{Approval, Reviewing};
-use super::files::seals::Changed;
-use super::files::{self, asking};
 use super::output;
 use super::run::{self, Start};
+use super::workflow::open_session::{self, OpenSession};
+use super::workflow::planning::{self, Consent, Request};
+use super::workflow::reviewing::{Approval, Reviewing};
+use super::workflow::seals::Changed;
+use super::workflow::{self, asking};
 use super::{Common, ask, message, say, trust, undo_work};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
@@ -201,13 +201,13 @@ fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Kno
     let is_over = |turn: &&FileTurn| turn.stage == TurnStage::Ended && turn.status != Some(Overall::Skipped);
     let ended = before.file_turns().iter().find(is_over);
     let ended = ended.map(|turn| turn.folder.clone());
-    held::hold(common, place, settings, folder, async |held| go_on(held, how, ended.as_deref()).await)
+    open_session::hold(common, place, settings, folder, async |held| go_on(held, how, ended.as_deref()).await)
 }
 
 /// Continues. `ended` is a turn of which only the report was missing: it exists by now.
-async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
+async fn go_on(held: &OpenSession<'_>, how: &How, ended: Option<&str>) -> Outcome {
     let changed = Changed::from_flag(how.accept_changes);
-    drafting::begin_with(held, changed).await?;
+    planning::begin_with(held, changed).await?;
     let mut request = Request {
         message: String::new(),
         asking: if how.adaptive { Asking::Adaptive } else { Asking::Assume },
@@ -229,20 +229,20 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
             )));
     }
     if let Some(turn) = session.drafting() {
-        return drafting::go_on(held, &turn.folder, &request).await;
+        return planning::go_on(held, &turn.folder, &request).await;
     }
-    let turn = files::turn(&session, &held.folder, how.turn.as_deref())?;
+    let turn = workflow::turn(&session, &held.folder, how.turn.as_deref())?;
     match turn.map(|turn| (turn.stage, turn)) {
-        Some((_, turn)) if drafting::is_waiting(turn) && how.message.is_some() => {
-            Err(drafting::waits(&held.folder, &turn.folder)
+        Some((_, turn)) if planning::is_waiting(turn) && how.message.is_some() => {
+            Err(planning::waits(&held.folder, &turn.folder)
                 .hint(format!("Or have something else planned: rapport revise {} FEEDBACK", held.folder.id)))
         }
-        Some((_, turn)) if drafting::is_waiting(turn) => {
+        Some((_, turn)) if planning::is_waiting(turn) => {
             let approval = Approval::from_flag(how.yes);
             Reviewing { held, approval, changed, request: &request }.turn(&turn.folder).await
         }
         Some((TurnStage::Unplanned { is_ready: true }, turn)) if how.message.is_none() => {
-            drafting::go_on(held, &turn.folder, &request).await
+            planning::go_on(held, &turn.folder, &request).await
         }
         Some(_) | None => {
             request.message = match &how.message {
@@ -252,7 +252,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
                 }
                 None => return Err(nobody_to_ask(&held.folder.id)),
             };
-            drafting::plan(held, turn, &request).await
+            planning::plan(held, turn, &request).await
         }
     }
 }
@@ -260,7 +260,7 @@ async fn go_on(held: &Held<'_>, how: &How, ended: Option<&str>) -> Outcome {
 /// The agent plans one turn at a time; naming another one is an error.
 fn refuse_another_turn(session: &Session, folder: &Folder, named: Option<&str>) -> Outcome {
     let Some(named) = named else { return Ok(()) };
-    files::turn(session, folder, Some(named))?;
+    workflow::turn(session, folder, Some(named))?;
     let Some(other) = session.drafting().filter(|turn| turn.folder != named) else { return Ok(()) };
     Err(Failure::new(Code::Refused, format!("turn {} is being planned, and comes first", other.folder))
         .hint(format!("Go on with it: rapport resume {}", folder.id)))

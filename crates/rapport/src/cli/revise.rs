@@ -6,10 +6,10 @@ use rapport_core::{Act, Aim, Asking, Purpose, QuestionId, Reply};
 use serde_json::json;
 
 use super::choose::{self, Known};
-use super::files::drafting::{self, Consent, Request};
-use super::files::seals::Changed;
-use super::files::{held, reviewing};
 use super::output::{say, say_json};
+use super::workflow::planning::{self, Consent, Request};
+use super::workflow::seals::Changed;
+use super::workflow::{open_session, reviewing};
 use super::{Common, say, sessions, trust};
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
@@ -77,8 +77,8 @@ fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, messa
     let settings = place.settings(Layer::default())?;
     let folder = place.folder(&known.id);
     let request = Request { message, asking: Asking::Assume, consent: Consent::Ask };
-    held::hold(common, place, &settings, folder, async |held| {
-        drafting::begin_with(held, Changed::Refuse).await?;
+    open_session::hold(common, place, &settings, folder, async |held| {
+        planning::begin_with(held, Changed::Refuse).await?;
         reviewing::plan_instead(held, turn, &request).await
     })
 }

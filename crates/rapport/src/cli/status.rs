@@ -6,10 +6,10 @@ use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 use serde::Serialize;
 
 use super::choose::{self, Known};
-use super::files::seals;
 use super::log::mark_tone;
 use super::output::{ago, say_json, shorten};
 use super::page::Page;
+use super::workflow::seals;
 use super::{Common, handover, tree};
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;

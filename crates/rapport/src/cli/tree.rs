@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::choose::{self, Known};
-use super::files::seals;
 use super::graph::{self, Row};
 use super::output::{ago, say, say_json};
 use super::page::Page;
+use super::workflow::seals;
 use super::{Common, status};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::clock::Clock;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::files::asking;
 use super::output::{say, say_json};
 use super::screen::word;
+use super::workflow::asking;
 use super::{Common, trust_session};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
-use crate::projects::trust::{Brought, Standing};
+use crate::projects::trust::{Brought, TrustLevel};
 use crate::wiring::{Place, refuse_agents};
 
 /// Look at what others wrote (project configuration, a session, a batch), and trust it
@@ -78,7 +78,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if !common.json {
         show(&place.project, &brought)?;
     }
-    if standing == Standing::Trusted {
+    if standing == TrustLevel::Trusted {
         let what =
             if brought.is_empty() { "There is nothing to trust." } else { "You trust all of this already." };
         return told(common, &place, what);
@@ -112,7 +112,7 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     let brought = place.brought();
     let trust = place.trust()?;
     let is_new =
-        trust.standing(&brought) == Standing::Unseen && brought.iter().all(|one| one.digest.is_some());
+        trust.standing(&brought) == TrustLevel::Unseen && brought.iter().all(|one| one.digest.is_some());
     if !is_new || !asking::is_possible(common) || refuse_agents().is_err() {
         return Ok(());
     }
@@ -168,9 +168,9 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(place: &Place, brings: &'a [Brought], standing: Standing) -> Self {
+    fn of(place: &Place, brings: &'a [Brought], standing: TrustLevel) -> Self {
         let project = place.project.display().to_string();
-        Self { project, trusted: standing == Standing::Trusted, brings }
+        Self { project, trusted: standing == TrustLevel::Trusted, brings }
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rapport_core::{Aim, Entry, Event, FoundTurns, Input, Session, SessionId, World};
 use serde_json::{Value, json};
 
-use super::files::{self, asking};
 use super::output::{say, say_json};
+use super::workflow::{self, asking};
 use super::would::Would;
 use super::{Common, choose, screen, sessions};
 use crate::actions::journal::Journal;
@@ -152,7 +152,7 @@ impl FoundSession {
             }
             // Nobody signed what has no log.
             Err(StoreError::NotFound(_)) => {
-                let first = files::first_facts(place, &folder)?;
+                let first = workflow::first_facts(place, &folder)?;
                 Self::with(id, None, first, Seal::Unsigned)
             }
             Err(error) => return Err(error.into()),
@@ -166,12 +166,12 @@ impl FoundSession {
         let mut session = found.session(&store)?;
         let mut turns = None;
         if session.created().aim == Aim::Files {
-            let counted = wait(files::found(place, &folder, found.seal.counts()))?;
+            let counted = wait(workflow::found(place, &folder, found.seal.counts()))?;
             found.seal = found::seal(found.seal.clone(), &session, &counted);
             // What is trusted as a whole is shown as it says.
             let shown = match found.seal.counts() {
                 true => counted,
-                false => wait(files::found(place, &folder, false))?,
+                false => wait(workflow::found(place, &folder, false))?,
             };
             take_in(&mut session, &shown)?;
             turns = Some(shown);

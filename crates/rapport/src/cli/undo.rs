@@ -8,9 +8,9 @@ use rapport_core::{
 use serde_json::json;
 
 use super::choose::{self, Known, Verb, Which};
-use super::files::held::{self, Held};
-use super::files::{self, asking};
 use super::output::{say, say_json};
+use super::workflow::open_session::{self, OpenSession};
+use super::workflow::{self, asking};
 use super::{Common, screen, sessions, undo_work};
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
@@ -20,7 +20,7 @@ use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, ONLY_TURN};
-use crate::wiring::{Place, Shelf};
+use crate::wiring::{Place, SessionKind};
 
 const BATCHES: &str = "A run can be undone once it is over, in a git repository. Batches of plans are in .rapport/batches; undo one with: \
      rapport undo --batch BATCH";
@@ -79,7 +79,7 @@ enum Found {
 
 /// The session of a batch, and the batch's name there.
 struct Owner {
-    shelf: Shelf,
+    shelf: SessionKind,
     folder: Folder,
     session: Session,
     batch: String,
@@ -91,8 +91,8 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
     let store = BlockingStore::from(place.store_in(&shelf));
     if store.holder(&folder.id)?.is_none() {
         let settings = place.settings(Layer::default())?;
-        let work = async |held: &Held<'_>| in_session(held, &batch, later).await;
-        return held::hold_in(common, place, &settings, (shelf, folder), work);
+        let work = async |held: &OpenSession<'_>| in_session(held, &batch, later).await;
+        return open_session::hold_in(common, place, &settings, (shelf, folder), work);
     }
     if session.is_running() {
         let what = format!("another process is working on the batch {batch} of {}", folder.id);
@@ -114,13 +114,13 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
 }
 
 /// Undoes a batch of a session that is held here, and reports the result.
-pub(super) async fn in_session(held: &Held<'_>, batch: &str, later: LaterChanges) -> Outcome {
+pub(super) async fn in_session(held: &OpenSession<'_>, batch: &str, later: LaterChanges) -> Outcome {
     told(held.common, (&held.shelf, &held.folder.id), &carry_out(held, batch, later).await?)
 }
 
 /// Undoes a batch of a session that is held here.
 pub(super) async fn carry_out(
-    held: &Held<'_>,
+    held: &OpenSession<'_>,
     batch: &str,
     later: LaterChanges,
 ) -> Result<FileBatch, Failure> {
@@ -134,7 +134,7 @@ pub(super) async fn carry_out(
     Ok(session.batch(batch).ok_or_else(gone)?.1.clone())
 }
 
-pub(super) fn told(common: &Common, (shelf, id): (&Shelf, &SessionId), batch: &FileBatch) -> Outcome {
+pub(super) fn told(common: &Common, (shelf, id): (&SessionKind, &SessionId), batch: &FileBatch) -> Outcome {
     let name = name_of(shelf, id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
@@ -145,10 +145,10 @@ pub(super) fn told(common: &Common, (shelf, id): (&Shelf, &SessionId), batch: &F
 
 /// A batch's directory is named after its session and turn. A plan that was run without a session has its log and its
 /// journal in one directory.
-fn name_of(shelf: &Shelf, id: &SessionId, batch: &str) -> String {
+fn name_of(shelf: &SessionKind, id: &SessionId, batch: &str) -> String {
     match shelf {
-        Shelf::Plans(_) => id.to_string(),
-        Shelf::Sessions => format!("{id}-{batch}"),
+        SessionKind::Plans(_) => id.to_string(),
+        SessionKind::Sessions => format!("{id}-{batch}"),
     }
 }
 
@@ -209,7 +209,7 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
 /// The last plan that was run without a session. An older version's has no log, only a journal.
 fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
     let id = SessionId::new(batches::name(&batch.path));
-    let view = sessions::view(&place.store_in(&Shelf::Plans(String::new())).into(), &id);
+    let view = sessions::view(&place.store_in(&SessionKind::Plans(String::new())).into(), &id);
     // The result of a batch is not in its session's status, which is idle after the batch.
     let status = match view.map(|view| view.status) {
         Ok(Status::Idle) | Err(_) if batch.is_finished() => Status::Completed,
@@ -231,7 +231,7 @@ fn none(what: &str) -> Failure {
 
 /// The session of a batch. `None` if the session is gone, or if an older version ran the plan without a session.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
-    let shelf = Shelf::Plans(String::new());
+    let shelf = SessionKind::Plans(String::new());
     let alone = BlockingStore::from(place.store_in(&shelf));
     let id = SessionId::new(batches::name(path));
     if let Ok(entries) = alone.read(&id, 0) {
@@ -242,12 +242,12 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let known = place.batches();
     for folder in place.folders()? {
         let Some(turn) = batches::turn_of(&folder.id, path) else { continue };
-        let session = files::state(place, &folder)?;
+        let session = workflow::state(place, &folder)?;
         let batches =
             session.file_turn(&turn.to_string()).map(|turn| turn.batches.clone()).unwrap_or_default();
         for batch in batches {
             if known.find(&folder.id, &turn.to_string(), batch.approved_at)?.as_deref() == Some(path) {
-                return Ok(Some(Owner { shelf: Shelf::Sessions, folder, session, batch: batch.name }));
+                return Ok(Some(Owner { shelf: SessionKind::Sessions, folder, session, batch: batch.name }));
             }
         }
     }
@@ -284,7 +284,7 @@ fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) ->
 }
 
 /// After a failure, offers to undo the changes to files: now, or later with the command.
-pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
+pub(super) async fn offer(held: &OpenSession<'_>, batch: &FileBatch) -> Outcome {
     let failure = Failure::new(Code::Trouble, "an action failed; what came after it was not done");
     if !batch.has_changes {
         return Err(failure);
@@ -293,8 +293,8 @@ pub(super) async fn offer(held: &Held<'_>, batch: &FileBatch) -> Outcome {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
     let named = match &held.shelf {
-        Shelf::Sessions => held.folder.id.to_string(),
-        Shelf::Plans(_) => format!("--batch {}", held.folder.id),
+        SessionKind::Sessions => held.folder.id.to_string(),
+        SessionKind::Plans(_) => format!("--batch {}", held.folder.id),
     };
     Err(failure.hint(format!("Undo the changes to files with: rapport undo {named}")))
 }

@@ -3,7 +3,7 @@
 use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
 
 use super::choose::{self, Known};
-use super::files::asking;
+use super::workflow::asking;
 use super::{Common, handover, undo};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;

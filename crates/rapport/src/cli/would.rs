@@ -5,7 +5,7 @@ use rapport_core::{
 };
 use rapport_durable as durable;
 
-use super::files::told;
+use super::workflow::context;
 use crate::clock::Clock;
 use crate::config::Layer;
 use crate::engine::CONVERSATION;
@@ -182,7 +182,7 @@ fn contexts(folder: &Folder, session: &Session, found: &FoundTurns) -> Result<Ve
             let what = format!("{place} was changed while it was looked at");
             return Err(Failure::new(Code::Refused, what).hint("Look again with the same command."));
         }
-        let message = wait(told::message_to(&documents))?.unwrap_or_default();
+        let message = wait(context::message_to(&documents))?.unwrap_or_default();
         let shown = message.lines().map(|line| format!("{}: {line}", turn.folder));
         lines.extend(shown.collect::<Vec<_>>());
         let beside = format!("{}: with {} bytes in all, in {place}", turn.folder, log.len());

@@ -138,7 +138,7 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
 #[test]
 fn without_a_state_that_was_left_nothing_is_undone() {
     let mut story = working();
-    let refused = "refused: undoing is not possible now: the project was not in a git repository, so the state of its files before the work was not recorded";
+    let refused = "refused: undoing is not possible now: the state of the files after its work is unknown";
     story
         .act(Act::Cancel { reason: None }, "cancelled by ann (terminal)")
         .world(World::WorkLeft { state: None }, "left at an unknown state")

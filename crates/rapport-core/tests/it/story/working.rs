@@ -1,7 +1,8 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
 use rapport_core::{
-    Act, AgentDid, AgentState, Ask, Leave, Permission, Purpose, Remark, Reply, RoundId, Rule, Status, World,
+    Act, AgentDid, AgentState, Ask, Leave, Permission, PermissionRemark, Purpose, Reply, RoundId, Rule,
+    Status, World,
 };
 
 use super::{length, way, working};
@@ -185,7 +186,7 @@ fn a_permission_holds_for_one_call_with_that_very_input() {
         Purpose::Permission(asked) => asked.remarks.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(remarks(&story), [Remark::MayHaveRun]);
+    assert_eq!(remarks(&story), [PermissionRemark::MayHaveRun]);
     story
         .crash("cut off: Rapport was stopped")
         .answer("q4", "allow", "q4 answered allow by ann (terminal)")
@@ -305,7 +306,10 @@ fn a_permission_before_the_plan_says_so() {
     story.connects().did(AgentDid::Ask { call: call("c1"), ask, parkable: false }, "c1 asked round 1: q1");
     let question = &story.play.view().questions[0];
     let Purpose::Permission(asked) = &question.purpose else { panic!("{question:?}") };
-    assert_eq!((asked.remarks.as_slice(), question.options.len()), ([Remark::BeforeThePlan].as_slice(), 2));
+    assert_eq!(
+        (asked.remarks.as_slice(), question.options.len()),
+        ([PermissionRemark::BeforeThePlan].as_slice(), 2)
+    );
 }
 
 #[test]

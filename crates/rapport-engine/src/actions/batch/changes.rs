@@ -5,16 +5,16 @@
 use std::collections::BTreeMap;
 
 use super::snapshot::note_command_changes;
-use crate::actions::files::{Desk, content_of};
+use crate::actions::files::{JournaledFiles, content_of};
 use rapport_durable::digest;
 
 use crate::actions::journal::{Fact, JournalError};
 use crate::actions::outcome::Outcome;
 
 /// Records what a command did to files that the batch had changed before.
-pub(in crate::actions) fn note_changes(desk: &mut Desk) {
+pub(in crate::actions) fn note_changes(desk: &mut JournaledFiles) {
     let expected = expected_files(desk.journal.facts());
-    let Desk { root, journal, .. } = &mut *desk;
+    let JournaledFiles { root, journal, .. } = &mut *desk;
     let now = expected.into_iter().filter_map(|(file, expected)| {
         let now = content_of(root, &file).ok()?;
         if now.as_deref().map(digest) == expected {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rapport_durable::digest;
 
-use crate::actions::files::{Desk, content_of};
+use crate::actions::files::{JournaledFiles, content_of};
 use crate::actions::journal::{CommandChange, Fact, Image, Journal, JournalError};
 use crate::workers::local::{Directory, Recorded};
 use crate::workers::{WorkerError, Workplace as _};
@@ -22,7 +22,7 @@ pub(crate) fn has_history(project: &Path) -> bool {
 }
 
 /// Records the state before command `n`, unless it is known from an interrupted run. A project without Git has none.
-pub(in crate::actions) fn note_state(desk: &mut Desk, n: usize) {
+pub(in crate::actions) fn note_state(desk: &mut JournaledFiles, n: usize) {
     if unsettled(desk.journal.facts()).any(|(begun, _)| begun == n) {
         return;
     }

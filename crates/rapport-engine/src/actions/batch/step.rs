@@ -6,11 +6,11 @@ use rapport_core::{Action, Interrupted};
 
 use super::changes::note_changes;
 use super::{ActionBatch, Course, Known};
-use crate::actions::files::{Desk, State, made, state, temporary};
+use crate::actions::files::{JournaledFiles, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::kinds::noting;
 use crate::actions::outcome::{Outcome, Settled};
-use crate::actions::{Hands, Observer, Stop, blocking};
+use crate::actions::{Observer, Requester, Stop, blocking};
 
 /// The result of an action for now.
 pub(in crate::actions) enum Came {
@@ -25,7 +25,7 @@ pub(in crate::actions) struct Step<'a> {
     pub(in crate::actions) n: usize,
     pub(in crate::actions) action: &'a Action,
     pub(in crate::actions) interrupted: Interrupted,
-    pub(in crate::actions) hands: &'a dyn Hands,
+    pub(in crate::actions) requester: &'a dyn Requester,
     pub(in crate::actions) stop: &'a Stop,
 }
 
@@ -33,10 +33,10 @@ impl Step<'_> {
     /// Runs the action and records it.
     pub(super) async fn take(
         &self,
-        desk: Desk,
+        desk: JournaledFiles,
         known: Known,
         observer: &mut Observer<'_>,
-    ) -> (Desk, Settled, Course) {
+    ) -> (JournaledFiles, Settled, Course) {
         let began = Instant::now();
         let (desk, came) = match known {
             Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
@@ -67,7 +67,7 @@ impl Step<'_> {
     }
 
     /// Finds out whether an interrupted change was made. `None` if it still has to be made.
-    async fn look(&self, desk: Desk, intent: Intent) -> (Desk, Option<Outcome>) {
+    async fn look(&self, desk: JournaledFiles, intent: Intent) -> (JournaledFiles, Option<Outcome>) {
         let n = self.n;
         let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
         blocking(move || {
@@ -89,9 +89,9 @@ impl Step<'_> {
     /// Changes a file; the change records its own intent.
     pub(in crate::actions) async fn change(
         &self,
-        mut desk: Desk,
-        change: impl FnOnce(&mut Desk, String) -> Outcome + Send + 'static,
-    ) -> (Desk, Came) {
+        mut desk: JournaledFiles,
+        change: impl FnOnce(&mut JournaledFiles, String) -> Outcome + Send + 'static,
+    ) -> (JournaledFiles, Came) {
         let what = self.action.kind.in_brief();
         blocking(move || {
             let outcome = change(&mut desk, what);
@@ -103,9 +103,9 @@ impl Step<'_> {
     /// Records the beginning, and only then runs the action.
     pub(in crate::actions) async fn begin(
         &self,
-        mut desk: Desk,
+        mut desk: JournaledFiles,
         work: impl Future<Output = Came>,
-    ) -> (Desk, Came) {
+    ) -> (JournaledFiles, Came) {
         let kind = &self.action.kind;
         let irreversible = Some(kind.is_irreversible());
         let fact = Fact::Began { n: self.n, what: kind.in_brief(), intent: None, irreversible };
@@ -120,7 +120,12 @@ impl Step<'_> {
     }
 
     /// Records the end. If that fails, no further action runs.
-    async fn note_ended(&self, mut desk: Desk, settled: Settled, course: Course) -> (Desk, Settled, Course) {
+    async fn note_ended(
+        &self,
+        mut desk: JournaledFiles,
+        settled: Settled,
+        course: Course,
+    ) -> (JournaledFiles, Settled, Course) {
         let fact = Fact::Ended { n: self.n, settled: settled.clone() };
         let (desk, noted) = blocking(move || {
             let noted = desk.journal.note(fact);

@@ -1,10 +1,10 @@
 //! CREATE: creates a file, or replaces it if the plan says so.
 
-use crate::actions::files::{Desk, change};
+use crate::actions::files::{JournaledFiles, change};
 use crate::actions::outcome::Outcome;
 
 pub(super) fn run(
-    desk: &mut Desk,
+    desk: &mut JournaledFiles,
     n: usize,
     what: String,
     path: &str,

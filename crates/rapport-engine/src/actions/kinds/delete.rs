@@ -1,8 +1,8 @@
 //! DELETE: deletes a file. Its content is in the journal, so that an undo restores it.
 
-use crate::actions::files::{self, Desk};
+use crate::actions::files::{self, JournaledFiles};
 use crate::actions::outcome::Outcome;
 
-pub(super) fn run(desk: &mut Desk, n: usize, what: String, path: &str) -> Outcome {
+pub(super) fn run(desk: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
     files::delete(desk, n, what, path)
 }

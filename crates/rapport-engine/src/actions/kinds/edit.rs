@@ -2,11 +2,17 @@
 
 use rapport_core::{Replacement, apply_edits};
 
-use crate::actions::files::{Desk, change};
+use crate::actions::files::{JournaledFiles, change};
 use crate::actions::outcome::Outcome;
 use crate::actions::project::text;
 
-pub(super) fn run(desk: &mut Desk, n: usize, what: String, path: &str, edits: &[Replacement]) -> Outcome {
+pub(super) fn run(
+    desk: &mut JournaledFiles,
+    n: usize,
+    what: String,
+    path: &str,
+    edits: &[Replacement],
+) -> Outcome {
     change(desk, n, what, path, |before| {
         let before = before.ok_or_else(|| format!("{path} does not exist"))?;
         let before =

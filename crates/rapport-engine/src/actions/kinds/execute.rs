@@ -16,7 +16,7 @@ use rapport_core::Shell;
 use self::output::Tail;
 use self::process::{Ending, Process};
 use crate::actions::outcome::{Details, Outcome};
-use crate::actions::{Live, Means, Observer, Stop, project};
+use crate::actions::{ActionMeans, Live, Observer, Stop, project};
 
 /// The exit code of a command that timed out.
 const TIMED_OUT: i32 = 124;
@@ -43,7 +43,7 @@ pub(super) struct Call<'a> {
 }
 
 pub(super) async fn run(
-    means: &Means,
+    means: &ActionMeans,
     root: &Path,
     n: usize,
     order: Order<'_>,
@@ -67,7 +67,7 @@ pub(super) async fn run(
 
 /// Runs a program to its end. Any exit code other than 0 is a failure.
 pub(super) async fn run_program(
-    means: &Means,
+    means: &ActionMeans,
     n: usize,
     call: Call<'_>,
     observer: &mut Observer<'_>,

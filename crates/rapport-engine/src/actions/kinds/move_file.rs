@@ -1,8 +1,8 @@
 //! MOVE: moves a file to a path that does not exist. Both paths change atomically.
 
-use crate::actions::files::{self, Desk};
+use crate::actions::files::{self, JournaledFiles};
 use crate::actions::outcome::Outcome;
 
-pub(super) fn run(desk: &mut Desk, n: usize, what: String, from: &str, to: &str) -> Outcome {
+pub(super) fn run(desk: &mut JournaledFiles, n: usize, what: String, from: &str, to: &str) -> Outcome {
     files::move_file(desk, n, what, from, to)
 }

@@ -1,10 +1,10 @@
-//! RESEARCH: searches the web, by the program from the settings or through [`Hands`].
+//! RESEARCH: searches the web, by the program from the settings or through [`Requester`].
 
 use std::path::Path;
 
 use super::execute::{Call, run_program};
 use crate::actions::outcome::{Details, Outcome};
-use crate::actions::{Hands, Means, Observer, Stop};
+use crate::actions::{ActionMeans, Observer, Requester, Stop};
 
 /// A search program and the queries.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +14,13 @@ pub(super) struct Order<'a> {
     pub(super) queries: &'a [String],
 }
 
-/// Asks the [`Hands`] to search.
-pub(super) async fn ask(hands: &dyn Hands, n: usize, queries: &[String]) -> Outcome {
-    Outcome::from_words(hands.research(n, queries).await, |text| Details::Research { text })
+/// Asks the [`Requester`] to search.
+pub(super) async fn ask(requester: &dyn Requester, n: usize, queries: &[String]) -> Outcome {
+    Outcome::from_words(requester.research(n, queries).await, |text| Details::Research { text })
 }
 
 pub(super) async fn run(
-    means: &Means,
+    means: &ActionMeans,
     root: &Path,
     n: usize,
     order: Order<'_>,

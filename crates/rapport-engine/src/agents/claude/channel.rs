@@ -21,7 +21,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The channel in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Channel {
+pub enum CliChannel {
     /// Over stdin and stdout, while it runs.
     Live,
     /// With one message on its command line.
@@ -51,20 +51,20 @@ impl std::fmt::Display for Version {
 
 impl ChannelChoice {
     /// The channel for a CLI of this version. If the version is unknown, it is assumed to be new.
-    pub fn decide(self, version: Option<Version>) -> Channel {
+    pub fn decide(self, version: Option<Version>) -> CliChannel {
         match self {
-            ChannelChoice::Live => Channel::Live,
-            ChannelChoice::Print => Channel::Print,
+            ChannelChoice::Live => CliChannel::Live,
+            ChannelChoice::Print => CliChannel::Print,
             ChannelChoice::Auto => match version {
-                Some(version) if version < LIVE_SINCE => Channel::Print,
-                Some(_) | None => Channel::Live,
+                Some(version) if version < LIVE_SINCE => CliChannel::Print,
+                Some(_) | None => CliChannel::Live,
             },
         }
     }
 
     /// What a CLI of this version does not support, in words.
     pub fn lacks(self, version: Option<Version>) -> Option<String> {
-        let version = version.filter(|_| self.decide(version) == Channel::Live)?;
+        let version = version.filter(|_| self.decide(version) == CliChannel::Live)?;
         (version <= LAST_WITHOUT_QUESTIONS).then(|| {
             format!(
                 "versions {LIVE_SINCE} to {LAST_WITHOUT_QUESTIONS} cannot ask: their agents guess in silence"
@@ -88,14 +88,14 @@ impl ChannelChoice {
     /// The channel for this CLI, in words.
     pub fn in_words(self, version: Option<Version>) -> String {
         match self.decide(version) {
-            Channel::Live => "asks over the live channel".into(),
-            Channel::Print => "asks in print mode, answers go in the next message".into(),
+            CliChannel::Live => "asks over the live channel".into(),
+            CliChannel::Print => "asks in print mode, answers go in the next message".into(),
         }
     }
 }
 
 /// Asks the CLI for its version where that matters, in the place where it is to run, and decides.
-pub(super) async fn choose(config: &ClaudeConfig, workplace: &dyn Workplace) -> Channel {
+pub(super) async fn choose(config: &ClaudeConfig, workplace: &dyn Workplace) -> CliChannel {
     match config.channel {
         ChannelChoice::Auto => config.channel.decide(version(config, workplace).await),
         ChannelChoice::Live | ChannelChoice::Print => config.channel.decide(None),
@@ -132,11 +132,11 @@ mod tests {
             assert_eq!(ChannelChoice::Auto.lacks(Some(version)).is_some(), lacks, "{version}");
         }
         for (choice, version, channel) in [
-            (ChannelChoice::Auto, Some(Version(1, 9, 999)), Channel::Print),
-            (ChannelChoice::Auto, Some(LIVE_SINCE), Channel::Live),
-            (ChannelChoice::Auto, None, Channel::Live),
-            (ChannelChoice::Print, Some(Version(2, 1, 0)), Channel::Print),
-            (ChannelChoice::Live, Some(Version(1, 0, 0)), Channel::Live),
+            (ChannelChoice::Auto, Some(Version(1, 9, 999)), CliChannel::Print),
+            (ChannelChoice::Auto, Some(LIVE_SINCE), CliChannel::Live),
+            (ChannelChoice::Auto, None, CliChannel::Live),
+            (ChannelChoice::Print, Some(Version(2, 1, 0)), CliChannel::Print),
+            (ChannelChoice::Live, Some(Version(1, 0, 0)), CliChannel::Live),
         ] {
             assert_eq!(choice.decide(version), channel, "{choice:?} {version:?}");
         }

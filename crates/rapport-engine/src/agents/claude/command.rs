@@ -9,7 +9,7 @@ use rapport_core::{ConversationId, TurnKind};
 use super::brought::{self, Own};
 use super::channel::ChannelChoice;
 use super::{credentials, transcript};
-use crate::projects::trust::{Standing, Trust};
+use crate::projects::trust::{Trust, TrustLevel};
 use crate::workers::Workplace;
 
 /// Variables for the CLI, besides the usual ones.
@@ -91,8 +91,8 @@ impl ClaudeConfig {
     pub fn from_project(&self, directory: &Path) -> FromProject {
         let own = self.own();
         match self.trust.standing(&brought::brought(directory, &own)) {
-            Standing::Trusted => FromProject::Everything,
-            Standing::Declined | Standing::Unseen => FromProject::nothing(directory, &own),
+            TrustLevel::Trusted => FromProject::Everything,
+            TrustLevel::Declined | TrustLevel::Unseen => FromProject::nothing(directory, &own),
         }
     }
 

@@ -23,13 +23,13 @@ use tokio::sync::mpsc::{self, Permit};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::channel::Channel;
+use super::channel::CliChannel;
 use super::command::{ClaudeConfig, FromProject};
 use super::process::{Heard, Process};
 use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
-use crate::agents::{Command, Happened, Patience, Place, Report, RunId};
+use crate::agents::{AgentPlace, Command, Happened, Patience, Report, RunId};
 use crate::workers::Workplace;
 use ending::Ending;
 use talk::{Stay, Talk};
@@ -51,10 +51,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Runs an agent for an order, and reports what it does.
 pub(super) async fn drive(
     config: Arc<ClaudeConfig>,
-    channel: Channel,
+    channel: CliChannel,
     run: RunId,
     order: Order,
-    place: Place,
+    place: AgentPlace,
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
@@ -105,7 +105,7 @@ type Refused = mpsc::UnboundedReceiver<String>;
 /// Removes the files that the agent was started with, and stores a copy of its conversation with the session, before
 /// the end of the agent is reported. The copy is not essential: without it the session continues as long as the CLI has
 /// its own, so a failure is a warning, not an error.
-async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: Place) -> io::Result<()> {
+async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) -> io::Result<()> {
     let (config, conversation, workplace) =
         (config.clone(), order.conversation.clone(), place.workplace.clone());
     let read = move || {
@@ -134,9 +134,9 @@ fn stays_at_home(
 
 async fn begin(
     config: &Arc<ClaudeConfig>,
-    channel: Channel,
+    channel: CliChannel,
     order: &mut Order,
-    place: &Place,
+    place: &AgentPlace,
 ) -> Result<(Process, Lines, Talk, Refused), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
     let not_started = |why: String| {
@@ -155,8 +155,8 @@ async fn begin(
     let (opening, system) = (start.opening, order.system.as_deref());
     let (printed, told) = opening::printed_message(&start);
     let args = match channel {
-        Channel::Live => config.arguments(opening, &order.conversation, order.kind, system, &from_project),
-        Channel::Print => {
+        CliChannel::Live => config.arguments(opening, &order.conversation, order.kind, system, &from_project),
+        CliChannel::Print => {
             let said = Some(printed.as_str()).filter(|message| can_be_argument(message));
             config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
         }
@@ -168,8 +168,8 @@ async fn begin(
     let (mut process, lines) = spawned.map_err(|error| not_started(error.to_string()))?;
     let read = opening::read(order, &start);
     let mut talk = match channel {
-        Channel::Live => Talk::live(start, order.replies.iter().cloned(), stays(order)),
-        Channel::Print => {
+        CliChannel::Live => Talk::live(start, order.replies.iter().cloned(), stays(order)),
+        CliChannel::Print => {
             if !can_be_argument(&printed) {
                 process.tell(printed);
             }
@@ -196,7 +196,11 @@ struct Found {
     config: Result<ClaudeConfig, String>,
 }
 
-async fn find_conversation(config: &Arc<ClaudeConfig>, order: &Order, place: &Place) -> io::Result<Found> {
+async fn find_conversation(
+    config: &Arc<ClaudeConfig>,
+    order: &Order,
+    place: &AgentPlace,
+) -> io::Result<Found> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
     let is_missing = {

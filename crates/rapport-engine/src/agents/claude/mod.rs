@@ -29,9 +29,11 @@ use rapport_core::Order;
 use tokio::sync::{OnceCell, mpsc};
 use tracing::Instrument as _;
 
-use super::{Abilities, Agent, Controls, Conversations, Diagnosis, OneShot, Parking, Place, Report, RunId};
+use super::{
+    Abilities, Agent, AgentPlace, Controls, Conversations, Diagnosis, OneShot, Parking, Report, RunId,
+};
 
-use channel::Channel;
+use channel::CliChannel;
 pub use command::{ClaudeConfig, FromProject, Opening};
 pub use config::{ClaudeCode, NAME};
 pub use driver::answers_message;
@@ -41,7 +43,7 @@ pub use driver::answers_message;
 pub struct Claude {
     config: Arc<ClaudeConfig>,
     /// The channel, once it is decided.
-    channel: Arc<OnceCell<Channel>>,
+    channel: Arc<OnceCell<CliChannel>>,
 }
 
 impl Claude {
@@ -51,7 +53,7 @@ impl Claude {
 }
 
 impl Agent for Claude {
-    fn start(&self, run: RunId, order: Order, place: Place, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, place: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
         let driven = async move {

@@ -14,7 +14,7 @@ use super::command::ClaudeConfig;
 use super::credentials;
 use crate::workers::Workplace;
 use crate::workers::keeper::{self, mark::Mark};
-use crate::workers::process::{Kept, Kind, Launch};
+use crate::workers::process::{Kept, Launch, ProcessKind};
 
 /// Where the CLI's own installer puts it, in the person's home.
 const INSTALLED: [&str; 1] = [".local/share/claude"];
@@ -74,7 +74,7 @@ impl Process {
         let service = credentials::service(&env);
         let kept = workplace.spawn(Launch {
             keeper: &config.keeper,
-            kind: Kind::Agent,
+            kind: ProcessKind::Agent,
             program: config.program.as_os_str(),
             args,
             env,

@@ -4,7 +4,7 @@
 use rapport_core::{CallId, Draft, Usage};
 
 use super::spending::{self, Spending};
-use super::wire::{self, Kind, Line, Message};
+use super::wire::{self, Line, Message, WireKind};
 
 /// One response, as far as it was read.
 #[derive(Debug, Default)]
@@ -28,22 +28,26 @@ impl Response {
     /// Applies a parsed line.
     pub fn process(&mut self, line: &Line<'_>) {
         match line.kind() {
-            Kind::Init => {
+            WireKind::Init => {
                 // If there are several, the first is the requested conversation.
                 let id = Some(&*line.session_id).filter(|id| !id.is_empty());
                 self.session = self.session.take().or_else(|| id.map(str::to_owned));
             }
-            Kind::Assistant => self.assistant(line),
-            Kind::Result => {
+            WireKind::Assistant => self.assistant(line),
+            WireKind::Result => {
                 let denials = line.permission_denials.iter().filter_map(|denial| denial.as_ref());
                 let denials = denials.filter(|denial| &*denial.tool_name == wire::ASK);
                 let asking = denials.map(|denial| Asking::new(&denial.tool_use_id, denial.tool_input));
                 add(&mut self.denied, asking);
                 self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
             }
-            Kind::User | Kind::Request | Kind::Cancel | Kind::Retry | Kind::Denied => {}
-            Kind::RateLimit | Kind::Background | Kind::TaskStarted | Kind::TaskUpdated | Kind::TaskEnded => {}
-            Kind::Stream | Kind::Receipt | Kind::Other => {}
+            WireKind::User | WireKind::Request | WireKind::Cancel | WireKind::Retry | WireKind::Denied => {}
+            WireKind::RateLimit
+            | WireKind::Background
+            | WireKind::TaskStarted
+            | WireKind::TaskUpdated
+            | WireKind::TaskEnded => {}
+            WireKind::Stream | WireKind::Receipt | WireKind::Other => {}
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
 use super::process::{Heard, Process};
 use super::spending;
-use super::wire::{self, Kind};
+use super::wire::{self, WireKind};
 use crate::agents::keeper::start_failure;
 use crate::agents::{Structured, StructuredCall, StructuredError};
 use crate::workers::keeper::mark::Mark;
@@ -90,7 +90,7 @@ pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver
     while let Some(heard) = lines.recv().await {
         let line = heard.lossy();
         let line = wire::without_halves(&line);
-        if wire::parse(&line).is_ok_and(|line| line.kind() == Kind::Result) {
+        if wire::parse(&line).is_ok_and(|line| line.kind() == WireKind::Result) {
             result = Some(line.into_owned());
         }
     }

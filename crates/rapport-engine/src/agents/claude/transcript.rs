@@ -66,7 +66,7 @@ impl Branches {
             return;
         }
         self.parents.insert(line.uuid.to_string(), line.parent_uuid.to_string());
-        let is_message = matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User);
+        let is_message = matches!(line.kind(), wire::WireKind::Assistant | wire::WireKind::User);
         if (is_message || line.read_in_turn().is_some()) && !line.is_sidechain.0 {
             self.last = Some(line.uuid.to_string());
         }
@@ -210,11 +210,11 @@ impl Transcript {
         let Some(message) = line.message.as_ref() else {
             return;
         };
-        if matches!(line.kind(), wire::Kind::Assistant | wire::Kind::User) && !line.is_sidechain.0 {
+        if matches!(line.kind(), wire::WireKind::Assistant | wire::WireKind::User) && !line.is_sidechain.0 {
             self.last_message = Some(self.lines);
         }
         match line.kind() {
-            wire::Kind::Assistant => {
+            wire::WireKind::Assistant => {
                 for call in message.blocks().filter(|block| block.is_tool_use()) {
                     self.calls.insert(call.id.to_string(), self.lines);
                     let mode = match &*call.name {
@@ -227,7 +227,7 @@ impl Transcript {
                     }
                 }
             }
-            wire::Kind::User => self.note_user(message, &line.uuid),
+            wire::WireKind::User => self.note_user(message, &line.uuid),
             _ => {}
         }
     }

@@ -16,8 +16,8 @@ pub use elicitation::elicited;
 pub use halves::without_halves;
 pub use lenient::{Answer, Content, Cost, Flag, List, Number, Part, Text, Word};
 pub use parts::{
-    Attachment, Block, DeferredUse, Message, RateLimit, Request, StreamEvent, Task, TaskPatch, Tokens,
-    ToolCall,
+    Block, DeferredUse, Message, RateLimit, Request, StreamEvent, Task, TaskPatch, Tokens, ToolCall,
+    TranscriptNote,
 };
 pub use questions::drafts;
 pub use tell::{
@@ -79,7 +79,7 @@ pub struct Line<'a> {
     #[serde(rename = "isReplay")]
     pub is_replay: Flag,
     #[serde(borrow)]
-    pub attachment: Part<Attachment<'a>>,
+    pub attachment: Part<TranscriptNote<'a>>,
     /// The last text of a turn.
     #[serde(borrow)]
     pub result: Text<'a>,
@@ -139,7 +139,7 @@ pub struct Line<'a> {
 
 /// The kinds of lines that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum WireKind {
     /// The conversation begins or continues.
     Init,
     Assistant,
@@ -171,25 +171,25 @@ pub enum Kind {
 }
 
 impl Line<'_> {
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> WireKind {
         match &*self.kind {
-            "system" if &*self.subtype == "init" => Kind::Init,
-            "system" if &*self.subtype == "api_retry" => Kind::Retry,
-            "system" if &*self.subtype == "background_tasks_changed" => Kind::Background,
-            "system" if &*self.subtype == "task_started" => Kind::TaskStarted,
-            "system" if &*self.subtype == "task_updated" => Kind::TaskUpdated,
-            "system" if &*self.subtype == "task_notification" => Kind::TaskEnded,
-            "system" if &*self.subtype == "permission_denied" => Kind::Denied,
-            "system" if ["status", "task_progress"].contains(&&*self.subtype) => Kind::Receipt,
-            "stream_event" => Kind::Stream,
-            "assistant" => Kind::Assistant,
-            "user" => Kind::User,
-            "control_request" => Kind::Request,
-            "control_cancel_request" => Kind::Cancel,
-            "control_response" | "keep_alive" | "command_lifecycle" => Kind::Receipt,
-            kind if kind.starts_with("rate_limit") => Kind::RateLimit,
-            "result" => Kind::Result,
-            _ => Kind::Other,
+            "system" if &*self.subtype == "init" => WireKind::Init,
+            "system" if &*self.subtype == "api_retry" => WireKind::Retry,
+            "system" if &*self.subtype == "background_tasks_changed" => WireKind::Background,
+            "system" if &*self.subtype == "task_started" => WireKind::TaskStarted,
+            "system" if &*self.subtype == "task_updated" => WireKind::TaskUpdated,
+            "system" if &*self.subtype == "task_notification" => WireKind::TaskEnded,
+            "system" if &*self.subtype == "permission_denied" => WireKind::Denied,
+            "system" if ["status", "task_progress"].contains(&&*self.subtype) => WireKind::Receipt,
+            "stream_event" => WireKind::Stream,
+            "assistant" => WireKind::Assistant,
+            "user" => WireKind::User,
+            "control_request" => WireKind::Request,
+            "control_cancel_request" => WireKind::Cancel,
+            "control_response" | "keep_alive" | "command_lifecycle" => WireKind::Receipt,
+            kind if kind.starts_with("rate_limit") => WireKind::RateLimit,
+            "result" => WireKind::Result,
+            _ => WireKind::Other,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::room::Room;
 use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
 
 use super::button::{Button, Pick, Tag};
-use crate::outgoing::{Edit, Message};
+use crate::outgoing::{Edit, OutgoingMessage};
 use crate::split::Reply;
 use crate::text::Text;
 
@@ -51,9 +51,9 @@ impl Card {
     }
 
     /// The card as a new message for a room.
-    pub fn message(&self, room: Room) -> Message {
+    pub fn message(&self, room: Room) -> OutgoingMessage {
         let keyboard = self.keyboard().map(ReplyMarkup::InlineKeyboardMarkup);
-        Message { keyboard, thread: thread(room), ..Message::new(&self.text) }
+        OutgoingMessage { keyboard, thread: thread(room), ..OutgoingMessage::new(&self.text) }
     }
 
     /// The card as an edit of a message.

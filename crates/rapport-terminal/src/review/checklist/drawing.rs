@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use super::super::super::safe;
 use super::super::super::text::{Line, Tone, clip};
 use super::{Checklist, Node};
-use rapport_core::review::Mark;
+use rapport_core::review::GroupMark;
 
 /// The line above the tree, and its short form.
 const HINT: &str = "Use [↑/↓] to navigate, [space] to toggle, (p)review details, [enter] to confirm.";
@@ -178,17 +178,17 @@ impl Checklist {
         let item = &self.items[node.group as usize][place];
         let is_checked = self.checks.of(node.group)[place];
         let (mark, label, what) = match is_checked {
-            true => (Mark::All, Tone::Strong, Tone::Text),
-            false => (Mark::None, Tone::Dim, Tone::Dim),
+            true => (GroupMark::All, Tone::Strong, Tone::Text),
+            false => (GroupMark::None, Tone::Dim, Tone::Dim),
         };
         before.then(self.marked(mark)).and(label, &format!(" {} ", item.label)).and_giving(what, &item.what)
     }
 
-    fn marked(&self, mark: Mark) -> Line {
+    fn marked(&self, mark: GroupMark) -> Line {
         let tone = match mark {
-            Mark::All => Tone::Good,
-            Mark::Some => Tone::Care,
-            Mark::None => Tone::Dim,
+            GroupMark::All => Tone::Good,
+            GroupMark::Some => Tone::Care,
+            GroupMark::None => Tone::Dim,
         };
         Line::new(tone, self.look.mark(mark))
     }

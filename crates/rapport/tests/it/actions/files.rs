@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use rapport::actions::{Details, FileChange, OnDisk};
 use rapport_core::ActionKind;
-use rapport_core::check::{Contents, Kind, Lead, Project as _};
+use rapport_core::check::{Contents, Lead, PathKind, Project as _};
 
 use super::{Stage, create, details, edit, overwrite, plan, told};
 
@@ -173,13 +173,13 @@ fn plans_are_checked_against_the_project_on_disk() {
     symlink(stage.path("../outside"), stage.path("way_out")).unwrap();
     let project = OnDisk::new(&stage.place.project).unwrap();
     let kinds = [
-        ("a.txt", Kind::File),
-        ("sub", Kind::Directory),
-        ("", Kind::Directory),
-        ("sub/b", Kind::File),
-        ("A.txt", Kind::Missing),
-        ("c/d", Kind::Missing),
-        ("a.txt/x", Kind::Missing),
+        ("a.txt", PathKind::File),
+        ("sub", PathKind::Directory),
+        ("", PathKind::Directory),
+        ("sub/b", PathKind::File),
+        ("A.txt", PathKind::Missing),
+        ("c/d", PathKind::Missing),
+        ("a.txt/x", PathKind::Missing),
     ];
     for (path, kind) in kinds {
         assert_eq!(project.exists(path), kind, "{path}");

@@ -17,8 +17,8 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    ActionBatch, Choice, Details, Hands, Interrupted, LaterChanges, Live, Means, Outcome, Pending, Place,
-    Ran, Stop, Undone, undo,
+    ActionBatch, ActionMeans, BatchFolder, Choice, Details, Interrupted, LaterChanges, Live, Outcome,
+    Pending, Ran, Requester, Stop, Undone, undo,
 };
 use rapport::clock::Clock;
 use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
@@ -28,8 +28,8 @@ const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
 /// A project in a directory of its own, and a place for the journal.
 struct Stage {
-    place: Place,
-    means: Means,
+    place: BatchFolder,
+    means: ActionMeans,
     _directory: Option<TempDir>,
 }
 
@@ -43,14 +43,14 @@ impl Stage {
 
     /// In a directory that is there.
     fn at(directory: &Path) -> Self {
-        let place = Place {
+        let place = BatchFolder {
             project: directory.join("project"),
             journal: directory.join("batch"),
             seals: None,
             clock: Clock::system(),
         };
         fs::create_dir_all(&place.project).unwrap();
-        Self { place, means: Means::new(KEEPER), _directory: None }
+        Self { place, means: ActionMeans::new(KEEPER), _directory: None }
     }
 
     /// With this file.
@@ -115,7 +115,7 @@ fn gather(directory: &Path, prefix: &str, found: &mut BTreeMap<String, String>) 
 /// Nobody is there to be asked.
 struct Nobody;
 
-impl Hands for Nobody {
+impl Requester for Nobody {
     fn ask<'a>(&'a self, _: usize, _: &'a str) -> Pending<'a> {
         Box::pin(async { Err("nobody is there".to_owned()) })
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use rapport::actions::{ActionError, Choice, Details, Hands, Interrupted, Pending, Stop};
+use rapport::actions::{ActionError, Choice, Details, Interrupted, Pending, Requester, Stop};
 use rapport_core::ActionKind;
 use tokio::sync::{mpsc, oneshot};
 
@@ -105,7 +105,7 @@ impl Somebody {
     }
 }
 
-impl Hands for Somebody {
+impl Requester for Somebody {
     fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a> {
         self.hear(format!("{n} ask {message}"))
     }
@@ -133,14 +133,14 @@ async fn file_40_others_are_asked_searched_and_invoked() {
         ActionKind::Research { queries: vec!["paint".into(), "colour of paint".into()] },
         ActionKind::Invoke { agent: "painter".into(), message: "Paint it.".into() },
     ]);
-    let (hands, mut heard, answers) = somebody(3);
+    let (requester, mut heard, answers) = somebody(3);
     for (answer, words) in answers.into_iter().zip(["Blue", "Paint is wet.", "20260124-paint"]) {
         answer.send(words.into()).unwrap();
     }
     // On a task of its own, as a daemon does.
     let running = tokio::spawn(async move {
         let choices = vec![Choice::Run; 3];
-        stage.batch(&plan).run(&choices, &hands, &mut |_| {}, &Stop::never()).await
+        stage.batch(&plan).run(&choices, &requester, &mut |_| {}, &Stop::never()).await
     });
     let ran = running.await.unwrap().unwrap();
     assert_eq!(details(&ran, 0), &Details::Reply { text: "Blue".into() });
@@ -155,7 +155,7 @@ async fn file_40_others_are_asked_searched_and_invoked() {
 async fn a_question_that_waits_can_be_stopped_and_asked_again() {
     let stage = Stage::new();
     let plan = plan([create("a", "a"), chat("Which colour?"), create("b", "b")]);
-    let (hands, mut heard, _answers) = somebody(1);
+    let (requester, mut heard, _answers) = somebody(1);
     let (stopper, stop) = Stop::new();
     let stopping = async {
         heard.recv().await.unwrap();
@@ -164,14 +164,14 @@ async fn a_question_that_waits_can_be_stopped_and_asked_again() {
     let choices = vec![Choice::Run; 3];
     let mut observer = |_: rapport::actions::Live<'_>| {};
     let batch = stage.batch(&plan);
-    let (ran, ()) = tokio::join!(batch.run(&choices, &hands, &mut observer, &stop), stopping);
+    let (ran, ()) = tokio::join!(batch.run(&choices, &requester, &mut observer, &stop), stopping);
     let ran = ran.unwrap();
     assert_eq!(told(&ran), ["done", "failed: interrupted", "skipped: the batch was stopped before it"]);
     assert!(ran.unfinished);
 
-    let (hands, mut heard, answers) = somebody(1);
+    let (requester, mut heard, answers) = somebody(1);
     answers.into_iter().next().unwrap().send("Blue".into()).unwrap();
-    let ran = batch.resume(Interrupted::Halt, &hands, &mut |_| {}, &Stop::never()).await.unwrap();
+    let ran = batch.resume(Interrupted::Halt, &requester, &mut |_| {}, &Stop::never()).await.unwrap();
     assert_eq!(told(&ran), ["done", "done", "done"]);
     assert!(!ran.unfinished);
     assert_eq!(heard.recv().await.unwrap(), "1 ask Which colour?", "by the same number");
@@ -193,7 +193,7 @@ async fn a_command_that_removes_the_journal_ends_the_batch() {
 async fn two_processes_do_not_carry_out_the_same_batch() {
     let stage = Stage::new();
     let plan = plan([chat("Which colour?"), read("nothing")]);
-    let (hands, mut heard, _answers) = somebody(1);
+    let (requester, mut heard, _answers) = somebody(1);
     let (stopper, stop) = Stop::new();
     let batch = stage.batch(&plan);
     let other = async {
@@ -205,7 +205,7 @@ async fn two_processes_do_not_carry_out_the_same_batch() {
     };
     let choices = vec![Choice::Run; 2];
     let mut observer = |_: rapport::actions::Live<'_>| {};
-    let (ran, (other, undo)) = tokio::join!(batch.run(&choices, &hands, &mut observer, &stop), other);
+    let (ran, (other, undo)) = tokio::join!(batch.run(&choices, &requester, &mut observer, &stop), other);
     ran.unwrap();
     let busy = format!("another process is working on the batch in {}", stage.place.journal.display());
     assert_eq!((other, undo), (busy.clone(), busy));

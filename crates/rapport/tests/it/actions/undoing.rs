@@ -123,8 +123,8 @@ async fn what_somebody_did_in_the_middle_of_a_batch_is_theirs() {
     let stopped = "skipped: the batch was stopped before it";
     assert_eq!(told(&ran), ["done", stopped, stopped]);
     stage.write("a.txt", "1 and mine\n");
-    let hands = Yes;
-    let ran = batch.resume(Interrupted::Halt, &hands, &mut |_| {}, &Stop::never()).await.unwrap();
+    let requester = Yes;
+    let ran = batch.resume(Interrupted::Halt, &requester, &mut |_| {}, &Stop::never()).await.unwrap();
     assert_eq!(told(&ran), ["done", "done", "done"]);
     match undo(&stage.place, LaterChanges::Refuse) {
         Err(UndoError::ChangedLater { files, .. }) => assert_eq!(files, ["a.txt"]),
@@ -135,7 +135,7 @@ async fn what_somebody_did_in_the_middle_of_a_batch_is_theirs() {
 
 struct Yes;
 
-impl rapport::actions::Hands for Yes {
+impl rapport::actions::Requester for Yes {
     fn ask<'a>(&'a self, _: usize, _: &'a str) -> rapport::actions::Pending<'a> {
         Box::pin(async { Ok("yes".to_owned()) })
     }

@@ -116,7 +116,10 @@ fn cards(story: impl Fn(&Project, &mut Pty), make: impl Fn() -> Project, args: &
 #[test]
 fn cards_fit_each_terminal() {
     let question = cards(
-        |_, pty| pty.wait_for("enter answer"),
+        |_, pty| {
+            pty.wait_for("enter answer");
+            pty.wait_for("? help");
+        },
         || Project::with_scenario(ONE_QUESTION),
         &["run", "paint"],
     );
@@ -127,6 +130,7 @@ fn cards_fit_each_terminal() {
             pty.send("c");
             pty.wait_for("May the agent use Bash");
             pty.wait_for("enter answer");
+            pty.wait_for("? help");
         },
         || Project::with_scenario(PERMISSION).set("NO_COLOR", "1"),
         &["run", "build"],
@@ -163,6 +167,7 @@ fn a_shrunk_window_has_one_card() {
     let mut terminal = project.terminal(&["run", "paint"], 120, 40);
     terminal.wait_for("enter answer");
     terminal.resize(50, 15);
+    terminal.wait_until("drawn for fifty columns", |shown| shown.lines().any(|line| line.trim() == "? help"));
     for _ in 0..5 {
         terminal.send("\x1b[B");
         terminal.send("\x1b[A");
@@ -178,4 +183,28 @@ fn a_shrunk_window_has_one_card() {
     terminal.wait_for("→ Red");
     let all = terminal.everything();
     assert_eq!(all.matches("enter answer").count(), 0, "{all}");
+}
+
+/// A window that is closed while a card is shown ends the program. What was asked waits.
+#[test]
+fn a_closed_window_ends_the_program() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let script = format!("exec script -qfc 'exec {} run paint' /dev/null", env!("CARGO_BIN_EXE_rapport"));
+    let mut terminal = project.shell(&script, 80, 24);
+    terminal.wait_for("enter answer");
+    let directory = project.root().canonicalize().unwrap();
+    let is_run = |process: &std::fs::DirEntry| {
+        let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let works_there = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == directory);
+        works_there && command.starts_with(env!("CARGO_BIN_EXE_rapport").as_bytes())
+    };
+    let runs = || std::fs::read_dir("/proc").unwrap().flatten().any(|process| is_run(&process));
+    assert!(runs(), "the program runs in the project");
+    terminal.signal(nix::sys::signal::Signal::SIGKILL);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while runs() {
+        assert!(std::time::Instant::now() < deadline, "it goes on without a terminal");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    project.rapport(&["status", "paint"]).check(0, "Which colour?");
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use rapport::agents::{self, Abilities, Agent, AgentsByName, Controls, Place, RunId};
+use rapport::agents::{self, Abilities, Agent, AgentPlace, AgentsByName, Controls, RunId};
 use rapport::clock::{self, Clock};
 use rapport::engine::{Engine, Parts, Update};
 use rapport::planners::Nobody;
@@ -24,7 +24,13 @@ impl Agent for Asks {
         Abilities::default()
     }
 
-    fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<agents::Report>) -> Controls {
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        _: AgentPlace,
+        reports: mpsc::Sender<agents::Report>,
+    ) -> Controls {
         let (commands, mut told) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let ask = Ask::Questions(vec![Draft { text: "Which way?".into(), ..Draft::default() }]);

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::local::Local;
 use rapport::workers::network::Network;
-use rapport::workers::process::{Kind, Launch};
+use rapport::workers::process::{Launch, ProcessKind};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
 use rapport::workers::{Worker, WorkerKind, WorkerSetup, Workers, Workplace, kinds};
@@ -146,7 +146,7 @@ async fn processes(place: &dyn Workplace) {
     let mut kept = place
         .spawn(Launch {
             keeper: Path::new(env!("CARGO_BIN_EXE_rapport")),
-            kind: Kind::Command,
+            kind: ProcessKind::Command,
             program: "sh".as_ref(),
             args: &[OsString::from("-c"), OsString::from(script)],
             env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],

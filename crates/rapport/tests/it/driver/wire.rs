@@ -1,6 +1,6 @@
 //! Every recorded line is understood, and what we write is what the recorded host wrote.
 
-use rapport::agents::claude::wire::{self, Kind};
+use rapport::agents::claude::wire::{self, WireKind};
 use rapport_core::{By, Told};
 use serde_json::{Value, json, value::RawValue};
 
@@ -22,11 +22,11 @@ fn every_recorded_line_is_understood() {
 
 fn summary(line: &wire::Line<'_>) -> String {
     let said = match line.kind() {
-        Kind::Init => format!("init {} {}", &*line.session_id, &*line.model),
-        Kind::Assistant | Kind::User => blocks(line),
-        Kind::Request => request(line),
-        Kind::Cancel => format!("cancel {}", &*line.request_id),
-        Kind::Result => format!(
+        WireKind::Init => format!("init {} {}", &*line.session_id, &*line.model),
+        WireKind::Assistant | WireKind::User => blocks(line),
+        WireKind::Request => request(line),
+        WireKind::Cancel => format!("cancel {}", &*line.request_id),
+        WireKind::Result => format!(
             "result failure={} deferred={:?} {:?} {} millionths, denied {}",
             line.is_failure(),
             line.deferred(),
@@ -34,16 +34,16 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.cost_micros(),
             line.permission_denials.len(),
         ),
-        Kind::Denied => format!("denied {}", &*line.tool_name),
-        Kind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
-        Kind::RateLimit => format!("limits the rate: {}", &*line.kind),
-        Kind::Background
-        | Kind::TaskStarted
-        | Kind::TaskUpdated
-        | Kind::TaskEnded
-        | Kind::Stream
-        | Kind::Receipt
-        | Kind::Other => {
+        WireKind::Denied => format!("denied {}", &*line.tool_name),
+        WireKind::Retry => format!("retry: {} of {}", line.attempt.count(), line.max_retries.count()),
+        WireKind::RateLimit => format!("limits the rate: {}", &*line.kind),
+        WireKind::Background
+        | WireKind::TaskStarted
+        | WireKind::TaskUpdated
+        | WireKind::TaskEnded
+        | WireKind::Stream
+        | WireKind::Receipt
+        | WireKind::Other => {
             format!("other: {} {}", &*line.kind, &*line.subtype)
         }
     };
@@ -77,21 +77,21 @@ fn request(line: &wire::Line<'_>) -> String {
 fn lines_that_are_not_as_expected() {
     let kind = |line: &str| wire::parse(line).map(|line| line.kind()).ok();
     let cases = [
-        (r#"{}"#, Some(Kind::Other)),
-        (r#"{"type":"assistant"}"#, Some(Kind::Assistant)),
-        (r#"{"message":{"content":"plain"},"type":"assistant"}"#, Some(Kind::Assistant)),
+        (r#"{}"#, Some(WireKind::Other)),
+        (r#"{"type":"assistant"}"#, Some(WireKind::Assistant)),
+        (r#"{"message":{"content":"plain"},"type":"assistant"}"#, Some(WireKind::Assistant)),
         (
             r#"{"type":"assistant","message":"words","usage":[1,{"a":2}],"is_error":"no"}"#,
-            Some(Kind::Assistant),
+            Some(WireKind::Assistant),
         ),
-        (r#"{"type":"user","message":{"content":[1,"two",null,{"type":["odd"]}]}}"#, Some(Kind::User)),
-        (r#"{"type":"result","result":{"an":"object"},"total_cost_usd":"a lot"}"#, Some(Kind::Result)),
-        (r#"{"type":"control_request","request":null,"request_id":7}"#, Some(Kind::Request)),
-        (r#"{"type":{"deep":[[[]]]},"subtype":true}"#, Some(Kind::Other)),
-        (r#"{"type":"system","subtype":"compact_boundary"}"#, Some(Kind::Other)),
+        (r#"{"type":"user","message":{"content":[1,"two",null,{"type":["odd"]}]}}"#, Some(WireKind::User)),
+        (r#"{"type":"result","result":{"an":"object"},"total_cost_usd":"a lot"}"#, Some(WireKind::Result)),
+        (r#"{"type":"control_request","request":null,"request_id":7}"#, Some(WireKind::Request)),
+        (r#"{"type":{"deep":[[[]]]},"subtype":true}"#, Some(WireKind::Other)),
+        (r#"{"type":"system","subtype":"compact_boundary"}"#, Some(WireKind::Other)),
         (r#"{"type":"assistant""#, None),
         ("npm warn something", None),
-        ("[]", Some(Kind::Other)),
+        ("[]", Some(WireKind::Other)),
         ("7", None),
     ];
     for (line, expected) in cases {

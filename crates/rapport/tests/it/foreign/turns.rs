@@ -169,7 +169,7 @@ fn what_an_agent_is_told_may_not_be_pulled_in() {
     refuse_all(&own, session.as_str(), "turn 02");
     fs::remove_dir_all(own.folder().join("02")).unwrap();
     // A turn that has its own context and nothing else starts nothing.
-    own.rapport(&["branch", "01"]).check(0, "01-branch-01");
+    own.rapport(&["branch", "01", "--keep"]).check(0, "01-branch-01");
     own.rapport(&["context", "show"]).check(0, "");
     // Unless somebody puts something there.
     ship(&own, session.as_str(), "01-branch-01/plan.md", marking());

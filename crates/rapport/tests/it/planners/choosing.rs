@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::planners::messages::Credential;
-use rapport::planners::{Means, Via, choose};
+use rapport::planners::{ModelAccess, Via, choose};
 use rapport::wiring::{self, Place};
 
 use super::server::{Answer, Server};
 use super::{KEY, brief, good, texts};
 use crate::support::settings::settings;
 
-fn means(via: Via, base_url: &str, credential: Option<Credential>) -> Means {
+fn means(via: Via, base_url: &str, credential: Option<Credential>) -> ModelAccess {
     let program = "/nowhere/claude";
-    Means {
+    ModelAccess {
         via,
         credential,
         base_url: Some(base_url.into()),

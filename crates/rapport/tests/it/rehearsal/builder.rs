@@ -1,6 +1,6 @@
 //! Scenarios made in tests, and that what they print is what the driver reads.
 
-use rapport::agents::claude::wire::{self, Kind};
+use rapport::agents::claude::wire::{self, WireKind};
 
 use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
 use rapport::agents::rehearsal::stream::{Event, Session};
@@ -53,8 +53,8 @@ fn clarify_30_the_driver_reads_everything_the_scripted_agent_writes() {
         .respond_with_text("Done.");
     let rehearsal = Rehearsal::of(scenario);
     let lines: Vec<String> = rehearsal.plain(&["go"]).iter().map(ToString::to_string).collect();
-    let kinds: Vec<Kind> = lines.iter().map(|line| wire::parse(line).unwrap().kind()).collect();
-    use Kind::{Assistant, Init, Result, User};
+    let kinds: Vec<WireKind> = lines.iter().map(|line| wire::parse(line).unwrap().kind()).collect();
+    use WireKind::{Assistant, Init, Result, User};
     assert_eq!(
         kinds,
         [Init, Assistant, Assistant, User, Assistant, User, Assistant, User, Assistant, Result],

@@ -1,7 +1,7 @@
 //! The checklist: how it looks at any size, and what its keys do.
 
 use rapport::channels::terminal::Size;
-use rapport::channels::terminal::review::checklist::{Checklist, Node, Wish};
+use rapport::channels::terminal::review::checklist::{Checklist, ChecklistCommand, Node};
 use rapport::channels::terminal::review::look::{Look, Signs};
 use rapport::channels::terminal::review::{Group, Pick, Selection};
 use rapport::channels::terminal::style::{ColourChoice, Theme};
@@ -119,10 +119,10 @@ fn file_34_space_toggles_items_and_groups_and_a_everything() {
     assert_eq!(marks(&list), "xx x xxx", "all unless all are");
     press(&mut list, "a");
     assert_eq!(marks(&list), ".. . ...");
-    assert_eq!(press(&mut list, "enter"), Wish::Nothing);
+    assert_eq!(press(&mut list, "enter"), ChecklistCommand::Nothing);
     assert!(shown(&list, 80, 24).contains("Nothing is checked."));
     press(&mut list, "end space");
-    assert_eq!(press(&mut list, "enter"), Wish::Run);
+    assert_eq!(press(&mut list, "enter"), ChecklistCommand::Run);
     assert_eq!(marks(&list), ".. . ..x");
 }
 
@@ -150,14 +150,14 @@ fn file_34_what_is_left_out_says_why() {
 fn file_33_keys() {
     let mut list = checklist(&plans::bootstrap(), 80, 24);
     for (keys, expected) in [
-        ("q", Wish::Back),
-        ("esc", Wish::Back),
-        ("ctrl-c", Wish::Quit),
-        ("p", Wish::Preview(Node { group: Group::Context, item: None })),
-        ("j j k p", Wish::Preview(Node { group: Group::Context, item: Some(0) })),
-        ("end p", Wish::Preview(Node { group: Group::Actions, item: Some(2) })),
-        ("pageup pageup p", Wish::Preview(Node { group: Group::Context, item: None })),
-        ("x", Wish::Nothing),
+        ("q", ChecklistCommand::Back),
+        ("esc", ChecklistCommand::Back),
+        ("ctrl-c", ChecklistCommand::Quit),
+        ("p", ChecklistCommand::Preview(Node { group: Group::Context, item: None })),
+        ("j j k p", ChecklistCommand::Preview(Node { group: Group::Context, item: Some(0) })),
+        ("end p", ChecklistCommand::Preview(Node { group: Group::Actions, item: Some(2) })),
+        ("pageup pageup p", ChecklistCommand::Preview(Node { group: Group::Context, item: None })),
+        ("x", ChecklistCommand::Nothing),
     ] {
         assert_eq!(press(&mut list, keys), expected, "{keys}");
     }
@@ -170,7 +170,7 @@ fn file_33_keys() {
 #[test]
 fn an_empty_plan_can_be_looked_at() {
     let mut list = checklist(&rapport_core::ActionPlan::default(), 80, 24);
-    assert_eq!(press(&mut list, "down space a p enter"), Wish::Nothing);
+    assert_eq!(press(&mut list, "down space a p enter"), ChecklistCommand::Nothing);
     press(&mut list, "down");
     assert!(shown(&list, 80, 24).contains("There is nothing to do in this plan."));
 }

@@ -10,7 +10,7 @@ mod summary;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport::channels::terminal::Size;
-use rapport::channels::terminal::review::checklist::{Checklist, Wish};
+use rapport::channels::terminal::review::checklist::{Checklist, ChecklistCommand};
 use rapport::channels::terminal::review::look::{Look, Signs};
 use rapport::channels::terminal::style::Theme;
 use rapport_core::ActionPlan;
@@ -24,8 +24,8 @@ fn checklist(plan: &ActionPlan, columns: usize, rows: usize) -> Checklist {
 }
 
 /// Presses keys: names, or single characters, with blanks between.
-fn press(checklist: &mut Checklist, keys: &str) -> Wish {
-    keys.split(' ').map(key).fold(Wish::Nothing, |_, key| checklist.key(key))
+fn press(checklist: &mut Checklist, keys: &str) -> ChecklistCommand {
+    keys.split(' ').map(key).fold(ChecklistCommand::Nothing, |_, key| checklist.key(key))
 }
 
 fn key(name: &str) -> KeyEvent {

@@ -252,10 +252,10 @@ async fn an_edited_answer_counts_until_it_is_too_late() {
     anna.edits_message(answer, "Elysia");
     // The plan is shown again, to be confirmed as it is now.
     let renewed = |state: &State| {
-        let is_new = |card: &&ChatMessage| card.id > plan.id && card.text().contains("framework? → Elysia");
-        state.messages_in(ANNA, None).find(is_new).map(|card| card.id)
+        let is_new = |card: &&ChatMessage| card.id > plan.id && card.text().starts_with("✅ Plan Ready");
+        state.messages_in(ANNA, None).find(is_new).map(|card| card.text().contains("framework? → Elysia"))
     };
-    stage.server.wait_for("the plan as it is now", renewed).await;
+    assert!(stage.server.wait_for("the plan as it is now", renewed).await);
     anna.taps("✅ Confirm & Start").await;
     anna.sees("Auth is in place.").await;
     anna.edits_message(answer, "Express");

@@ -8,7 +8,7 @@ use rapport::channels::telegram::bot_api::{
     AnswerCallbackQueryParams, BotCommand, LinkPreviewOptions, SendMessageParams, SetMyCommandsParams,
     SetWebhookParams,
 };
-use rapport::channels::telegram::outgoing::{Deliver as _, Edit, Message, Outgoing, Sent};
+use rapport::channels::telegram::outgoing::{Deliver as _, Edit, Outgoing, OutgoingMessage, Sent};
 use rapport::channels::telegram::text::Text;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -240,11 +240,11 @@ async fn everything_that_goes_out_becomes_its_call() {
     let (fake, api) = Fake::start().await;
     let posted = || fake.will_answer(200, r#"{"ok":true,"result":{"message_id":9,"new_thing":[1]}}"#);
     posted();
-    let message = Message {
+    let message = OutgoingMessage {
         reply_to: Some(3),
         silent: true,
         thread: Some(4),
-        ..Message::new(&Text::new().plain("👍 ").bold("yes"))
+        ..OutgoingMessage::new(&Text::new().plain("👍 ").bold("yes"))
     };
     assert_eq!(api.deliver(5, &Outgoing::Message(message)).await, Ok(Sent::Posted(9)));
     let (method, body) = fake.call();

@@ -9,7 +9,7 @@ use rapport::channels::telegram::api::Document;
 use rapport::channels::telegram::api_error::ApiError;
 use rapport::channels::telegram::bot_api::{ChatAction, InlineKeyboardButton, InlineKeyboardMarkup};
 use rapport::channels::telegram::outbox::{Outbox, Report};
-use rapport::channels::telegram::outgoing::{Deliver, Edit, Message, Outgoing, Sent};
+use rapport::channels::telegram::outgoing::{Deliver, Edit, Outgoing, OutgoingMessage, Sent};
 use rapport::channels::telegram::rates::Limits;
 use tokio::time::Instant;
 
@@ -96,7 +96,7 @@ fn words(what: &Outgoing) -> String {
 }
 
 fn message(text: &str) -> Outgoing {
-    Outgoing::Message(Message { text: text.into(), ..Message::default() })
+    Outgoing::Message(OutgoingMessage { text: text.into(), ..OutgoingMessage::default() })
 }
 
 fn edit(message: i32, text: &str) -> Outgoing {
@@ -186,7 +186,7 @@ async fn a_card_does_not_wait_behind_what_an_agent_does() {
     for (chat, pause) in [(5, 1000), (-5, 4000)] {
         let telegram = Telegram::slow(Duration::from_millis(20));
         let outbox = Outbox::start(telegram.clone());
-        let aside = || Outgoing::Aside(Message { text: "⏳".into(), ..Message::default() });
+        let aside = || Outgoing::Aside(OutgoingMessage { text: "⏳".into(), ..OutgoingMessage::default() });
         let typing = || Outgoing::Action { action: ChatAction::Typing, thread: None };
         let mut passing = Vec::new();
         for n in 0..40 {
@@ -238,7 +238,9 @@ async fn what_always_fails_does_not_block_its_chat() {
 async fn what_nobody_waits_for_keeps_no_card_waiting() {
     let telegram = Telegram::slow(Duration::from_millis(20));
     let outbox = Outbox::start(telegram.clone());
-    let aside = || Outgoing::Aside(Message { text: "This bot is private.".into(), ..Message::default() });
+    let aside = || {
+        Outgoing::Aside(OutgoingMessage { text: "This bot is private.".into(), ..OutgoingMessage::default() })
+    };
     let refusals: Vec<_> = (1000..2000).map(|chat| outbox.send(chat, aside())).collect();
     outbox.send(42, message("Q1")).await.unwrap();
     assert!(telegram.began.elapsed() < Duration::from_millis(100), "{:?}", telegram.began.elapsed());
@@ -330,7 +332,9 @@ async fn a_long_pause_is_reported() {
         let telegram = Telegram::new();
         telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(seconds) }));
         let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-        let reports = Box::new(move |report| drop(tell.send(report)));
+        let reports = Box::new(move |report| {
+            let _ = tell.send(report);
+        });
         let outbox = Outbox::start_within(Limits::TELEGRAM, telegram.clone(), reports);
         outbox.send(1, message("a")).await.unwrap();
         assert_eq!(telegram.began.elapsed().as_secs(), seconds, "it is sent when the pause is over");
@@ -375,7 +379,7 @@ async fn a_pause_is_not_forgotten_with_what_it_was_about() {
     let telegram = Telegram::new();
     telegram.will_answer(1, Err(ApiError::TooMany { retry_after: Duration::from_secs(35) }));
     let outbox = Outbox::start(telegram.clone());
-    let aside = Outgoing::Aside(Message { text: "aside".into(), ..Message::default() });
+    let aside = Outgoing::Aside(OutgoingMessage { text: "aside".into(), ..OutgoingMessage::default() });
     assert_eq!(outbox.send(1, aside).await, Ok(Sent::Dropped));
     tokio::time::sleep(Duration::from_secs(20)).await;
     let _ = (outbox.send(1, message("a")).await, outbox.send(1, edit(7, "b")).await);
@@ -446,9 +450,11 @@ async fn what_waits_for_a_chat_that_became_another_is_sent_there() {
         telegram.will_answer(-1, Err(ApiError::Moved { to: -9 }));
     }
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let reports = Box::new(move |report| drop(tell.send(report)));
+    let reports = Box::new(move |report| {
+        let _ = tell.send(report);
+    });
     let outbox = Outbox::start_within(Limits::TELEGRAM, telegram.clone(), reports);
-    let reply = Message { text: "a".into(), reply_to: Some(7), ..Message::default() };
+    let reply = OutgoingMessage { text: "a".into(), reply_to: Some(7), ..OutgoingMessage::default() };
     let sent: Vec<_> =
         [Outgoing::Message(reply), edit(7, "b"), message("c"), Outgoing::Delete { message: 8 }]
             .into_iter()

@@ -17,7 +17,7 @@ use crate::actions::Stop;
 use crate::workers::Workplace as _;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
-use crate::workers::process::{Kept, Kind, Launch};
+use crate::workers::process::{Kept, Launch, ProcessKind};
 
 /// How long a command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -68,7 +68,7 @@ impl Process {
         let args: Vec<_> = call.args.iter().map(OsString::from).collect();
         let kept = Directory::at(call.directory).spawn(Launch {
             keeper,
-            kind: Kind::Command,
+            kind: ProcessKind::Command,
             program: call.program.as_ref(),
             args: &args,
             env: environment.into_iter().chain(own).collect(),

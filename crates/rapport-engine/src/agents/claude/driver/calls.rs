@@ -24,14 +24,14 @@ pub(super) struct Calls {
 pub(super) struct Waiting {
     pub(super) request: String,
     /// How it came, which determines the form of the response.
-    pub(super) channel: Channel,
+    pub(super) channel: RequestChannel,
     /// The tool's input.
     pub(super) input: Box<RawValue>,
 }
 
 /// How a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Channel {
+pub(super) enum RequestChannel {
     /// Through Rapport's hook: the CLI can defer it.
     Hook,
     /// As a permission request. It is parked by ending the process; the agent is then told the reply by message.
@@ -93,7 +93,7 @@ impl Calls {
     }
 
     /// How this call waits, if it does.
-    pub(super) fn channel(&self, call: &CallId) -> Option<Channel> {
+    pub(super) fn channel(&self, call: &CallId) -> Option<RequestChannel> {
         self.waiting.get(call).map(|waiting| waiting.channel)
     }
 
@@ -101,7 +101,7 @@ impl Calls {
     pub(super) fn park(&mut self, call: &CallId) -> Option<String> {
         let waiting = self.waiting.remove(call)?;
         self.parked = Some(call.clone());
-        (waiting.channel == Channel::Hook).then(|| wire::hook_defer(&waiting.request))
+        (waiting.channel == RequestChannel::Hook).then(|| wire::hook_defer(&waiting.request))
     }
 
     /// The agent withdrew a request. Returns its call, if that still waited.
@@ -126,7 +126,7 @@ impl Calls {
         let reply = self.replies.get(call)?;
         let waiting = self.waiting.remove(call)?;
         self.sent.insert(call.clone());
-        if waiting.channel == Channel::Server {
+        if waiting.channel == RequestChannel::Server {
             self.served.push(call.clone());
         }
         Some(waiting.response(reply))
@@ -140,22 +140,22 @@ impl Waiting {
                 wire::elicitation_reply(&self.request, *action, content)
             }
             // Nobody decided: the question was closed or withdrawn.
-            _ if self.channel == Channel::Server => {
+            _ if self.channel == RequestChannel::Server => {
                 wire::elicitation_reply(&self.request, Consent::Cancel, &Map::new())
             }
             CallReply::Answers(told) => self.allow(&wire::with_answers(&self.input, told)),
             CallReply::Allow { .. } => self.allow(&self.input),
             CallReply::Deny { message, .. } => match self.channel {
-                Channel::Hook => wire::hook_deny(&self.request, message),
-                Channel::Permission | Channel::Server => wire::deny(&self.request, message),
+                RequestChannel::Hook => wire::hook_deny(&self.request, message),
+                RequestChannel::Permission | RequestChannel::Server => wire::deny(&self.request, message),
             },
         }
     }
 
     fn allow(&self, input: &RawValue) -> String {
         match self.channel {
-            Channel::Hook => wire::hook_allow(&self.request, input),
-            Channel::Permission | Channel::Server => wire::allow(&self.request, input),
+            RequestChannel::Hook => wire::hook_allow(&self.request, input),
+            RequestChannel::Permission | RequestChannel::Server => wire::allow(&self.request, input),
         }
     }
 }

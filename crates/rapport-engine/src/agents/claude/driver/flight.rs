@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use rapport_core::{Beside, CallId};
 
-use crate::agents::claude::wire::{Kind, Line, Message};
+use crate::agents::claude::wire::{Line, Message, WireKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Flight {
@@ -41,26 +41,26 @@ impl Flight {
     pub(super) fn hear(&mut self, line: &Line<'_>) {
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         match line.kind() {
-            Kind::Init => {
+            WireKind::Init => {
                 self.has_spoken = false;
                 self.is_told();
             }
-            Kind::Stream if by_agent_itself => {
+            WireKind::Stream if by_agent_itself => {
                 self.stream(line.event.as_ref().map_or("", |event| &event.kind))
             }
-            Kind::Assistant if by_agent_itself => self.calls(line),
-            Kind::User if by_agent_itself => self.results(line),
-            Kind::Background => self.background(line),
-            Kind::TaskStarted if line.is_backgrounded.0 != Some(false) => {
+            WireKind::Assistant if by_agent_itself => self.calls(line),
+            WireKind::User if by_agent_itself => self.results(line),
+            WireKind::Background => self.background(line),
+            WireKind::TaskStarted if line.is_backgrounded.0 != Some(false) => {
                 self.started(&line.task_id, &line.task_type);
             }
-            Kind::TaskUpdated => {
+            WireKind::TaskUpdated => {
                 let status = line.patch.as_ref().map_or("", |patch| &patch.status);
                 if !["", "running", "pending"].contains(&status) {
                     self.ended(&line.task_id);
                 }
             }
-            Kind::TaskEnded => self.ended(&line.task_id),
+            WireKind::TaskEnded => self.ended(&line.task_id),
             _ => {}
         }
     }

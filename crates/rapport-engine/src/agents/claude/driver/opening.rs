@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rapport_core::{CallId, CallReply, Order, Said, TurnKind};
 
-use crate::agents::claude::channel::Channel;
+use crate::agents::claude::channel::CliChannel;
 use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
 use crate::agents::claude::said;
 use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
@@ -27,7 +27,7 @@ pub(super) struct Start {
 }
 
 /// Derives the start from the order and the state of the conversation.
-pub(super) fn start(order: &Order, transcript: &Transcript, channel: Channel) -> Start {
+pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel) -> Start {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let arrives = |call: &CallId, reply: &CallReply| {
         matches!(reply, CallReply::Answers(_)) || has_result(transcript, channel, call, reply)
@@ -80,10 +80,10 @@ pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
 }
 
 /// Whether the conversation contains a message. On the command line messages have no name.
-fn is_said(transcript: &Transcript, channel: Channel, said: &Said) -> bool {
+fn is_said(transcript: &Transcript, channel: CliChannel, said: &Said) -> bool {
     match channel {
-        Channel::Live => transcript.has_said(&said::name(said)),
-        Channel::Print => transcript.times_told(&said.text) > 0,
+        CliChannel::Live => transcript.has_said(&said::name(said)),
+        CliChannel::Print => transcript.times_told(&said.text) > 0,
     }
 }
 
@@ -101,26 +101,26 @@ pub(super) fn work_mode<'a>(configured: &'a str, order: &Order, transcript: &Tra
     }
 }
 
-fn untold_answers(order: &Order, transcript: &Transcript, channel: Channel) -> Option<String> {
+fn untold_answers(order: &Order, transcript: &Transcript, channel: CliChannel) -> Option<String> {
     let untold = order.replies.iter().filter(|(call, reply)| !has_reply(transcript, channel, call, reply));
     message_of(untold.flat_map(|(call, reply)| in_words(transcript, call, reply)).collect())
 }
 
 /// Whether the conversation contains this reply: as the call's result, or in a message after it.
-fn has_reply(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
+fn has_reply(transcript: &Transcript, channel: CliChannel, call: &CallId, reply: &CallReply) -> bool {
     let in_message = |(question, _): &(&str, Cow<'_, str>)| transcript.was_answered_since(call, question);
     has_result(transcript, channel, call, reply) || in_words(transcript, call, reply).iter().all(in_message)
 }
 
 /// Whether the call has ended with this reply. A denied call has ended when it failed; but in print mode every call
 /// fails, so there a failure proves nothing.
-fn has_result(transcript: &Transcript, channel: Channel, call: &CallId, reply: &CallReply) -> bool {
+fn has_result(transcript: &Transcript, channel: CliChannel, call: &CallId, reply: &CallReply) -> bool {
     match reply {
         CallReply::Answers(_) | CallReply::Allow { .. } | CallReply::Elicited { .. } => {
             transcript.answered(call)
         }
         CallReply::Deny { .. } => {
-            transcript.answered(call) || channel == Channel::Live && transcript.failed(call)
+            transcript.answered(call) || channel == CliChannel::Live && transcript.failed(call)
         }
     }
 }
@@ -188,7 +188,7 @@ mod tests {
             said: Vec::new(),
         };
         let told = r#"{"type":"user","message":{"content":"Plan it"}}"#;
-        let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), Channel::Live);
+        let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), CliChannel::Live);
         assert_eq!(start.message.as_deref(), Some(SAY_ALL));
     }
 
@@ -209,7 +209,7 @@ mod tests {
             [(vec![prompt, asked, &told], vec![]), (vec![prompt, asked, done], vec![call])]
         {
             let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
-            let start = start(&order, &transcript, Channel::Live);
+            let start = start(&order, &transcript, CliChannel::Live);
             assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         let allow = CallReply::Allow { asked: "May it go ahead?".into() };
         let order = working(vec![(CallId::new("toolu_2"), allow)]);
         let transcript = Transcript::read([prompt, leave].join("\n").as_bytes()).unwrap();
-        let message = start(&order, &transcript, Channel::Live).message.unwrap();
+        let message = start(&order, &transcript, CliChannel::Live).message.unwrap();
         assert!(message.ends_with(&format!("1. {GO_AHEAD}")), "{message}");
     }
 

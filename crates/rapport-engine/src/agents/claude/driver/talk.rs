@@ -6,13 +6,13 @@ use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Lea
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{Calls, Channel, Waiting};
+use super::calls::{Calls, RequestChannel, Waiting};
 use super::flight::Flight;
 use super::opening::{Start, answers_message};
 use super::{permission, words};
 use crate::agents::Happened;
 use crate::agents::claude::response::{Asking, Response};
-use crate::agents::claude::wire::{self, Block, Kind, Line, Message, Request};
+use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
 use crate::agents::claude::{said, spending};
 
 /// The reply to two questions with the same text. Nobody is asked: answers are keyed by the questions' texts, so one of
@@ -194,7 +194,7 @@ impl Talk {
             return;
         }
         match self.beside(&call) {
-            None if self.calls.channel(&call) == Some(Channel::Hook) => {
+            None if self.calls.channel(&call) == Some(RequestChannel::Hook) => {
                 self.lines.extend(self.calls.park(&call));
             }
             None => self.to_park = Some(call),
@@ -211,7 +211,7 @@ impl Talk {
     /// The call to park that waits alone and that the CLI itself cannot defer.
     pub(super) fn ends_at(&self) -> Option<&CallId> {
         let call = self.to_park.as_ref()?;
-        let is_permission = self.calls.channel(call) == Some(Channel::Permission);
+        let is_permission = self.calls.channel(call) == Some(RequestChannel::Permission);
         (is_permission && self.beside(call).is_none()).then_some(call)
     }
 
@@ -238,34 +238,34 @@ impl Talk {
     fn hear_line(&mut self, text: &str, line: &Line<'_>) -> Option<Leave> {
         self.response.process(line);
         match line.kind() {
-            Kind::Init => self.init(line),
-            Kind::Assistant => self.assistant(line),
-            Kind::User => self.user(line),
-            Kind::Request => self.request(line),
-            Kind::Cancel => {
+            WireKind::Init => self.init(line),
+            WireKind::Assistant => self.assistant(line),
+            WireKind::User => self.user(line),
+            WireKind::Request => self.request(line),
+            WireKind::Cancel => {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
             }
-            Kind::Retry => {
+            WireKind::Retry => {
                 let why = words::retry(line);
                 self.progress(why.clone());
                 self.did(AgentDid::Delay { why });
             }
-            Kind::Denied => self.did(AgentDid::Delay { why: words::denied(line) }),
-            Kind::Result => return self.result(line),
-            Kind::RateLimit => {
+            WireKind::Denied => self.did(AgentDid::Delay { why: words::denied(line) }),
+            WireKind::Result => return self.result(line),
+            WireKind::RateLimit => {
                 if line.is_limited() {
                     self.progress(words::RATE_LIMITED.into());
                 }
                 self.did(AgentDid::Note { line: words::note(text) });
             }
-            Kind::Other => self.did(AgentDid::Note { line: words::note(text) }),
-            Kind::Background
-            | Kind::TaskStarted
-            | Kind::TaskUpdated
-            | Kind::TaskEnded
-            | Kind::Stream
-            | Kind::Receipt => {}
+            WireKind::Other => self.did(AgentDid::Note { line: words::note(text) }),
+            WireKind::Background
+            | WireKind::TaskStarted
+            | WireKind::TaskUpdated
+            | WireKind::TaskEnded
+            | WireKind::Stream
+            | WireKind::Receipt => {}
         }
         None
     }
@@ -273,7 +273,7 @@ impl Talk {
     /// Handles a line of an agent that is ending: only its usage matters.
     pub(super) fn hear_out(&mut self, text: &str) {
         if let Ok(line) = wire::parse(&wire::without_halves(text))
-            && line.kind() == Kind::Result
+            && line.kind() == WireKind::Result
         {
             self.settle(&line);
         }
@@ -443,7 +443,7 @@ impl Talk {
     fn elicitation(&mut self, id: &str, request: &Request<'_>) {
         let call = format!("elicitation-{id}");
         let ask = Ask::Questions(wire::elicited(request));
-        self.ask(&call, ask, waiting(id, Channel::Server, None));
+        self.ask(&call, ask, waiting(id, RequestChannel::Server, None));
     }
 
     fn hook(&mut self, id: &str, request: &Request<'_>) {
@@ -458,7 +458,7 @@ impl Talk {
         }
         let call = if request.tool_use_id.is_empty() { &input.tool_use_id } else { &request.tool_use_id };
         let ask = Ask::Questions(wire::drafts(input.tool_input));
-        self.ask(call, ask, waiting(id, Channel::Hook, input.tool_input));
+        self.ask(call, ask, waiting(id, RequestChannel::Hook, input.tool_input));
     }
 
     fn permission(&mut self, id: &str, request: &Request<'_>) {
@@ -477,7 +477,7 @@ impl Talk {
                 Ask::Permission(permission::permission(tool, request.input, request.permission_suggestions))
             }
         };
-        self.ask(call, ask, waiting(id, Channel::Permission, request.input));
+        self.ask(call, ask, waiting(id, RequestChannel::Permission, request.input));
     }
 
     fn ask(&mut self, call: &str, ask: Ask, waiting: Waiting) {
@@ -490,7 +490,7 @@ impl Talk {
         }
         // A call with a reply is not asked again: the CLI only wants to hear it in another way.
         if !self.calls.was_replied(&call) {
-            let parkable = waiting.channel != Channel::Server;
+            let parkable = waiting.channel != RequestChannel::Server;
             self.did(AgentDid::Ask { call: call.clone(), ask, parkable });
         }
         // Older CLIs ignore a hook that defers, and ask for permission.
@@ -599,7 +599,7 @@ fn new_name() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
-fn waiting(id: &str, channel: Channel, input: Option<&RawValue>) -> Waiting {
+fn waiting(id: &str, channel: RequestChannel, input: Option<&RawValue>) -> Waiting {
     let empty = || RawValue::from_string("{}".into()).unwrap_or_default();
     Waiting { request: id.to_owned(), channel, input: input.map_or_else(empty, RawValue::to_owned) }
 }

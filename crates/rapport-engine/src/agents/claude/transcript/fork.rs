@@ -3,7 +3,7 @@
 use rapport_core::{CallId, ConversationId};
 
 use crate::agents::Whereabouts;
-use crate::agents::claude::wire::{self, ASK, Kind, Line};
+use crate::agents::claude::wire::{self, ASK, Line, WireKind};
 
 /// The conversation up to this call, before its answer, under another name and in another directory; `None` if it does
 /// not contain the call. A call that was deferred by then still is.
@@ -33,7 +33,7 @@ pub fn copy(transcript: &[u8], from: Whereabouts<'_>, to: Whereabouts<'_>) -> Ve
 }
 
 fn calls(line: &Line<'_>, call: &CallId) -> bool {
-    let blocks = line.message.as_ref().filter(|_| line.kind() == Kind::Assistant);
+    let blocks = line.message.as_ref().filter(|_| line.kind() == WireKind::Assistant);
     blocks.is_some_and(|message| {
         message.blocks().any(|block| block.is_tool_use() && &*block.id == call.as_str())
     })
@@ -47,23 +47,29 @@ fn message_id(line: &Line<'_>) -> Option<String> {
 /// and their results.
 fn still_waits(line: &Line<'_>, call: &CallId, message: Option<&str>) -> bool {
     match (line.kind(), line.message.as_ref()) {
-        (Kind::User, Some(told)) => {
+        (WireKind::User, Some(told)) => {
             let answered = |id: &str| id == call.as_str();
             let mut results = told.blocks().filter(|block| block.is_tool_result());
             told.texts().next().is_none() && !results.any(|block| answered(&block.tool_use_id))
         }
-        (Kind::Assistant, Some(said)) => {
+        (WireKind::Assistant, Some(said)) => {
             let is_same = message.is_some_and(|message| message == &*said.id);
             is_same && !said.blocks().any(|block| block.is_tool_use() && &*block.name == ASK)
         }
         // A note of the scripted agent about its progress means that it continued.
-        (Kind::Other, _) => &*line.kind != "rehearsal",
-        (Kind::Init | Kind::Retry | Kind::Denied | Kind::RateLimit | Kind::Background | Kind::Receipt, _) => {
-            true
-        }
-        (Kind::Request | Kind::Cancel | Kind::Result | Kind::Stream, _) => true,
-        (Kind::TaskStarted | Kind::TaskUpdated | Kind::TaskEnded, _) => true,
-        (Kind::User | Kind::Assistant, None) => true,
+        (WireKind::Other, _) => &*line.kind != "rehearsal",
+        (
+            WireKind::Init
+            | WireKind::Retry
+            | WireKind::Denied
+            | WireKind::RateLimit
+            | WireKind::Background
+            | WireKind::Receipt,
+            _,
+        ) => true,
+        (WireKind::Request | WireKind::Cancel | WireKind::Result | WireKind::Stream, _) => true,
+        (WireKind::TaskStarted | WireKind::TaskUpdated | WireKind::TaskEnded, _) => true,
+        (WireKind::User | WireKind::Assistant, None) => true,
     }
 }
 
@@ -73,7 +79,7 @@ fn renamed(line: &str, from: Whereabouts<'_>, to: Whereabouts<'_>) -> String {
     let quoted = |conversation: &ConversationId| format!("\"{conversation}\"");
     let line = line.replace(&quoted(from.conversation), &quoted(to.conversation));
     let is_as_said = wire::parse(&line).is_ok_and(|line| {
-        let message = line.message.as_ref().filter(|_| line.kind() == Kind::User);
+        let message = line.message.as_ref().filter(|_| line.kind() == WireKind::User);
         message.is_some_and(|message| message.texts().next().is_some())
     });
     if is_as_said || line.contains("thinking\"") {

@@ -129,7 +129,7 @@ impl Block<'_> {
 /// A note in a transcript.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Attachment<'a> {
+pub struct TranscriptNote<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     /// The name of a message that the model read during a turn.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, Scenario, Step};
-use rapport::agents::{Abilities, Agent, Command, Controls, Happened, Place, Report, RunId};
+use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Report, RunId};
 use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Draft, Leave, Order, Usage};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ impl PlainAgent {
 }
 
 impl Agent for PlainAgent {
-    fn start(&self, run: RunId, order: Order, _: Place, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, _: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let play = Play { agent: self.clone(), run, reports, commands: received, responses: 0 };
         tokio::spawn(play.run_all(order));

@@ -12,7 +12,7 @@ use std::thread;
 
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::network::Network;
-use rapport::workers::process::{Kind, Launch};
+use rapport::workers::process::{Launch, ProcessKind};
 use rapport::workers::proxy::Service;
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::{Worker as _, Workplace};
@@ -64,7 +64,7 @@ async fn says((place, person): (&dyn Workplace, &Path), script: &str, service: O
     let mut kept = place
         .spawn(Launch {
             keeper: Path::new(env!("CARGO_BIN_EXE_rapport")),
-            kind: Kind::Command,
+            kind: ProcessKind::Command,
             program: "bash".as_ref(),
             args: &[OsString::from("-c"), OsString::from(script)],
             env: vec![("PATH".into(), path), ("HTTPS_PROXY".into(), "http://outer:1".into())],

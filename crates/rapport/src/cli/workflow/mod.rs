@@ -1,14 +1,14 @@
 //! Common parts of the commands about sessions with turns: choosing the session and turn, holding it, and the two
-//! halves of a turn: planning ([`drafting`]), and reviewing and running ([`reviewing`]).
+//! halves of a turn: planning ([`planning`]), and reviewing and running ([`reviewing`]).
 
 pub(super) mod asking;
-pub(super) mod batch;
-pub(super) mod drafting;
-pub(super) mod held;
+pub(super) mod context;
 pub(crate) mod helpers;
+pub(super) mod open_session;
+pub(super) mod planning;
 pub(super) mod reviewing;
+pub(super) mod running;
 pub(super) mod seals;
-pub(super) mod told;
 
 use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
 
@@ -21,7 +21,7 @@ use crate::stores::StoreError;
 use crate::stores::blocking::wait;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, TurnError, found};
-use crate::wiring::{Place, Shelf};
+use crate::wiring::{Place, SessionKind};
 
 /// The session and turn arguments.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -73,7 +73,7 @@ pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, S
 
 /// The same for async code.
 pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
-    let store = place.store_in(&Shelf::Sessions);
+    let store = place.store_in(&SessionKind::Sessions);
     let now = Clock::system().now();
     let (mut session, seal) = match store.sealed(&folder.id, 0).await {
         Ok((entries, seal)) => (store.replay(&folder.id, &entries)?, seal),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rapport_core::{Act, FileTurn, Session, TurnStage};
 
-use super::held::Held;
+use super::open_session::OpenSession;
 use crate::channels::terminal::safe;
 use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
@@ -85,7 +85,7 @@ pub(in crate::cli) fn warn(broken: &[String]) {
 
 /// Warns of changes, and refuses to build on them unless that is accepted: then the check sums are updated, so that the
 /// change is reported once and not with every command.
-pub(in crate::cli) async fn check(held: &Held<'_>, changed: Changed) -> Outcome {
+pub(in crate::cli) async fn check(held: &OpenSession<'_>, changed: Changed) -> Outcome {
     let session = held.session().await?;
     let broken = broken(&held.folder, &session).await?;
     warn(&broken);

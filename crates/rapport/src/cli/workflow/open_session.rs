@@ -13,16 +13,16 @@ use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
-use crate::wiring::{Place, Shelf};
+use crate::wiring::{Place, SessionKind};
 
-pub(in crate::cli) struct Held<'a> {
+pub(in crate::cli) struct OpenSession<'a> {
     pub(in crate::cli) common: &'a Common,
     pub(in crate::cli) place: &'a Place,
     pub(in crate::cli) settings: &'a Settings,
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<dyn Store>,
-    pub(in crate::cli) shelf: Shelf,
+    pub(in crate::cli) shelf: SessionKind,
 }
 
 /// Holds a session while something is done in it. Interrupted activity is resumed at once.
@@ -31,9 +31,9 @@ pub(in crate::cli) fn hold<T>(
     place: &Place,
     settings: &Settings,
     folder: Folder,
-    work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
+    work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    hold_in(common, place, settings, (Shelf::Sessions, folder), work)
+    hold_in(common, place, settings, (SessionKind::Sessions, folder), work)
 }
 
 /// The same for a session that may be stored elsewhere.
@@ -41,14 +41,14 @@ pub(in crate::cli) fn hold_in<T>(
     common: &Common,
     place: &Place,
     settings: &Settings,
-    (shelf, folder): (Shelf, Folder),
-    work: impl AsyncFnOnce(&Held<'_>) -> Result<T, Failure>,
+    (shelf, folder): (SessionKind, Folder),
+    work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
         let store = place.store_in(&shelf);
         let host = host::start_in(place, settings, &shelf)?;
-        let held = Held { common, place, settings, folder, sessions: host.sessions(), store, shelf };
+        let held = OpenSession { common, place, settings, folder, sessions: host.sessions(), store, shelf };
         let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,
             Err(error) => Err(error.into()),
@@ -66,12 +66,12 @@ fn lost(why: String) -> Failure {
     Failure::new(Code::Store, why).hint(KEPT)
 }
 
-impl<'a> Held<'a> {
+impl<'a> OpenSession<'a> {
     /// Another session, held beside this one.
-    pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<Held<'a>, Failure> {
+    pub(in crate::cli) async fn beside(&self, folder: Folder) -> Result<OpenSession<'a>, Failure> {
         self.sessions.resume(&folder.id).await?;
         let Self { common, place, settings, .. } = *self;
-        Ok(Held {
+        Ok(OpenSession {
             common,
             place,
             settings,
@@ -165,8 +165,8 @@ impl<'a> Held<'a> {
     pub(in crate::cli) fn next_step(&self) -> String {
         let id = &self.folder.id;
         match &self.shelf {
-            Shelf::Sessions => format!("Go on with: rapport resume {id}"),
-            Shelf::Plans(_) => format!("Undo its changes to files with: rapport undo --batch {id}"),
+            SessionKind::Sessions => format!("Go on with: rapport resume {id}"),
+            SessionKind::Plans(_) => format!("Undo its changes to files with: rapport undo --batch {id}"),
         }
     }
 

@@ -8,10 +8,10 @@ use rapport_core::{
 };
 use similar::TextDiff;
 
-use super::drafting::{self, Request};
-use super::held::Held;
+use super::open_session::OpenSession;
+use super::planning::{self, Request};
 use super::seals::Changed;
-use super::{asking, batch};
+use super::{asking, running};
 use crate::actions::read;
 use crate::channels::terminal::review::{self, Previewer, Review, ReviewError, Selection, Verdict};
 use crate::channels::terminal::safe;
@@ -40,7 +40,7 @@ impl Approval {
 
 /// Resumes a turn.
 pub(in crate::cli) struct Reviewing<'a> {
-    pub(in crate::cli) held: &'a Held<'a>,
+    pub(in crate::cli) held: &'a OpenSession<'a>,
     pub(in crate::cli) approval: Approval,
     pub(in crate::cli) changed: Changed,
     pub(in crate::cli) request: &'a Request,
@@ -122,8 +122,8 @@ impl Reviewing<'_> {
         let held = self.held;
         let turn = self.found(folder).await?;
         let directory = held.folder.turn(folder).await?;
-        if let Some(problems) = drafting::invalid(&held.session().await?, &directory) {
-            return drafting::replan_from(held, &directory, &problems, self.request).await;
+        if let Some(problems) = planning::invalid(&held.session().await?, &directory) {
+            return planning::replan_from(held, &directory, &problems, self.request).await;
         }
         let Some(planned) = &turn.plan else {
             return Err(Failure::new(Code::Refused, format!("turn {folder} has no plan that waits")));
@@ -207,7 +207,7 @@ impl Reviewing<'_> {
         let (held, folder) = (self.held, turn.name.to_string());
         let plan = self.found(&folder).await?.plan;
         let plan = plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
-        batch::run(held, &plan, act).await?;
+        running::run(held, &plan, act).await?;
         self.conclude(turn).await
     }
 
@@ -222,8 +222,8 @@ impl Reviewing<'_> {
             )
             .hint(format!("Look at it with: rapport resume {}", held.folder.id)));
         }
-        if let Some(problems) = drafting::invalid(&held.session().await?, turn) {
-            return drafting::replan_from(held, turn, &problems, self.request).await;
+        if let Some(problems) = planning::invalid(&held.session().await?, turn) {
+            return planning::replan_from(held, turn, &problems, self.request).await;
         }
         let (Some(status), Some(batch)) = (after.status, after.batch()) else {
             return Err(paused(held, &folder, after.batch()));
@@ -247,22 +247,22 @@ impl Reviewing<'_> {
 }
 
 /// Skips a turn's plan, and has something else planned.
-pub(in crate::cli) async fn plan_instead(held: &Held<'_>, folder: &str, request: &Request) -> Outcome {
+pub(in crate::cli) async fn plan_instead(held: &OpenSession<'_>, folder: &str, request: &Request) -> Outcome {
     let message = Some(request.message.clone());
     held.submit(Act::Skip { folder: folder.to_owned(), message }).await?;
     held.settle().await?;
-    drafting::plan(held, held.session().await?.file_turn(folder), request).await
+    planning::plan(held, held.session().await?.file_turn(folder), request).await
 }
 
 /// The error if a batch stopped early.
-fn paused(held: &Held<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
+fn paused(held: &OpenSession<'_>, folder: &str, batch: Option<&FileBatch>) -> Failure {
     let reason = batch.and_then(|batch| batch.paused.as_deref()).unwrap_or("it was stopped");
     Failure::new(Code::Interrupted, format!("the batch of turn {folder} was interrupted: {reason}"))
         .hint(format!("Go on with it, or undo it, with: rapport resume {}", held.folder.id))
 }
 
 /// The journal of a batch, if it began here.
-fn journal(held: &Held<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option<BatchDir>, Failure> {
+fn journal(held: &OpenSession<'_>, turn: &FileTurn, batch: &FileBatch) -> Result<Option<BatchDir>, Failure> {
     let batches = held.place.batches();
     let path = batches.find(&held.folder.id, &turn.folder, batch.approved_at)?;
     let begun = path.filter(|path| crate::actions::journal::Journal::is_in(path));
@@ -349,7 +349,7 @@ fn counted(batch: &FileBatch) -> [usize; 4] {
     [batch.ended.len(), of(ActionResult::Done), of(ActionResult::Failed), of(ActionResult::Skipped)]
 }
 
-fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Outcome {
+fn tell(held: &OpenSession<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Outcome {
     let path = turn.place(REPORT);
     if held.common.json {
         return say_json(&serde_json::json!({
@@ -363,12 +363,12 @@ fn tell(held: &Held<'_>, turn: &Turn, status: Overall, batch: &FileBatch) -> Out
 }
 
 /// Plans the session that the plan began for another agent, at once.
-async fn plan_invoked(held: &Held<'_>, name: &str) -> Outcome {
+async fn plan_invoked(held: &OpenSession<'_>, name: &str) -> Outcome {
     let folder = held.place.folder(&rapport_core::SessionId::new(name));
     let other = held.beside(folder).await?;
     if !held.common.json {
         say(format_args!("\nSession {} begins.", other.folder.id))?;
     }
     let Some(turn) = other.folder.latest().await? else { return Ok(()) };
-    drafting::go_on(&other, &turn.name.to_string(), &Request::plain()).await
+    planning::go_on(&other, &turn.name.to_string(), &Request::plain()).await
 }

@@ -9,8 +9,8 @@ use rapport_core::{
     Act, ActionPlan, Asking, FileTurn, Session, Status, TurnOrigin, TurnPlan, TurnStage, fenced,
 };
 
-use super::held::Held;
-use super::told::{self, Base};
+use super::context::{self, Base};
+use super::open_session::OpenSession;
 use super::{asking, seals};
 use crate::channels::terminal::{review, safe};
 use crate::cli::new;
@@ -56,7 +56,11 @@ enum Reason {
 
 /// Plans the next turn, or the one without a plan, and again if the plan is invalid and somebody consents; then shows
 /// the plan.
-pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, request: &Request) -> Outcome {
+pub(in crate::cli) async fn plan(
+    held: &OpenSession<'_>,
+    after: Option<&FileTurn>,
+    request: &Request,
+) -> Outcome {
     if let Some(batch) = held.session().await?.half_undone() {
         let why =
             batch.undo_refused.as_ref().map(|problem| format!(": {}", problem.reason)).unwrap_or_default();
@@ -72,7 +76,7 @@ pub(in crate::cli) async fn plan(held: &Held<'_>, after: Option<&FileTurn>, requ
 }
 
 /// Resumes a turn that the agent was planning, or that is ready to be planned. A failed one is retried.
-pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request) -> Outcome {
+pub(in crate::cli) async fn go_on(held: &OpenSession<'_>, turn: &str, request: &Request) -> Outcome {
     let turn = held.folder.turn(turn).await?;
     let session = held.session().await?;
     let view = held.view().await?;
@@ -90,7 +94,7 @@ pub(in crate::cli) async fn go_on(held: &Held<'_>, turn: &str, request: &Request
 }
 
 /// The turn to plan: one without a plan, or a new one.
-async fn next(held: &Held<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
+async fn next(held: &OpenSession<'_>, after: Option<&FileTurn>) -> Result<Turn, Failure> {
     match after {
         Some(turn) if is_unplanned(turn) => Ok(held.folder.turn(&turn.folder).await?),
         Some(turn) if turn.stage != TurnStage::Complete => Err(waits(&held.folder, &turn.folder)),
@@ -120,7 +124,7 @@ pub(in crate::cli) fn waits(folder: &Folder, turn: &str) -> Failure {
         .hint(format!("Review and run it with: rapport resume {}", folder.id))
 }
 
-async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
+async fn begin(held: &OpenSession<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
     prepare(held, turn, request, reason).await?;
     let after = held.view().await?.seq;
     start(held, turn, request.asking).await?;
@@ -128,19 +132,19 @@ async fn begin(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) 
 }
 
 /// Writes down what the agent will be shown, and shows its size.
-async fn prepare(held: &Held<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
-    let Held { place, settings, folder, common, .. } = held;
+async fn prepare(held: &OpenSession<'_>, turn: &Turn, request: &Request, reason: Reason) -> Outcome {
+    let OpenSession { place, settings, folder, common, .. } = held;
     new::lay_out(place, folder).await?;
     let mut base = Base::of(place, settings, folder, turn).await?;
     if reason == Reason::Replan {
         // The message describes what was wrong.
         base.report = None;
     }
-    let payload = told::payload(place, settings, folder, &base, request).await?;
+    let payload = context::payload(place, settings, folder, &base, request).await?;
     if !common.json {
-        told::estimate(&payload, &turn.name.to_string())?;
+        context::estimate(&payload, &turn.name.to_string())?;
     }
-    told::agree(common, settings, &payload).await?;
+    context::agree(common, settings, &payload).await?;
     write_down(turn, &base, &payload, reason).await
 }
 
@@ -160,7 +164,7 @@ async fn write_down(turn: &Turn, base: &Base, payload: &Payload, reason: Reason)
     Ok(turn.write(META, meta.to_yaml()?.into_bytes()).await?)
 }
 
-async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
+async fn start(held: &OpenSession<'_>, turn: &Turn, asking: Asking) -> Outcome {
     let conversation = clock::new_conversation();
     let meta = turn.meta_now().await?.unwrap_or_else(|| turn.meta.clone());
     let parent = meta.parent_turn_id.clone();
@@ -181,7 +185,7 @@ async fn start(held: &Held<'_>, turn: &Turn, asking: Asking) -> Outcome {
 }
 
 /// Shows the agent's progress until the plan is filed, checked and, if it is invalid, reported.
-async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
+async fn finish(held: &OpenSession<'_>, turn: &Turn, after: u64) -> Outcome {
     held.show(after).await?;
     let session = held.session().await?;
     if session.file_turn(&turn.name.to_string()).is_none_or(is_unplanned) {
@@ -193,7 +197,7 @@ async fn finish(held: &Held<'_>, turn: &Turn, after: u64) -> Outcome {
 }
 
 /// Shows the plan; has it made again if it is invalid and somebody consents.
-async fn conclude(held: &Held<'_>, mut turn: Turn, request: &Request) -> Outcome {
+async fn conclude(held: &OpenSession<'_>, mut turn: Turn, request: &Request) -> Outcome {
     let mut replans = 0;
     loop {
         let session = held.session().await?;
@@ -211,7 +215,7 @@ pub(in crate::cli) fn invalid(session: &Session, turn: &Turn) -> Option<Vec<Stri
 
 /// Has an invalid plan made again, if somebody consents; an error otherwise. Returns the turn with the new plan.
 async fn replan(
-    held: &Held<'_>,
+    held: &OpenSession<'_>,
     turn: &Turn,
     problems: &[String],
     request: &Request,
@@ -231,7 +235,7 @@ async fn replan(
 }
 
 /// Shows the agent's reply in words, and asks for an answer to it.
-async fn answer(held: &Held<'_>, turn: &Turn, words: &str) -> Result<String, Failure> {
+async fn answer(held: &OpenSession<'_>, turn: &Turn, words: &str) -> Result<String, Failure> {
     let id = &held.folder.id;
     let instead = format!("Answer it, or say what to plan instead: rapport plan --session {id} -m MESSAGE");
     let what = format!("the agent replied in words to turn {} instead of making a plan", turn.name);
@@ -262,7 +266,7 @@ fn answered(words: &str, answer: &str, original: &str) -> String {
 
 /// The same for a plan that turns out to be invalid when it is to be carried out.
 pub(in crate::cli) async fn replan_from(
-    held: &Held<'_>,
+    held: &OpenSession<'_>,
     turn: &Turn,
     problems: &[String],
     request: &Request,
@@ -280,7 +284,7 @@ pub(in crate::cli) fn faulty(what: &str, problems: &[String]) -> Failure {
 
 /// An error if nobody consents. A person who is asked sees the mistakes first, and not again afterwards.
 async fn consent(
-    held: &Held<'_>,
+    held: &OpenSession<'_>,
     turn: &Turn,
     problems: &[String],
     consent: Consent,
@@ -304,7 +308,7 @@ async fn consent(
 }
 
 /// The original request of a turn, however often it was planned since.
-async fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failure> {
+async fn original_message(held: &OpenSession<'_>, turn: &Turn) -> Result<String, Failure> {
     let turns = held.folder.turns().await?;
     let mut turn = turn;
     while turn.meta.is_replan || turn.meta_now().await?.is_some_and(|meta| meta.is_replan) {
@@ -313,10 +317,10 @@ async fn original_message(held: &Held<'_>, turn: &Turn) -> Result<String, Failur
             None => break,
         }
     }
-    Ok(told::message_to(turn).await?.unwrap_or_default())
+    Ok(context::message_to(turn).await?.unwrap_or_default())
 }
 
-fn tell(held: &Held<'_>, session: &Session, turn: &Turn) -> Outcome {
+fn tell(held: &OpenSession<'_>, session: &Session, turn: &Turn) -> Outcome {
     let path = turn.place(PLAN);
     let planned = session.file_turn(&turn.name.to_string()).and_then(|turn| turn.plan.as_ref());
     let plan = planned.map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
@@ -343,13 +347,13 @@ pub(in crate::cli) async fn prepare_for(
     let mut base = Base::after(place, settings, folder, None).await?;
     base.agent = agent.to_owned();
     let request = Request { message: message.to_owned(), ..Request::plain() };
-    let payload = told::payload(place, settings, folder, &base, &request).await?;
+    let payload = context::payload(place, settings, folder, &base, &request).await?;
     write_down(&turn, &base, &payload, Reason::Message).await
 }
 
 /// Preconditions for planning and running: wait until everything that proceeds by itself has ended, and check that
 /// finished turns are unchanged.
-pub(in crate::cli) async fn begin_with(held: &Held<'_>, changed: seals::Changed) -> Outcome {
+pub(in crate::cli) async fn begin_with(held: &OpenSession<'_>, changed: seals::Changed) -> Outcome {
     let view = held.view().await?;
     if view.status == Status::Cancelled {
         return Err(Failure::new(Code::Refused, format!("{} was cancelled", held.folder.id))

@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
 
-use super::held::Held;
+use super::open_session::OpenSession;
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::clip;
 use crate::cli::output::say;
@@ -16,7 +16,7 @@ const NAME: usize = 72;
 
 /// Submits an act that runs a batch, and shows its progress until nothing happens by itself. Its questions are asked
 /// here too.
-pub(in crate::cli) async fn run(held: &Held<'_>, plan: &ActionPlan, act: Act) -> Outcome {
+pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: Act) -> Outcome {
     let mut stop = StopSignal::listen()?;
     let after = held.view().await?.seq;
     let mut updates = held.follow(after).await?;
