@@ -20,7 +20,7 @@ use super::Parts;
 use super::deadlines::Deadlines;
 use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
-use super::hosted::{AgentRun, Hosted, Incoming};
+use super::hosted::{AgentRun, Hosted, Incoming, Left};
 use rapport_door::{Doing, Seal, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
@@ -255,7 +255,7 @@ impl EventLoop {
         if let (AgentDid::Finish { .. }, Some(run)) = (&did, &mut hosted.run) {
             run.resting = true;
         }
-        let left = matches!(did, AgentDid::Leave(_)).then_some(report.run);
+        let left = matches!(did, AgentDid::Leave(_)).then_some(Left::Agent(report.run));
         if let (AgentDid::Leave(leave), Some(run)) = (&did, &hosted.run) {
             info!(parent: &run.span, how = variant(leave), "agent ended");
         }
@@ -318,11 +318,8 @@ impl EventLoop {
                 drop(shown);
             }
             Done::Batch { id, batch, world } => {
-                if let Some(hosted) = self.sessions.get_mut(&id) {
-                    hosted.batch.take_if(|run| run.name == batch);
-                }
-                self.put(&id, Incoming::new(Input::World(world)));
-                self.forget_superseded(&id);
+                let left = Some(Left::Batch(batch));
+                self.put(&id, Incoming { left, ..Incoming::new(Input::World(world)) });
             }
         }
     }
@@ -343,7 +340,7 @@ impl EventLoop {
             if let Some(answer) = incoming.answer {
                 let _ = answer.send(Err(error));
             }
-            return self.forget_run(id, incoming.left);
+            return self.forget_left(id, incoming.left);
         }
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         hosted.inbox.push_back(incoming);
@@ -433,16 +430,18 @@ impl EventLoop {
         }
         hosted.followers.clear();
         self.running.remove(id);
-        for waiting in hosted.inbox.drain(..).filter_map(|incoming| incoming.answer) {
-            let _ = waiting.send(Err(gone(id, &error)));
-        }
+        let undecided: Vec<_> = hosted.inbox.drain(..).collect();
         if let Some(run) = &mut hosted.run {
             run.kill();
         }
         if let Some(batch) = &mut hosted.batch {
             batch.end();
         }
-        self.forget_run(id, incoming.left);
+        for Incoming { answer, left, .. } in undecided {
+            answer.map(|answer| answer.send(Err(gone(id, &error))));
+            self.forget_left(id, left);
+        }
+        self.forget_left(id, incoming.left);
         self.forget_superseded(id);
     }
 
@@ -470,7 +469,7 @@ impl EventLoop {
     }
 
     fn settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
-        self.forget_run(id, incoming.left);
+        self.forget_left(id, incoming.left);
         if let (Err(refusal), Some(hosted)) = (&outcome, self.sessions.get(id)) {
             debug!(parent: &hosted.span, refusal = variant(refusal), "refused");
         }
@@ -479,13 +478,19 @@ impl EventLoop {
         }
     }
 
-    fn forget_run(&mut self, id: &SessionId, left: Option<RunId>) {
-        let Some(left) = left else { return };
-        self.runs.remove(&left);
-        if let Some(hosted) = self.sessions.get_mut(id)
-            && hosted.run.as_ref().is_some_and(|run| run.id == left)
-        {
-            hosted.run = None;
+    fn forget_left(&mut self, id: &SessionId, left: Option<Left>) {
+        let hosted = self.sessions.get_mut(id);
+        let gone = match left {
+            None => return,
+            Some(Left::Agent(run)) => {
+                self.runs.remove(&run);
+                hosted.and_then(|hosted| hosted.run.take_if(|there| there.id == run)).is_some()
+            }
+            Some(Left::Batch(name)) => {
+                hosted.and_then(|hosted| hosted.batch.take_if(|there| there.name == name)).is_some()
+            }
+        };
+        if gone {
             self.forget_superseded(id);
         }
     }

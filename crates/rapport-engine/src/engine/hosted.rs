@@ -42,8 +42,8 @@ pub(super) struct Hosted {
 pub(super) struct Incoming {
     pub(super) input: Input,
     pub(super) answer: Option<Answer<()>>,
-    /// The process that is gone once this is decided.
-    pub(super) left: Option<RunId>,
+    /// What is gone once this is decided. Until then it counts as running, so that nothing is started in its place.
+    pub(super) left: Option<Left>,
     /// Whether nothing else may happen in the session if this fails.
     pub(super) is_vital: bool,
     /// The deadline that was reached, if it is about time.
@@ -54,6 +54,12 @@ impl Incoming {
     pub(super) fn new(input: Input) -> Self {
         Self { input, answer: None, left: None, is_vital: false, reached: None }
     }
+}
+
+/// What reported its own end.
+pub(super) enum Left {
+    Agent(RunId),
+    Batch(String),
 }
 
 /// A process of the agent for this session.
