@@ -10,9 +10,9 @@ use crate::question::{Choice, Question};
 /// The value of the option that agrees, if there is nothing to fill in.
 pub const ACCEPT: &str = "mcp:accept";
 /// The value that leaves an optional field empty.
-pub(crate) const LEAVE_OUT: &str = "mcp:leave_out";
+const LEAVE_OUT: &str = "mcp:leave_out";
 /// The person declines.
-pub(crate) const DECLINE: &str = "mcp:decline";
+const DECLINE: &str = "mcp:decline";
 /// The person dismisses the request without deciding.
 pub(crate) const CANCEL: &str = "mcp:cancel";
 

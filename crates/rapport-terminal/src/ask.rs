@@ -64,7 +64,7 @@ impl AskCard {
     }
 
     /// Whether the cursor is on the free-text row.
-    pub(crate) fn is_on_own(&self) -> bool {
+    fn is_on_own(&self) -> bool {
         self.cursor >= self.question.options.len() && !self.undecided
     }
 

@@ -11,7 +11,7 @@ use super::confirm::ConfirmCard;
 use super::keys::Intent;
 
 /// How long a card that came up by itself, or that could do harm, ignores keys: they were meant for something else.
-pub(crate) const GUARD: Duration = Duration::from_millis(300);
+const GUARD: Duration = Duration::from_millis(300);
 /// The same for a permission. A key that is pressed meanwhile prolongs it.
 pub(crate) const LONG_GUARD: Duration = Duration::from_secs(1);
 

@@ -52,7 +52,7 @@ impl Editor {
     }
 
     /// Whether the cursor is in the first line of the text.
-    pub(crate) fn is_on_first_line(&self) -> bool {
+    fn is_on_first_line(&self) -> bool {
         !self.chars[..self.at].contains(&'\n')
     }
 

@@ -140,10 +140,10 @@ impl Place {
     }
 
     /// The place of a batch with this journal.
-    pub fn batch(&self, journal: &Path) -> actions::BatchFolder {
+    pub fn batch(&self, journal: &Path) -> actions::BatchSite {
         let (project, journal) = (self.project.clone(), journal.to_owned());
         let seals = Some(Arc::new(self.seals()));
-        actions::BatchFolder { project, journal, seals, clock: Clock::system() }
+        actions::BatchSite { project, journal, seals, clock: Clock::system() }
     }
 
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
@@ -188,9 +188,9 @@ impl Place {
         self.sessions_in(&SessionKind::Sessions)
     }
 
-    /// The same for the sessions of a shelf.
-    pub fn sessions_in(&self, shelf: &SessionKind) -> ProjectSessions {
-        ProjectSessions::new(self.store_in(shelf), None, Arc::new(self.workers()), Clock::system())
+    /// The same for the sessions of a kind.
+    pub fn sessions_in(&self, kind: &SessionKind) -> ProjectSessions {
+        ProjectSessions::new(self.store_in(kind), None, Arc::new(self.workers()), Clock::system())
             .granting(Grants::of(&self.home, &self.project))
     }
 
@@ -199,9 +199,9 @@ impl Place {
         self.store_in(&SessionKind::Sessions).into()
     }
 
-    /// The store of a shelf's logs.
-    pub fn store_in(&self, shelf: &SessionKind) -> Arc<dyn Store> {
-        let files = Files::new(shelf.root(&self.project)).of(self.project.clone());
+    /// The store of a kind's logs.
+    pub fn store_in(&self, kind: &SessionKind) -> Arc<dyn Store> {
+        let files = Files::new(kind.root(&self.project)).of(self.project.clone());
         Arc::new(files.sealed_by(self.seals()))
     }
 
@@ -210,9 +210,9 @@ impl Place {
         self.folder_in(&SessionKind::Sessions, id)
     }
 
-    /// The same for a session on this shelf.
-    pub fn folder_in(&self, shelf: &SessionKind, id: &SessionId) -> Folder {
-        Folder::new(self.store_in(shelf), id)
+    /// The same for a session on this kind.
+    pub fn folder_in(&self, kind: &SessionKind, id: &SessionId) -> Folder {
+        Folder::new(self.store_in(kind), id)
     }
 
     /// The documents of all sessions of files in this project. Blocks.
@@ -332,11 +332,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts an engine for the sessions of a shelf. The helpers do what an action cannot do alone. Needs a runtime.
+    /// Starts an engine for the sessions of a kind. The helpers do what an action cannot do alone. Needs a runtime.
     pub fn start(
         place: &Place,
         settings: &Settings,
-        shelf: &SessionKind,
+        kind: &SessionKind,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Self, Failure> {
         refuse_agents()?;
@@ -349,13 +349,13 @@ impl Host {
             )
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
-        let store = faulty(place.store_in(shelf));
+        let store = faulty(place.store_in(kind));
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
             worker: Arc::new(place.workers_with(network(settings)?)),
-            workshop: Some(shelf.workshop(place, settings, helpers)?),
+            workshop: Some(kind.workshop(place, settings, helpers)?),
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
             home: place.home.clone(),

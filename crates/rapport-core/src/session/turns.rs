@@ -159,7 +159,7 @@ impl TurnsFlow {
         self.turns.iter().flat_map(|turn| turn.batches.iter().map(move |batch| (turn, batch)))
     }
 
-    pub(crate) fn is_undoing(&self) -> bool {
+    fn is_undoing(&self) -> bool {
         self.batches().any(|(_, batch)| matches!(batch.undo, UndoState::UnderWay(_)))
     }
 

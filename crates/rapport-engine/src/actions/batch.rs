@@ -12,7 +12,7 @@ use self::step::{Step, after};
 use super::files::JournaledFiles;
 use super::journal::{Fact, Intent, Journal, RESERVE};
 use super::outcome::{Outcome, Ran, Settled};
-use super::{ActionError, ActionMeans, BatchFolder, Live, Observer, Requester, Stop, blocking};
+use super::{ActionError, ActionMeans, BatchSite, Live, Observer, Requester, Stop, blocking};
 
 /// Whether an action is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Choice {
 #[derive(Clone, Debug)]
 pub struct ActionBatch<'a> {
     pub plan: &'a ActionPlan,
-    pub place: &'a BatchFolder,
+    pub place: &'a BatchSite,
     pub means: &'a ActionMeans,
 }
 
@@ -61,8 +61,8 @@ impl ActionBatch<'_> {
     ) -> Result<Ran, ActionError> {
         let skip: Vec<_> = (0..self.plan.actions.len()).map(|n| skip(choices.get(n))).collect();
         let plan = fingerprint(self.plan);
-        let desk = self.open(move |journal| start(journal, plan, skip)).await?;
-        Ok(self.go_on(desk, Interrupted::Halt, requester, observer, stop).await)
+        let journaled = self.open(move |journal| start(journal, plan, skip)).await?;
+        Ok(self.go_on(journaled, Interrupted::Halt, requester, observer, stop).await)
     }
 
     /// Resumes a batch that was interrupted, by a kill or otherwise, and returns the results of all its actions. A
@@ -78,15 +78,15 @@ impl ActionBatch<'_> {
             return Err(ActionError::NoBatch { path: self.place.journal.clone() });
         }
         let plan = fingerprint(self.plan);
-        let desk = self.open(move |journal| take_up(journal, &plan)).await?;
-        Ok(self.go_on(desk, interrupted, requester, observer, stop).await)
+        let journaled = self.open(move |journal| take_up(journal, &plan)).await?;
+        Ok(self.go_on(journaled, interrupted, requester, observer, stop).await)
     }
 
     async fn open(
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<JournaledFiles, ActionError> {
-        let BatchFolder { project, journal, seals, clock } = self.place.clone();
+        let BatchSite { project, journal, seals, clock } = self.place.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
@@ -99,21 +99,21 @@ impl ActionBatch<'_> {
 
     async fn go_on(
         &self,
-        mut desk: JournaledFiles,
+        mut journaled: JournaledFiles,
         interrupted: Interrupted,
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
     ) -> Ran {
-        let skips = skips(desk.journal.facts());
-        let was_finished = desk.journal.facts().contains(&Fact::Finished);
+        let skips = skips(journaled.journal.facts());
+        let was_finished = journaled.journal.facts().contains(&Fact::Finished);
         let mut actions = Vec::new();
         let mut course = Course::On;
         for (n, action) in self.plan.actions.iter().enumerate() {
             if let (Course::On, true) = (&course, stop.is_told()) {
                 course = Course::Paused("the batch was stopped before it".to_owned());
             }
-            let known = known(desk.journal.facts(), n);
+            let known = known(journaled.journal.facts(), n);
             let (settled, is_final) = match (&course, known, &skips[n]) {
                 (_, Known::Ended(settled), _) => {
                     if let Course::On = course {
@@ -127,8 +127,8 @@ impl ActionBatch<'_> {
                 (Course::On, known, None) => {
                     let step = Step { batch: self, n, action, interrupted, requester, stop };
                     observer(Live::Started { n, action });
-                    let (same_desk, settled, then) = step.take(desk, known, observer).await;
-                    desk = same_desk;
+                    let (same_files, settled, then) = step.take(journaled, known, observer).await;
+                    journaled = same_files;
                     course = then;
                     (settled, !matches!(course, Course::Paused(_)))
                 }
@@ -138,7 +138,7 @@ impl ActionBatch<'_> {
         }
         let mut unfinished = matches!(course, Course::Paused(_));
         if !unfinished && !was_finished {
-            unfinished = !blocking(move || finish(&mut desk.journal)).await;
+            unfinished = !blocking(move || finish(&mut journaled.journal)).await;
         }
         Ran { actions, unfinished }
     }

@@ -42,7 +42,7 @@ struct Prepared {
 
 /// Changes the file at a path of the plan; `make` computes the new content from the old.
 pub(super) fn change(
-    desk: &mut JournaledFiles,
+    journaled: &mut JournaledFiles,
     n: usize,
     what: String,
     path: &str,
@@ -50,17 +50,17 @@ pub(super) fn change(
 ) -> Outcome {
     let done =
         |change, diff| Outcome::Done { details: Details::File { path: path.to_owned(), change, diff } };
-    let prepared = match prepare(desk, path, make) {
+    let prepared = match prepare(journaled, path, make) {
         Ok(prepared) if prepared.before.as_ref() == Some(&prepared.after) => {
             return done(FileChange::Unchanged, None);
         }
         Ok(prepared) => prepared,
         Err(why) => return Outcome::failed(why),
     };
-    if let Err(why) = intent(desk, &prepared).and_then(|intent| note(desk, n, what, intent)) {
+    if let Err(why) = intent(journaled, &prepared).and_then(|intent| note(journaled, n, what, intent)) {
         return Outcome::failed(why);
     }
-    match make_it_so(desk, n, path, &prepared) {
+    match make_it_so(journaled, n, path, &prepared) {
         Ok(()) => match &prepared.before {
             None => done(FileChange::Made, None),
             Some(before) => done(FileChange::Changed, unified(path, before, &prepared.after)),
@@ -69,30 +69,36 @@ pub(super) fn change(
     }
 }
 
-pub(super) fn delete(desk: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
+pub(super) fn delete(journaled: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
     let taken = (|| {
-        let there = There::look(desk, path)?;
-        let gone = there.gone(desk).map_err(|why| why.to_string())?;
-        note(desk, n, what, gone).map_err(|why| why.to_string())?;
-        there.check_untouched(desk, path)?;
+        let there = There::look(journaled, path)?;
+        let gone = there.gone(journaled).map_err(|why| why.to_string())?;
+        note(journaled, n, what, gone).map_err(|why| why.to_string())?;
+        there.check_untouched(journaled, path)?;
         remove(&there.place.real).map_err(|error| cannot("delete", &there.place.real, error))
     })();
     settled(taken, path, FileChange::Deleted)
 }
 
 /// Moves a file to a path that does not exist.
-pub(super) fn move_file(desk: &mut JournaledFiles, n: usize, what: String, from: &str, to: &str) -> Outcome {
+pub(super) fn move_file(
+    journaled: &mut JournaledFiles,
+    n: usize,
+    what: String,
+    from: &str,
+    to: &str,
+) -> Outcome {
     let moved = (|| {
-        let there = There::look(desk, from)?;
-        let target = free(desk, to)?;
-        let intent = moving(desk, &there, &target).map_err(|why| why.to_string())?;
-        note(desk, n, what, intent).map_err(|why| why.to_string())?;
+        let there = There::look(journaled, from)?;
+        let target = free(journaled, to)?;
+        let intent = moving(journaled, &there, &target).map_err(|why| why.to_string())?;
+        note(journaled, n, what, intent).map_err(|why| why.to_string())?;
         let put = (|| {
             for directory in &target.missing {
                 make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
             }
-            there.check_untouched(desk, from)?;
-            free(desk, to)?;
+            there.check_untouched(journaled, from)?;
+            free(journaled, to)?;
             put(&there.place.real, &target.real).map_err(|error| cannot("move", &there.place.real, error))
         })();
         if put.is_err() {
@@ -112,13 +118,13 @@ fn settled(done: Result<(), String>, path: &str, change: FileChange) -> Outcome 
 }
 
 fn note(
-    desk: &mut JournaledFiles,
+    journaled: &mut JournaledFiles,
     n: usize,
     what: String,
     intent: Intent,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let fact = Fact::Began { n, what, intent: Some(intent), irreversible: Some(false) };
-    Ok(desk.journal.note(fact)?)
+    Ok(journaled.journal.note(fact)?)
 }
 
 /// An existing file at exactly the path that the plan names.
@@ -129,9 +135,9 @@ struct There {
 }
 
 impl There {
-    fn look(desk: &JournaledFiles, path: &str) -> Result<Self, String> {
-        let place = placed(desk, path)?;
-        let is_itself = project_path(path).is_ok_and(|named| desk.root.join(named) == place.real);
+    fn look(journaled: &JournaledFiles, path: &str) -> Result<Self, String> {
+        let place = placed(journaled, path)?;
+        let is_itself = project_path(path).is_ok_and(|named| journaled.root.join(named) == place.real);
         if !is_itself {
             return Err(format!("{path} is behind a symbolic link"));
         }
@@ -142,14 +148,14 @@ impl There {
     }
 
     /// The intent to record before the file is removed from its path.
-    fn gone(&self, desk: &mut JournaledFiles) -> Result<Intent, Box<dyn std::error::Error>> {
-        let before = Image { sha256: desk.journal.keep(&self.content)?, mode: self.mode };
-        let file = inside(&desk.root, &self.place.real)?;
+    fn gone(&self, journaled: &mut JournaledFiles) -> Result<Intent, Box<dyn std::error::Error>> {
+        let before = Image { sha256: journaled.journal.keep(&self.content)?, mode: self.mode };
+        let file = inside(&journaled.root, &self.place.real)?;
         Ok(Intent { file, before: Some(before), after: None, directories: Vec::new(), also: None })
     }
 
-    fn check_untouched(&self, desk: &JournaledFiles, path: &str) -> Result<(), String> {
-        let now = Self::look(desk, path)?;
+    fn check_untouched(&self, journaled: &JournaledFiles, path: &str) -> Result<(), String> {
+        let now = Self::look(journaled, path)?;
         if now.content != self.content {
             return Err(format!("{path} was changed by somebody else at this very moment"));
         }
@@ -159,14 +165,14 @@ impl There {
 
 /// The intent to record before a file is moved.
 fn moving(
-    desk: &mut JournaledFiles,
+    journaled: &mut JournaledFiles,
     there: &There,
     target: &Resolved,
 ) -> Result<Intent, Box<dyn std::error::Error>> {
-    let gone = there.gone(desk)?;
-    let directories = target.missing.iter().map(|directory| inside(&desk.root, directory));
+    let gone = there.gone(journaled)?;
+    let directories = target.missing.iter().map(|directory| inside(&journaled.root, directory));
     Ok(Intent {
-        file: inside(&desk.root, &target.real)?,
+        file: inside(&journaled.root, &target.real)?,
         before: None,
         after: Some(digest(&there.content)),
         directories: directories.collect::<Result<_, _>>()?,
@@ -175,15 +181,15 @@ fn moving(
 }
 
 /// Resolves a path that must not exist yet.
-fn free(desk: &JournaledFiles, path: &str) -> Result<Resolved, String> {
-    let place = placed(desk, path)?;
+fn free(journaled: &JournaledFiles, path: &str) -> Result<Resolved, String> {
+    let place = placed(journaled, path)?;
     if place.exists { Err(format!("{path} already exists")) } else { Ok(place) }
 }
 
 /// Resolves a path, and refuses the journal's own files.
-fn placed(desk: &JournaledFiles, path: &str) -> Result<Resolved, String> {
-    let place = resolve(&desk.root, path).map_err(|error| error.to_string())?;
-    let journal = desk.journal.directory();
+fn placed(journaled: &JournaledFiles, path: &str) -> Result<Resolved, String> {
+    let place = resolve(&journaled.root, path).map_err(|error| error.to_string())?;
+    let journal = journaled.journal.directory();
     let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
     if place.real.starts_with(&journal) {
         return Err(PathError::Journal { path: path.to_owned() }.to_string());
@@ -198,11 +204,11 @@ fn inside(root: &Path, path: &Path) -> Result<String, String> {
 }
 
 fn prepare(
-    desk: &JournaledFiles,
+    journaled: &JournaledFiles,
     path: &str,
     make: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, String>,
 ) -> Result<Prepared, String> {
-    let place = placed(desk, path)?;
+    let place = placed(journaled, path)?;
     let before = content(path, &place).map_err(|error| error.to_string())?;
     let mode =
         before.as_ref().and_then(|_| fs::metadata(&place.real).ok()).map(|about| about.mode() & 0o7777);
@@ -210,14 +216,14 @@ fn prepare(
     Ok(Prepared { place, before, after, mode })
 }
 
-fn intent(desk: &mut JournaledFiles, change: &Prepared) -> Result<Intent, Box<dyn std::error::Error>> {
+fn intent(journaled: &mut JournaledFiles, change: &Prepared) -> Result<Intent, Box<dyn std::error::Error>> {
     let before = match (&change.before, change.mode) {
-        (Some(before), Some(mode)) => Some(Image { sha256: desk.journal.keep(before)?, mode }),
+        (Some(before), Some(mode)) => Some(Image { sha256: journaled.journal.keep(before)?, mode }),
         _ => None,
     };
-    let directories = change.place.missing.iter().map(|directory| inside(&desk.root, directory));
+    let directories = change.place.missing.iter().map(|directory| inside(&journaled.root, directory));
     Ok(Intent {
-        file: inside(&desk.root, &change.place.real)?,
+        file: inside(&journaled.root, &change.place.real)?,
         before,
         after: Some(digest(&change.after)),
         directories: directories.collect::<Result<_, _>>()?,
@@ -226,16 +232,16 @@ fn intent(desk: &mut JournaledFiles, change: &Prepared) -> Result<Intent, Box<dy
 }
 
 /// Writes the change; on failure, removes the directories it created.
-fn make_it_so(desk: &JournaledFiles, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
+fn make_it_so(journaled: &JournaledFiles, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
     let real = &change.place.real;
-    let temporary = temporary(&desk.id, n, real);
+    let temporary = temporary(&journaled.id, n, real);
     let written = (|| {
         for directory in &change.place.missing {
             make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
         }
         write_beside(&temporary, &change.after, change.mode.map(|mode| (mode, real.as_path())))
             .map_err(|error| cannot("write", real, error))?;
-        check_untouched(&desk.root, path, change)?;
+        check_untouched(&journaled.root, path, change)?;
         let placed = match change.before {
             Some(_) => put(&temporary, real),
             None => put_new(&temporary, real),
@@ -283,7 +289,7 @@ fn state_of_one(root: &Path, intent: &Intent) -> Result<State, PathError> {
 }
 
 /// The result of a change that was made without its end being recorded.
-pub(super) fn made(desk: &JournaledFiles, path: String, intent: &Intent) -> Details {
+pub(super) fn made(journaled: &JournaledFiles, path: String, intent: &Intent) -> Details {
     if intent.after.is_none() || intent.also.is_some() {
         let change = if intent.also.is_some() { FileChange::Moved } else { FileChange::Deleted };
         return Details::File { path, change, diff: None };
@@ -291,8 +297,8 @@ pub(super) fn made(desk: &JournaledFiles, path: String, intent: &Intent) -> Deta
     let Some(image) = &intent.before else {
         return Details::File { path, change: FileChange::Made, diff: None };
     };
-    let before = desk.journal.kept(&image.sha256).ok();
-    let after = fs::read(desk.root.join(&intent.file)).ok();
+    let before = journaled.journal.kept(&image.sha256).ok();
+    let after = fs::read(journaled.root.join(&intent.file)).ok();
     let diff = before.zip(after).and_then(|(before, after)| unified(&path, &before, &after));
     Details::File { path, change: FileChange::Changed, diff }
 }

@@ -21,12 +21,12 @@ use super::{ActionBatch, Observer, blocking};
 
 /// Writes to the journal of the batch, on a blocking thread.
 pub(super) async fn noting(
-    mut desk: JournaledFiles,
+    mut journaled: JournaledFiles,
     note: impl FnOnce(&mut JournaledFiles) + Send + 'static,
 ) -> JournaledFiles {
     blocking(move || {
-        note(&mut desk);
-        desk
+        note(&mut journaled);
+        journaled
     })
     .await
 }
@@ -34,53 +34,55 @@ pub(super) async fn noting(
 impl Step<'_> {
     pub(super) async fn perform(
         &self,
-        desk: JournaledFiles,
+        journaled: JournaledFiles,
         observer: &mut Observer<'_>,
     ) -> (JournaledFiles, Came) {
         let Self { batch: ActionBatch { means, .. }, n, action, requester, stop, .. } = *self;
-        let root = desk.root.clone();
+        let root = journaled.root.clone();
         match action.kind.clone() {
             ActionKind::Create { path, content, overwrite } => {
-                let create = move |desk: &mut JournaledFiles, what| {
-                    create::run(desk, n, what, &path, &content, overwrite.into())
+                let create = move |journaled: &mut JournaledFiles, what| {
+                    create::run(journaled, n, what, &path, &content, overwrite.into())
                 };
-                self.change(desk, create).await
+                self.change(journaled, create).await
             }
             ActionKind::Edit { path, edits } => {
-                self.change(desk, move |desk, what| edit::run(desk, n, what, &path, &edits)).await
+                self.change(journaled, move |journaled, what| edit::run(journaled, n, what, &path, &edits))
+                    .await
             }
             ActionKind::Delete { path } => {
-                self.change(desk, move |desk, what| delete::run(desk, n, what, &path)).await
+                self.change(journaled, move |journaled, what| delete::run(journaled, n, what, &path)).await
             }
             ActionKind::Move { from, to } => {
-                self.change(desk, move |desk, what| move_file::run(desk, n, what, &from, &to)).await
+                self.change(journaled, move |journaled, what| move_file::run(journaled, n, what, &from, &to))
+                    .await
             }
             ActionKind::Execute { command, shell, cwd, env, timeout, expected: _, allow_failure: _ } => {
                 let order =
                     execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
                 let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
-                let desk = noting(desk, move |desk| note_state(desk, n)).await;
-                let (desk, came) = self.begin(desk, running).await;
-                (noting(desk, note_changes).await, came)
+                let journaled = noting(journaled, move |journaled| note_state(journaled, n)).await;
+                let (journaled, came) = self.begin(journaled, running).await;
+                (noting(journaled, note_changes).await, came)
             }
             ActionKind::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {
                     let order = research::Order { program, args, queries: &queries };
                     let running = research::run(means, &root, n, order, observer, stop);
-                    self.begin(desk, ended_early(stop, running)).await
+                    self.begin(journaled, ended_early(stop, running)).await
                 }
-                None => self.begin(desk, stoppable(stop, research::ask(requester, n, &queries))).await,
+                None => self.begin(journaled, stoppable(stop, research::ask(requester, n, &queries))).await,
             },
             // Not waiting for the new session's name would not take the session back.
             ActionKind::Invoke { agent, message } => {
                 let invoking = async { Came::Settled(invoke::run(requester, n, &agent, &message).await) };
-                self.begin(desk, invoking).await
+                self.begin(journaled, invoking).await
             }
             ActionKind::Read { resource } => {
-                self.begin(desk, stoppable(stop, read::run(&root, &resource))).await
+                self.begin(journaled, stoppable(stop, read::run(&root, &resource))).await
             }
             ActionKind::ChatWithUser { message } => {
-                self.begin(desk, stoppable(stop, chat::run(requester, n, &message))).await
+                self.begin(journaled, stoppable(stop, chat::run(requester, n, &message))).await
             }
         }
     }

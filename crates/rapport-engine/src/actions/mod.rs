@@ -37,11 +37,11 @@ pub use stop::{Stop, Stopper};
 pub use undo::{Undone, undo};
 
 /// The default time limit of a command.
-pub(crate) const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a batch is run.
 #[derive(Clone, Debug)]
-pub struct BatchFolder {
+pub struct BatchSite {
     pub project: PathBuf,
     /// The directory of this batch: its journal, and the files before the changes.
     pub journal: PathBuf,

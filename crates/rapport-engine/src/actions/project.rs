@@ -12,7 +12,7 @@ use rapport_core::check::{Contents, Lead, PathKind, Project, project_path};
 use thiserror::Error;
 
 /// The maximum size of a file to load into memory.
-pub(crate) const MAX_FILE: u64 = 64 * 1024 * 1024;
+const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// Why a path of a plan is refused, or cannot be used.
 #[derive(Debug, Error)]

@@ -13,7 +13,7 @@ use super::batch::snapshot::note_command_changes;
 use super::files::{digest_of, remove_empty, temporary};
 use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
-use super::{ActionError, BatchFolder};
+use super::{ActionError, BatchSite};
 
 /// The result of an undo. Paths are from the project's root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl From<JournalError> for UndoError {
 }
 
 /// Undoes a batch. Blocks.
-pub fn undo(place: &BatchFolder, later: LaterChanges) -> Result<Undone, UndoError> {
+pub fn undo(place: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError> {
     let root = place.project.canonicalize();
     let root = root.map_err(|error| ActionError::Project { path: place.project.clone(), error })?;
     if !Journal::is_in(&place.journal) {

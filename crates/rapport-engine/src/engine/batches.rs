@@ -13,7 +13,7 @@ use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::event_loop::Done;
-use crate::actions::{ActionBatch, BatchFolder, Choice, Live, Pending, Ran, Requester, Stop, Stopper};
+use crate::actions::{ActionBatch, BatchSite, Choice, Live, Pending, Ran, Requester, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
 use crate::projects::memos;
@@ -166,7 +166,7 @@ impl Job {
         let BatchPlace { project, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
         let clock = self.place.clock.clone();
-        let place = BatchFolder { project: project.clone(), journal: ready.directory.clone(), seals, clock };
+        let place = BatchSite { project: project.clone(), journal: ready.directory.clone(), seals, clock };
         let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
         let requester = SessionRequester { job: self, replied };
         let waiting = Arc::new(());

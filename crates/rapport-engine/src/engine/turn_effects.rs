@@ -6,7 +6,7 @@ use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want,
 
 use super::effects::{Around, unblocked};
 use crate::actions::undo::UndoError;
-use crate::actions::{BatchFolder, undo};
+use crate::actions::{BatchSite, undo};
 use crate::config;
 use crate::projects::memos;
 use crate::turns::check::CheckedPlan;
@@ -144,7 +144,7 @@ impl TurnEffect {
                 "its journal is missing, so the previous content of its files is unknown".into(),
             ));
         };
-        let place = BatchFolder {
+        let place = BatchSite {
             project: PathBuf::from(&self.around.created.project),
             journal,
             seals: self.workshop.seals.clone(),

@@ -19,7 +19,7 @@ use super::{NextRound, Planner, PlannerError, retry};
 use error::{Again, ApiProblem};
 
 /// The usual address of the API.
-pub(crate) const BASE_URL: &str = "https://api.anthropic.com";
+const BASE_URL: &str = "https://api.anthropic.com";
 /// The default model: a small one is enough to ask good questions.
 pub(crate) const DEFAULT_MODEL: &str = "claude-haiku-4-5";
 

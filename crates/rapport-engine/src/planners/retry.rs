@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The maximum number of retries.
-pub(crate) const RETRIES: u32 = 3;
+const RETRIES: u32 = 3;
 /// The maximum delay that a server can set; beyond that a person should know.
 pub const LONGEST: Duration = Duration::from_secs(60);
 

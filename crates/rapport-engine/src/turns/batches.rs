@@ -78,7 +78,7 @@ impl BatchDir {
     }
 
     /// Whether undoing it was begun.
-    pub(crate) fn is_undo_begun(&self) -> bool {
+    fn is_undo_begun(&self) -> bool {
         self.facts.iter().any(|fact| matches!(fact, Fact::UndoBegan { .. }))
     }
 

@@ -206,7 +206,7 @@ impl ChatState {
         let due = self.sessions.iter().filter(|(_, shown)| is_due(shown));
         let mut due: Vec<_> =
             due.filter_map(|(id, shown)| Some((shown.busy.as_ref()?.shown, id.clone()))).collect();
-        // Where all together are too many, those come first that were not shown for the longest time.
+        // If not all of them can be shown, those that were shown longest ago come first.
         due.sort();
         for (_, id) in due {
             let Some(shown) = self.sessions.get_mut(&id) else { continue };

@@ -88,7 +88,7 @@ fn undo_all(common: &Common, place: &Place, folder: &Folder, batches: &[String])
             let batch = undo::carry_out(held, name, LaterChanges::Refuse).await?;
             match (&batch.undo, common.json) {
                 (UndoState::Done(_), true) => {}
-                _ => undo::told(common, (&held.shelf, &held.folder.id), &batch)?,
+                _ => undo::told(common, (&held.kind, &held.folder.id), &batch)?,
             }
         }
         Ok(())

@@ -181,9 +181,9 @@ impl Job<'_> {
             ));
         };
         let folder = self.begin()?;
-        let shelf = SessionKind::Plans(self.name.clone());
+        let kind = SessionKind::Plans(self.name.clone());
         let work = async |held: &OpenSession<'_>| self.carry_out(held, plan, &chosen).await;
-        open_session::hold_in(self.common, self.place, self.settings, (shelf, folder), work)
+        open_session::hold_in(self.common, self.place, self.settings, (kind, folder), work)
     }
 
     /// The items to run; `None` if the plan is skipped. Without a next turn its context is irrelevant, so nobody is
@@ -205,15 +205,15 @@ impl Job<'_> {
 
     /// Creates a log for the plan, beside its batch.
     fn begin(&self) -> Result<Folder, Failure> {
-        let shelf = SessionKind::Plans(self.name.clone());
+        let kind = SessionKind::Plans(self.name.clone());
         Batches::of(&self.place.project, Naming::Alone).set_up()?;
         let now = Clock::system().now();
         let facts = Session::begin(self.place.session(self.name.clone(), Aim::Files, self.settings)?)?;
         let holder = Holder::this_process(None);
         let time = now.strftime("%H%M%S").to_string();
         let (id, _, log) =
-            BlockingStore::from(self.place.store_in(&shelf)).create(&time, now, facts, &holder)?;
-        let folder = self.place.folder_in(&shelf, &id);
+            BlockingStore::from(self.place.store_in(&kind)).create(&time, now, facts, &holder)?;
+        let folder = self.place.folder_in(&kind, &id);
         let turn = wait(folder.make_next(None, now))?;
         wait(turn.write_noted(PLAN, self.source.as_bytes().to_vec()))?;
         drop(log);

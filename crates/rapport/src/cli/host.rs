@@ -12,8 +12,8 @@ pub(super) fn start(place: &Place, settings: &Settings) -> Result<Host, Failure>
     start_in(place, settings, &SessionKind::Sessions)
 }
 
-/// Starts an engine for the sessions of a shelf.
-pub(super) fn start_in(place: &Place, settings: &Settings, shelf: &SessionKind) -> Result<Host, Failure> {
+/// Starts an engine for the sessions of a kind.
+pub(super) fn start_in(place: &Place, settings: &Settings, kind: &SessionKind) -> Result<Host, Failure> {
     let helpers = ProjectHelpers { place: place.clone(), settings: settings.clone() };
-    Host::start(place, settings, shelf, Arc::new(helpers))
+    Host::start(place, settings, kind, Arc::new(helpers))
 }

@@ -59,7 +59,7 @@ Examples:
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = place(common)?;
     let sources = Arc::new(place.sources()?);
-    let settings = place.settings(args.agent.layer())?;
+    let settings = place.settings_of(&sources, args.agent.layer())?;
     let kinds = place.channels.chosen(&args.channels, &sources)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -76,7 +76,7 @@ fn place(common: &Common) -> Result<Place, Failure> {
         return Ok(here);
     }
     let sources = here.sources()?;
-    let project = match here.settings_of(&sources, Layer::default())?.serve_project {
+    let project = match Settings::load(&sources, Layer::default())?.serve_project {
         Some(project) => Some(project),
         None => here.channels.project(&sources)?,
     };

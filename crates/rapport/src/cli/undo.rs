@@ -79,7 +79,7 @@ enum Found {
 
 /// The session of a batch, and the batch's name there.
 struct Owner {
-    shelf: SessionKind,
+    kind: SessionKind,
     folder: Folder,
     session: Session,
     batch: String,
@@ -87,12 +87,12 @@ struct Owner {
 
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
 fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
-    let Owner { shelf, folder, session, batch } = owner;
-    let store = BlockingStore::from(place.store_in(&shelf));
+    let Owner { kind, folder, session, batch } = owner;
+    let store = BlockingStore::from(place.store_in(&kind));
     if store.holder(&folder.id)?.is_none() {
         let settings = place.settings(Layer::default())?;
         let work = async |held: &OpenSession<'_>| in_session(held, &batch, later).await;
-        return open_session::hold_in(common, place, &settings, (shelf, folder), work);
+        return open_session::hold_in(common, place, &settings, (kind, folder), work);
     }
     if session.is_running() {
         let what = format!("another process is working on the batch {batch} of {}", folder.id);
@@ -104,18 +104,18 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
-        let door = place.sessions_in(&shelf);
+        let door = place.sessions_in(&kind);
         let act = Act::Undo { batch: batch.clone(), later };
         // The holder undoes it.
         door.act(&folder.id, &socket::person_here(), &act).await?;
         sessions::until(&door, &folder.id, &outcome).await
     })?;
-    told(common, (&shelf, &folder.id), &ended.ok_or_else(|| sessions::gone(&folder.id))?)
+    told(common, (&kind, &folder.id), &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
 /// Undoes a batch of a session that is held here, and reports the result.
 pub(super) async fn in_session(held: &OpenSession<'_>, batch: &str, later: LaterChanges) -> Outcome {
-    told(held.common, (&held.shelf, &held.folder.id), &carry_out(held, batch, later).await?)
+    told(held.common, (&held.kind, &held.folder.id), &carry_out(held, batch, later).await?)
 }
 
 /// Undoes a batch of a session that is held here.
@@ -134,8 +134,8 @@ pub(super) async fn carry_out(
     Ok(session.batch(batch).ok_or_else(gone)?.1.clone())
 }
 
-pub(super) fn told(common: &Common, (shelf, id): (&SessionKind, &SessionId), batch: &FileBatch) -> Outcome {
-    let name = name_of(shelf, id, &batch.name);
+pub(super) fn told(common: &Common, (kind, id): (&SessionKind, &SessionId), batch: &FileBatch) -> Outcome {
+    let name = name_of(kind, id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),
         (_, Some(problem)) => Err(failure(problem)),
@@ -145,8 +145,8 @@ pub(super) fn told(common: &Common, (shelf, id): (&SessionKind, &SessionId), bat
 
 /// A batch's directory is named after its session and turn. A plan that was run without a session has its log and its
 /// journal in one directory.
-fn name_of(shelf: &SessionKind, id: &SessionId, batch: &str) -> String {
-    match shelf {
+fn name_of(kind: &SessionKind, id: &SessionId, batch: &str) -> String {
+    match kind {
         SessionKind::Plans(_) => id.to_string(),
         SessionKind::Sessions => format!("{id}-{batch}"),
     }
@@ -231,13 +231,13 @@ fn none(what: &str) -> Failure {
 
 /// The session of a batch. `None` if the session is gone, or if an older version ran the plan without a session.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
-    let shelf = SessionKind::Plans(String::new());
-    let alone = BlockingStore::from(place.store_in(&shelf));
+    let kind = SessionKind::Plans(String::new());
+    let alone = BlockingStore::from(place.store_in(&kind));
     let id = SessionId::new(batches::name(path));
     if let Ok(entries) = alone.read(&id, 0) {
         let session = sessions::replay(&alone, &id, &entries)?;
-        let folder = place.folder_in(&shelf, &id);
-        return Ok(Some(Owner { batch: ONLY_TURN.into(), shelf, folder, session }));
+        let folder = place.folder_in(&kind, &id);
+        return Ok(Some(Owner { batch: ONLY_TURN.into(), kind, folder, session }));
     }
     let known = place.batches();
     for folder in place.folders()? {
@@ -247,7 +247,7 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
             session.file_turn(&turn.to_string()).map(|turn| turn.batches.clone()).unwrap_or_default();
         for batch in batches {
             if known.find(&folder.id, &turn.to_string(), batch.approved_at)?.as_deref() == Some(path) {
-                return Ok(Some(Owner { shelf: SessionKind::Sessions, folder, session, batch: batch.name }));
+                return Ok(Some(Owner { kind: SessionKind::Sessions, folder, session, batch: batch.name }));
             }
         }
     }
@@ -292,7 +292,7 @@ pub(super) async fn offer(held: &OpenSession<'_>, batch: &FileBatch) -> Outcome 
     if asking::is_possible(held.common) && asking::yes("Undo the changes to files?").await? {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
-    let named = match &held.shelf {
+    let named = match &held.kind {
         SessionKind::Sessions => held.folder.id.to_string(),
         SessionKind::Plans(_) => format!("--batch {}", held.folder.id),
     };

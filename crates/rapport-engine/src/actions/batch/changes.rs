@@ -12,9 +12,9 @@ use crate::actions::journal::{Fact, JournalError};
 use crate::actions::outcome::Outcome;
 
 /// Records what a command did to files that the batch had changed before.
-pub(in crate::actions) fn note_changes(desk: &mut JournaledFiles) {
-    let expected = expected_files(desk.journal.facts());
-    let JournaledFiles { root, journal, .. } = &mut *desk;
+pub(in crate::actions) fn note_changes(journaled: &mut JournaledFiles) {
+    let expected = expected_files(journaled.journal.facts());
+    let JournaledFiles { root, journal, .. } = &mut *journaled;
     let now = expected.into_iter().filter_map(|(file, expected)| {
         let now = content_of(root, &file).ok()?;
         if now.as_deref().map(digest) == expected {
@@ -26,10 +26,10 @@ pub(in crate::actions) fn note_changes(desk: &mut JournaledFiles) {
     let files: BTreeMap<_, _> = now.collect();
     if !files.is_empty() {
         // Without it, an undo treats these changes as somebody else's, and asks.
-        let _: Result<(), JournalError> = desk.journal.note(Fact::Changed { files });
+        let _: Result<(), JournalError> = journaled.journal.note(Fact::Changed { files });
     }
     // The same for all files that Git knows.
-    let _: Result<(), JournalError> = note_command_changes(&desk.root, &mut desk.journal);
+    let _: Result<(), JournalError> = note_command_changes(&journaled.root, &mut journaled.journal);
 }
 
 /// The files that the batch changed, with the digests that the journal expects.

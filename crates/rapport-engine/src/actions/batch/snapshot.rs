@@ -22,13 +22,13 @@ pub(crate) fn has_history(project: &Path) -> bool {
 }
 
 /// Records the state before command `n`, unless it is known from an interrupted run. A project without Git has none.
-pub(in crate::actions) fn note_state(desk: &mut JournaledFiles, n: usize) {
-    if unsettled(desk.journal.facts()).any(|(begun, _)| begun == n) {
+pub(in crate::actions) fn note_state(journaled: &mut JournaledFiles, n: usize) {
+    if unsettled(journaled.journal.facts()).any(|(begun, _)| begun == n) {
         return;
     }
-    if let Ok(Some(tree)) = Directory::at(&desk.root).snapshot() {
+    if let Ok(Some(tree)) = Directory::at(&journaled.root).snapshot() {
         // Without it, the command's changes stay when the batch is undone, as in a project without Git.
-        let _: Result<(), JournalError> = desk.journal.note(Fact::Snapshot { n, tree });
+        let _: Result<(), JournalError> = journaled.journal.note(Fact::Snapshot { n, tree });
     }
 }
 

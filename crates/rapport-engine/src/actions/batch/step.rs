@@ -33,55 +33,57 @@ impl Step<'_> {
     /// Runs the action and records it.
     pub(super) async fn take(
         &self,
-        desk: JournaledFiles,
+        journaled: JournaledFiles,
         known: Known,
         observer: &mut Observer<'_>,
     ) -> (JournaledFiles, Settled, Course) {
         let began = Instant::now();
-        let (desk, came) = match known {
+        let (journaled, came) = match known {
             Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
-                Interrupted::Again => self.perform(desk, observer).await,
-                Interrupted::GoOn => (noting(desk, note_changes).await, Came::Settled(Outcome::unsure())),
+                Interrupted::Again => self.perform(journaled, observer).await,
+                Interrupted::GoOn => {
+                    (noting(journaled, note_changes).await, Came::Settled(Outcome::unsure()))
+                }
                 Interrupted::Halt => {
                     let reason =
                         format!("after {} was interrupted; it may have run", self.action.kind.in_brief());
-                    return (desk, Outcome::unsure().into(), Course::Paused(reason));
+                    return (journaled, Outcome::unsure().into(), Course::Paused(reason));
                 }
             },
-            Known::Begun(Some(intent)) => match self.look(desk, intent).await {
-                (desk, None) => self.perform(desk, observer).await,
-                (desk, Some(outcome)) => (desk, Came::Settled(outcome)),
+            Known::Begun(Some(intent)) => match self.look(journaled, intent).await {
+                (journaled, None) => self.perform(journaled, observer).await,
+                (journaled, Some(outcome)) => (journaled, Came::Settled(outcome)),
             },
-            Known::NotBegun | Known::Begun(None) | Known::Ended(_) => self.perform(desk, observer).await,
+            Known::NotBegun | Known::Begun(None) | Known::Ended(_) => self.perform(journaled, observer).await,
         };
         let took = millis(began.elapsed());
         let settled = match came {
             Came::Settled(outcome) => Settled { outcome, took },
             Came::Stopped(outcome) => {
                 let course = Course::Paused("the batch was stopped before it".to_owned());
-                return (desk, Settled { outcome, took }, course);
+                return (journaled, Settled { outcome, took }, course);
             }
         };
         let course = after(self.action, &settled.outcome);
-        self.note_ended(desk, settled, course).await
+        self.note_ended(journaled, settled, course).await
     }
 
     /// Finds out whether an interrupted change was made. `None` if it still has to be made.
-    async fn look(&self, desk: JournaledFiles, intent: Intent) -> (JournaledFiles, Option<Outcome>) {
+    async fn look(&self, journaled: JournaledFiles, intent: Intent) -> (JournaledFiles, Option<Outcome>) {
         let n = self.n;
         let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
         blocking(move || {
-            let real = desk.root.join(&intent.file);
-            let _ = rapport_durable::remove(&temporary(&desk.id, n, &real));
-            let outcome = match state(&desk.root, &intent) {
-                Ok(State::After) => Some(Outcome::Done { details: made(&desk, path, &intent) }),
+            let real = journaled.root.join(&intent.file);
+            let _ = rapport_durable::remove(&temporary(&journaled.id, n, &real));
+            let outcome = match state(&journaled.root, &intent) {
+                Ok(State::After) => Some(Outcome::Done { details: made(&journaled, path, &intent) }),
                 Ok(State::Before) => None,
                 Ok(State::Other) => Some(Outcome::failed(format!(
                     "{path} was changed by somebody else while this was interrupted"
                 ))),
                 Err(error) => Some(Outcome::failed(error)),
             };
-            (desk, outcome)
+            (journaled, outcome)
         })
         .await
     }
@@ -89,13 +91,13 @@ impl Step<'_> {
     /// Changes a file; the change records its own intent.
     pub(in crate::actions) async fn change(
         &self,
-        mut desk: JournaledFiles,
+        mut journaled: JournaledFiles,
         change: impl FnOnce(&mut JournaledFiles, String) -> Outcome + Send + 'static,
     ) -> (JournaledFiles, Came) {
         let what = self.action.kind.in_brief();
         blocking(move || {
-            let outcome = change(&mut desk, what);
-            (desk, Came::Settled(outcome))
+            let outcome = change(&mut journaled, what);
+            (journaled, Came::Settled(outcome))
         })
         .await
     }
@@ -103,33 +105,33 @@ impl Step<'_> {
     /// Records the beginning, and only then runs the action.
     pub(in crate::actions) async fn begin(
         &self,
-        mut desk: JournaledFiles,
+        mut journaled: JournaledFiles,
         work: impl Future<Output = Came>,
     ) -> (JournaledFiles, Came) {
         let kind = &self.action.kind;
         let irreversible = Some(kind.is_irreversible());
         let fact = Fact::Began { n: self.n, what: kind.in_brief(), intent: None, irreversible };
         let note = move || {
-            let noted = desk.journal.note(fact);
-            (desk, noted)
+            let noted = journaled.journal.note(fact);
+            (journaled, noted)
         };
         match blocking(note).await {
-            (desk, Ok(())) => (desk, work.await),
-            (desk, Err(error)) => (desk, Came::Settled(Outcome::failed(error))),
+            (journaled, Ok(())) => (journaled, work.await),
+            (journaled, Err(error)) => (journaled, Came::Settled(Outcome::failed(error))),
         }
     }
 
     /// Records the end. If that fails, no further action runs.
     async fn note_ended(
         &self,
-        mut desk: JournaledFiles,
+        mut journaled: JournaledFiles,
         settled: Settled,
         course: Course,
     ) -> (JournaledFiles, Settled, Course) {
         let fact = Fact::Ended { n: self.n, settled: settled.clone() };
-        let (desk, noted) = blocking(move || {
-            let noted = desk.journal.note(fact);
-            (desk, noted)
+        let (journaled, noted) = blocking(move || {
+            let noted = journaled.journal.note(fact);
+            (journaled, noted)
         })
         .await;
         let course = match (noted, course) {
@@ -138,7 +140,7 @@ impl Step<'_> {
                 Course::Paused(format!("the result could not be recorded: {error}"))
             }
         };
-        (desk, settled, course)
+        (journaled, settled, course)
     }
 }
 

@@ -4,14 +4,14 @@ use crate::actions::files::{JournaledFiles, change};
 use crate::actions::outcome::Outcome;
 
 pub(super) fn run(
-    desk: &mut JournaledFiles,
+    journaled: &mut JournaledFiles,
     n: usize,
     what: String,
     path: &str,
     content: &str,
     overwrite: Overwrite,
 ) -> Outcome {
-    change(desk, n, what, path, |before| match (before, overwrite) {
+    change(journaled, n, what, path, |before| match (before, overwrite) {
         (Some(_), Overwrite::No) => {
             Err(format!("{path} already exists, and the plan does not say Overwrite"))
         }

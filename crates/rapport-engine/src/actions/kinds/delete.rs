@@ -3,6 +3,6 @@
 use crate::actions::files::{self, JournaledFiles};
 use crate::actions::outcome::Outcome;
 
-pub(super) fn run(desk: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
-    files::delete(desk, n, what, path)
+pub(super) fn run(journaled: &mut JournaledFiles, n: usize, what: String, path: &str) -> Outcome {
+    files::delete(journaled, n, what, path)
 }

@@ -7,13 +7,13 @@ use crate::actions::outcome::Outcome;
 use crate::actions::project::text;
 
 pub(super) fn run(
-    desk: &mut JournaledFiles,
+    journaled: &mut JournaledFiles,
     n: usize,
     what: String,
     path: &str,
     edits: &[Replacement],
 ) -> Outcome {
-    change(desk, n, what, path, |before| {
+    change(journaled, n, what, path, |before| {
         let before = before.ok_or_else(|| format!("{path} does not exist"))?;
         let before =
             text(before).ok_or_else(|| format!("{path} is not text, and only text can be edited"))?;

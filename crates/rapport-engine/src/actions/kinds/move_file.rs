@@ -3,6 +3,6 @@
 use crate::actions::files::{self, JournaledFiles};
 use crate::actions::outcome::Outcome;
 
-pub(super) fn run(desk: &mut JournaledFiles, n: usize, what: String, from: &str, to: &str) -> Outcome {
-    files::move_file(desk, n, what, from, to)
+pub(super) fn run(journaled: &mut JournaledFiles, n: usize, what: String, from: &str, to: &str) -> Outcome {
+    files::move_file(journaled, n, what, from, to)
 }

@@ -22,7 +22,7 @@ pub(in crate::cli) struct OpenSession<'a> {
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
     store: Arc<dyn Store>,
-    pub(in crate::cli) shelf: SessionKind,
+    pub(in crate::cli) kind: SessionKind,
 }
 
 /// Holds a session while something is done in it. Interrupted activity is resumed at once.
@@ -41,14 +41,14 @@ pub(in crate::cli) fn hold_in<T>(
     common: &Common,
     place: &Place,
     settings: &Settings,
-    (shelf, folder): (SessionKind, Folder),
+    (kind, folder): (SessionKind, Folder),
     work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
-        let store = place.store_in(&shelf);
-        let host = host::start_in(place, settings, &shelf)?;
-        let held = OpenSession { common, place, settings, folder, sessions: host.sessions(), store, shelf };
+        let store = place.store_in(&kind);
+        let host = host::start_in(place, settings, &kind)?;
+        let held = OpenSession { common, place, settings, folder, sessions: host.sessions(), store, kind };
         let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,
             Err(error) => Err(error.into()),
@@ -78,7 +78,7 @@ impl<'a> OpenSession<'a> {
             folder,
             sessions: self.sessions.clone(),
             store: self.store.clone(),
-            shelf: self.shelf.clone(),
+            kind: self.kind.clone(),
         })
     }
 
@@ -164,7 +164,7 @@ impl<'a> OpenSession<'a> {
     /// The next possible step. A plan without a session has no next turn: it can only be undone.
     pub(in crate::cli) fn next_step(&self) -> String {
         let id = &self.folder.id;
-        match &self.shelf {
+        match &self.kind {
             SessionKind::Sessions => format!("Go on with: rapport resume {id}"),
             SessionKind::Plans(_) => format!("Undo its changes to files with: rapport undo --batch {id}"),
         }

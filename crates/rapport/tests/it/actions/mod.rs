@@ -17,8 +17,8 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    ActionBatch, ActionMeans, BatchFolder, Choice, Details, Interrupted, LaterChanges, Live, Outcome,
-    Pending, Ran, Requester, Stop, Undone, undo,
+    ActionBatch, ActionMeans, BatchSite, Choice, Details, Interrupted, LaterChanges, Live, Outcome, Pending,
+    Ran, Requester, Stop, Undone, undo,
 };
 use rapport::clock::Clock;
 use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
@@ -28,7 +28,7 @@ const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
 /// A project in a directory of its own, and a place for the journal.
 struct Stage {
-    place: BatchFolder,
+    place: BatchSite,
     means: ActionMeans,
     _directory: Option<TempDir>,
 }
@@ -43,7 +43,7 @@ impl Stage {
 
     /// In a directory that is there.
     fn at(directory: &Path) -> Self {
-        let place = BatchFolder {
+        let place = BatchSite {
             project: directory.join("project"),
             journal: directory.join("batch"),
             seals: None,

@@ -6,6 +6,7 @@ mod cancel;
 mod cases;
 mod chat;
 mod day;
+mod elsewhere;
 mod faults;
 mod files;
 mod groups;
