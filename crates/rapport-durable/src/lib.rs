@@ -11,6 +11,7 @@
 //! | write the beginning of a small file in place | [`overwrite`] |
 //! | give a prepared file its name | [`write_beside`], [`put`], [`put_new`] |
 //! | make, sync and remove directories | [`private_folder`], [`folder`], [`sync_folder`], [`remove_folder`] |
+//! | write where nobody can put a symbolic link in between | [`HeldFolder`] |
 //! | let one process at a time do something | [`Lock`] |
 
 mod append_log;
@@ -18,6 +19,7 @@ pub mod checked_line;
 mod crash_points;
 mod digest;
 mod folders;
+mod held_folder;
 pub mod hex;
 mod lines;
 mod lock;
@@ -33,6 +35,7 @@ pub use folders::{
     folder, make_folder, new_folder, new_private_folder, private_folder, remove_folder, remove_if_empty,
     sync_above, sync_folder,
 };
+pub use held_folder::HeldFolder;
 pub use lines::{Flush, append, append_line, overwrite};
 pub use lock::{Lock, Taken};
 pub use place::{copy, put, put_new, remove, sync_file, write_beside};

@@ -210,7 +210,7 @@ impl Place {
         self.folder_in(&SessionKind::Sessions, id)
     }
 
-    /// The same for a session on this kind.
+    /// The same for a session of this kind.
     pub fn folder_in(&self, kind: &SessionKind, id: &SessionId) -> Folder {
         Folder::new(self.store_in(kind), id)
     }

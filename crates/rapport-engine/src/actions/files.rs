@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::check::project_path;
-use rapport_durable::{digest, make_folder, put, put_new, remove, remove_if_empty, sync_above, write_beside};
+use rapport_durable::{HeldFolder, digest, put, put_new, remove, remove_if_empty, sync_above, write_beside};
 
 use super::diff::unified;
 use super::journal::{Fact, Image, Intent, Journal};
@@ -74,8 +74,9 @@ pub(super) fn delete(journaled: &mut JournaledFiles, n: usize, what: String, pat
         let there = There::look(journaled, path)?;
         let gone = there.gone(journaled).map_err(|why| why.to_string())?;
         note(journaled, n, what, gone).map_err(|why| why.to_string())?;
+        let held = Held::open(&journaled.root, &there.place.real)?;
         there.check_untouched(journaled, path)?;
-        remove(&there.place.real).map_err(|error| cannot("delete", &there.place.real, error))
+        remove(&held.file).map_err(|error| cannot("delete", &there.place.real, error))
     })();
     settled(taken, path, FileChange::Deleted)
 }
@@ -94,18 +95,17 @@ pub(super) fn move_file(
         let intent = moving(journaled, &there, &target).map_err(|why| why.to_string())?;
         note(journaled, n, what, intent).map_err(|why| why.to_string())?;
         let put = (|| {
-            for directory in &target.missing {
-                make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
-            }
+            let (held, to_held) =
+                (Held::open(&journaled.root, &there.place.real)?, Held::make(&journaled.root, &target.real)?);
             there.check_untouched(journaled, from)?;
             free(journaled, to)?;
-            put(&there.place.real, &target.real).map_err(|error| cannot("move", &there.place.real, error))
+            put(&held.file, &to_held.file).map_err(|error| cannot("move", &there.place.real, error))?;
+            sync_above(&held.file).map_err(|error| cannot("move", &there.place.real, error))
         })();
         if put.is_err() {
-            remove_empty(target.missing.iter().rev());
+            remove_empty(&journaled.root, target.missing.iter().rev());
         }
-        put?;
-        sync_above(&there.place.real).map_err(|error| cannot("move", &there.place.real, error))
+        put
     })();
     settled(moved, to, FileChange::Moved)
 }
@@ -234,25 +234,52 @@ fn intent(journaled: &mut JournaledFiles, change: &Prepared) -> Result<Intent, B
 /// Writes the change; on failure, removes the directories it created.
 fn make_it_so(journaled: &JournaledFiles, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
     let real = &change.place.real;
-    let temporary = temporary(&journaled.id, n, real);
-    let written = (|| {
-        for directory in &change.place.missing {
-            make_folder(directory).map_err(|error| cannot("create the directory", directory, error))?;
+    let written = Held::make(&journaled.root, real).and_then(|held| {
+        let temporary = temporary(&journaled.id, n, &held.file);
+        let written = write_beside(&temporary, &change.after, change.mode.map(|mode| (mode, &*held.file)))
+            .map_err(|error| cannot("write", real, error))
+            .and_then(|()| check_untouched(&journaled.root, path, change))
+            .and_then(|()| {
+                let placed = match change.before {
+                    Some(_) => put(&temporary, &held.file),
+                    None => put_new(&temporary, &held.file),
+                };
+                placed.map_err(|error| cannot("write", real, error))
+            });
+        if written.is_err() {
+            let _ = remove(&temporary);
         }
-        write_beside(&temporary, &change.after, change.mode.map(|mode| (mode, real.as_path())))
-            .map_err(|error| cannot("write", real, error))?;
-        check_untouched(&journaled.root, path, change)?;
-        let placed = match change.before {
-            Some(_) => put(&temporary, real),
-            None => put_new(&temporary, real),
-        };
-        placed.map_err(|error| cannot("write", real, error))
-    })();
+        written
+    });
     if written.is_err() {
-        let _ = remove(&temporary);
-        remove_empty(change.place.missing.iter().rev());
+        remove_empty(&journaled.root, change.place.missing.iter().rev());
     }
     written
+}
+
+/// A file whose directory is held, so that nobody can put a symbolic link in its place while the file is changed.
+pub(super) struct Held {
+    _directory: HeldFolder,
+    /// Its path while the directory is held.
+    pub(super) file: PathBuf,
+}
+
+impl Held {
+    /// Holds the directory of a file, by its path without symbolic links.
+    pub(super) fn open(root: &Path, real: &Path) -> Result<Self, String> {
+        Self::by(HeldFolder::open, root, real).map_err(|error| cannot("reach", real, error))
+    }
+
+    /// The same, and creates missing directories.
+    pub(super) fn make(root: &Path, real: &Path) -> Result<Self, String> {
+        Self::by(HeldFolder::make, root, real).map_err(|error| cannot("create the directory of", real, error))
+    }
+
+    fn by(hold: fn(&Path, &Path) -> io::Result<HeldFolder>, root: &Path, real: &Path) -> io::Result<Self> {
+        let (folder, name) = real.parent().zip(real.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let directory = hold(root, folder)?;
+        Ok(Self { file: directory.at(name), _directory: directory })
+    }
 }
 
 /// Checks that nobody changed the file, or replaced a directory by a symbolic link, since this change was prepared.
@@ -316,9 +343,15 @@ pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, Pat
     content(file, &place)
 }
 
-/// Removes empty directories, and stops at the first that is not empty.
-pub(super) fn remove_empty<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
-    directories.take_while(|directory| remove_if_empty(directory)).collect()
+/// Removes empty directories below the root, and stops at the first that is not empty.
+pub(super) fn remove_empty<'a>(root: &Path, directories: impl Iterator<Item = &'a PathBuf>) {
+    for directory in directories {
+        let removed = Held::open(root, directory)
+            .is_ok_and(|held| remove_if_empty(&held.file) && sync_above(&held.file).is_ok());
+        if !removed {
+            return;
+        }
+    }
 }
 
 fn cannot(what: &str, path: &Path, error: io::Error) -> String {

@@ -2,15 +2,14 @@
 //! changed since are not touched. The next undo completes an interrupted one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use rapport_core::{LaterChanges, UndoneFiles};
-use rapport_durable::{folder, put, remove, sync_above, write_beside};
+use rapport_durable::{put, remove, write_beside};
 use thiserror::Error;
 
 use super::batch::snapshot::note_command_changes;
-use super::files::{digest_of, remove_empty, temporary};
+use super::files::{Held, digest_of, remove_empty, temporary};
 use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
 use super::{ActionError, BatchSite};
@@ -311,8 +310,9 @@ impl<'a> Work<'a> {
     /// Deletes created files first, because that frees space for the rest.
     fn remove(&self, root: &Path) -> Result<(), UndoError> {
         for file in &self.remove {
+            let held = Held::open(root, &root.join(&file.name)).map_err(stuck(file))?;
             check_ours(root, file)?;
-            remove(&root.join(&file.name)).map_err(stuck(file))?;
+            remove(&held.file).map_err(stuck(file))?;
         }
         Ok(())
     }
@@ -327,15 +327,16 @@ impl<'a> Work<'a> {
 }
 
 fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Result<(), UndoError> {
-    let real = root.join(&file.name);
-    let temporary = restoring(id, &real);
-    folder(real.parent().unwrap_or(root)).map_err(stuck(file))?;
-    if let Err(error) = write_beside(&temporary, content, Some((mode, &real))) {
+    let held = Held::make(root, &root.join(&file.name)).map_err(stuck(file))?;
+    let temporary = restoring(id, &held.file);
+    let written = write_beside(&temporary, content, Some((mode, &held.file)))
+        .map_err(stuck(file))
+        .and_then(|()| check_ours(root, file));
+    if let Err(error) = written {
         let _ = remove(&temporary);
-        return Err(stuck(file)(error));
+        return Err(error);
     }
-    check_ours(root, file)?;
-    put(&temporary, &real).map_err(stuck(file))
+    put(&temporary, &held.file).map_err(stuck(file))
 }
 
 /// Checks right before the file is touched that nobody else changed it since it was compared.
@@ -355,12 +356,10 @@ fn remove_emptied(root: &Path, directories: &[String]) {
     let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
     for directory in &directories {
-        for removed in remove_empty(std::iter::once(directory)) {
-            let _ = sync_above(removed);
-        }
+        remove_empty(root, std::iter::once(directory));
     }
 }
 
-fn stuck(file: &File) -> impl Fn(io::Error) -> UndoError {
+fn stuck<E: std::fmt::Display>(file: &File) -> impl Fn(E) -> UndoError {
     move |error| UndoError::Stuck { file: file.name.clone(), why: error.to_string() }
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rapport::actions::{Details, FileChange, OnDisk};
+use rapport::actions::{ActionBatch, Choice, Details, FileChange, LaterChanges, OnDisk, Stop, undo};
 use rapport_core::ActionKind;
 use rapport_core::check::{Contents, Lead, PathKind, Project as _};
 
-use super::{Stage, create, details, edit, overwrite, plan, told};
+use super::{Nobody, Stage, create, details, edit, overwrite, plan, told};
 
 /// Carries out one action in a project with a few files, and checks what is said and what the file is then.
 async fn check(kind: ActionKind, said: &str, file: &str, content: Option<&str>) {
@@ -207,4 +208,40 @@ fn plans_are_checked_against_the_project_on_disk() {
     assert_eq!(project.read("a.txt"), Contents::Text("one".into()));
     stage.write("a.txt", "two");
     assert_eq!(project.read("a.txt"), Contents::Text("one".into()), "one check sees one state");
+}
+
+#[test]
+fn nothing_is_written_outside_while_a_directory_is_swapped_for_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let (outside, spare) = (directory.path().join("outside"), directory.path().join("spare"));
+    fs::create_dir(&outside).unwrap();
+    let stage = Stage::at(directory.path()).with("d/there.txt", "before");
+    symlink(&outside, &spare).unwrap();
+    let is_over = AtomicBool::new(false);
+    let plan = plan([create("d/new.txt", "new"), create("d/deep/new.txt", "new")]);
+    let (d, root) = (stage.path("d"), directory.path());
+    std::thread::scope(|scope| {
+        let swaps = scope.spawn(|| {
+            let third = root.join("third");
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&d, &third).unwrap();
+                fs::rename(&spare, &d).unwrap();
+                fs::rename(&third, &spare).unwrap();
+            }
+        });
+        for n in 0..200 {
+            let mut place = stage.place.clone();
+            place.journal = root.join(format!("batch-{n}"));
+            let batch = ActionBatch { plan: &plan, place: &place, means: &stage.means };
+            let choices = [Choice::Run, Choice::Run];
+            // It may succeed or fail, as the swaps go.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            drop(runtime.block_on(batch.run(&choices, &Nobody, &mut |_| {}, &Stop::never())));
+            drop(undo(&place, LaterChanges::Keep));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        swaps.join().unwrap();
+    });
+    let strays: Vec<_> = fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(strays.is_empty(), "{strays:?}");
 }

@@ -127,7 +127,7 @@ async fn what_waits_takes_no_memory() {
 }
 
 fn field(key: &str, kind: FieldKind) -> Purpose {
-    Purpose::Elicit(Field { server: "journaled".into(), key: Some(key.into()), kind })
+    Purpose::Elicit(Field { server: "desk".into(), key: Some(key.into()), kind })
 }
 
 /// What a server wants filled in, one field after the other.
@@ -137,13 +137,13 @@ fn form() -> Vec<Question> {
     vec![
         question(
             "q1",
-            "journaled asks: Which colour?",
+            "desk asks: Which colour?",
             with_ways_out(vec![option("Red", "red"), option("Green", "green")]),
             field("colour", FieldKind::One),
         ),
         question(
             "q2",
-            "journaled asks: Is that all?",
+            "desk asks: Is that all?",
             with_ways_out(vec![option("Yes", "true"), option("No", "false")]),
             field("all", FieldKind::Flag),
         ),
@@ -165,14 +165,14 @@ fn answers(project: &Project, id: &SessionId) -> Vec<(String, Vec<String>)> {
 #[tokio::test]
 async fn a_form_of_a_server_is_filled_in_by_buttons() {
     let mut stage = Stage::quiet(ONE_QUESTION).await;
-    let id = waits(&stage.project, "book a journaled", 1, form());
+    let id = waits(&stage.project, "book a desk", 1, form());
     stage.serve();
     let anna = stage.anna();
-    let card = anna.sees("journaled asks: Which colour?").await;
+    let card = anna.sees("desk asks: Which colour?").await;
     let labels: Vec<_> = card.buttons().into_iter().flatten().collect();
     assert_eq!(labels[..4], ["Red", "Green", "Decline", "Cancel"], "{labels:?}");
     anna.taps("Green").await;
-    anna.sees("journaled asks: Is that all?").await;
+    anna.sees("desk asks: Is that all?").await;
     anna.taps("No").await;
     let given =
         wait_for("both answers", || Some(answers(&stage.project, &id)).filter(|given| given.len() == 2));
@@ -184,10 +184,10 @@ async fn a_form_of_a_server_is_filled_in_by_buttons() {
 #[test]
 fn a_form_of_a_server_is_filled_in_by_answer() {
     let project = Project::with_scenario(ONE_QUESTION);
-    let id = waits(&project, "book a journaled", 1, form());
-    project.rapport(&["answer", "journaled", "--question", "q1", "Purple"]).check(3, "");
-    project.rapport(&["answer", "journaled", "--question", "q1", "green"]).check(0, "q1");
-    project.rapport(&["answer", "journaled", "--question", "q2", "Decline"]).check(0, "Decline");
+    let id = waits(&project, "book a desk", 1, form());
+    project.rapport(&["answer", "desk", "--question", "q1", "Purple"]).check(3, "");
+    project.rapport(&["answer", "desk", "--question", "q1", "green"]).check(0, "q1");
+    project.rapport(&["answer", "desk", "--question", "q2", "Decline"]).check(0, "Decline");
     let given = answers(&project, &id);
     assert_eq!(
         given,

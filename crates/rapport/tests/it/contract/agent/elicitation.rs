@@ -34,10 +34,7 @@ async fn a_form_is_filled_in(actor: Actor) {
     assert!(matches!(kind("count"), FieldKind::Number { whole: true, least: Some(_), most: Some(_) }));
     assert_eq!((kind("ok"), kind("colour")), (FieldKind::Flag, FieldKind::One));
     assert_eq!(kind("many"), FieldKind::Several { fewest: Some(1), most: None });
-    assert_eq!(
-        of("name").text,
-        "journaled asks: Where should it go?\nName: Whose it is (at least 2 characters)"
-    );
+    assert_eq!(of("name").text, "desk asks: Where should it go?\nName: Whose it is (at least 2 characters)");
     assert_eq!(of("colour").options[1].label, "Green");
     assert!(!offers(of("name"), "Leave it out") && offers(of("count"), "Leave it out"));
     let content = json!({"name": "Ada", "count": 3, "ok": true, "colour": "green", "many": ["a", "c"]});
@@ -62,7 +59,7 @@ async fn a_page_is_visited() {
         let mut run = stage.start();
         let (call, drafts, _) = asked(&mut run).await;
         assert_eq!(drafts.len(), 1, "{drafts:?}");
-        assert_eq!(drafts[0].text, format!("journaled asks: Please pay.\n{PAGE}"));
+        assert_eq!(drafts[0].text, format!("desk asks: Please pay.\n{PAGE}"));
         reply(&run, &call, action, &json!({}));
         assert_eq!(run.leave().await, finished("Done."));
         assert_eq!(told(&stage)["action"], action.as_str());
@@ -145,7 +142,7 @@ pub(super) fn with_server(actor: &Actor, script: Script) -> Stage {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
-    let servers = json!({"mcpServers": {"journaled": {"command": "node", "args": [server]}}});
+    let servers = json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}});
     std::fs::write(folder.path().join("servers.json"), servers.to_string()).unwrap();
     let mut stage = Stage::new(folder, program).with_model(Model::play(script));
     stage.cli_mut().extra_args = vec![
