@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use rapport::actions::{ActionBatch, Choice, Details, FileChange, LaterChanges, OnDisk, Stop, undo};
 use rapport_core::ActionKind;
 use rapport_core::check::{Contents, Lead, PathKind, Project as _};
@@ -222,11 +223,8 @@ fn nothing_is_written_outside_while_a_directory_is_swapped_for_a_link() {
     let (d, root) = (stage.path("d"), directory.path());
     std::thread::scope(|scope| {
         let swaps = scope.spawn(|| {
-            let third = root.join("third");
             while !is_over.load(Ordering::Relaxed) {
-                fs::rename(&d, &third).unwrap();
-                fs::rename(&spare, &d).unwrap();
-                fs::rename(&third, &spare).unwrap();
+                renameat2(AT_FDCWD, &d, AT_FDCWD, &spare, RenameFlags::RENAME_EXCHANGE).unwrap();
             }
         });
         for n in 0..200 {
