@@ -5,9 +5,9 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::shell::{self, Outcome, exists, root, target};
+use crate::npm;
+use crate::shell::{Outcome, exists, root, target};
 
 /// The variable with the path of the pinned one. Those of older ones end in the version: `_2_1_90`.
 pub(crate) const VARIABLE: &str = "RAPPORT_TEST_CLAUDE";
@@ -48,24 +48,11 @@ fn install_from(manifest: &Path) -> Outcome {
     }
     println!("installing Claude Code {version}");
     let partial = place.with_file_name(format!("{version}.partial"));
-    let copy = || -> std::io::Result<()> {
-        let _ = fs::remove_dir_all(&partial);
-        fs::create_dir_all(&partial)?;
-        for name in ["package.json", "package-lock.json"] {
-            fs::copy(manifest.join(name), partial.join(name))?;
-        }
-        fs::copy(manifests().join(".npmrc"), partial.join(".npmrc")).map(drop)
-    };
-    copy().map_err(|error| format!("cannot write {}: {error}", partial.display()))?;
-    // npm warns of a Node.js that is too old for the package; it is new enough for these programs.
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--ignore-scripts", "--loglevel=error"]).current_dir(&partial).stdout(Stdio::null());
-    shell::run(&mut npm)?;
+    npm::install(manifest, &manifests().join(".npmrc"), &partial)?;
     if program(&partial).is_none() {
         return Err(format!("Claude Code {version} does not run on this platform"));
     }
-    let _ = fs::remove_dir_all(&place);
-    fs::rename(&partial, &place).map_err(|error| format!("cannot move to {}: {error}", place.display()))
+    npm::finish(&partial, &place)
 }
 
 fn manifests() -> PathBuf {
@@ -107,10 +94,5 @@ fn program(place: &Path) -> Option<PathBuf> {
 }
 
 fn version(manifest: &Path) -> Result<String, String> {
-    let path = manifest.join("package.json");
-    let text =
-        fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let after = text.split_once("\"@anthropic-ai/claude-code\": \"").map(|(_, after)| after);
-    let version = after.and_then(|after| after.split('"').next());
-    version.map(str::to_owned).ok_or_else(|| format!("{} names no version", path.display()))
+    npm::version(manifest, "@anthropic-ai/claude-code")
 }

@@ -4,6 +4,8 @@ mod bench;
 mod bots;
 mod check;
 mod claude_code;
+mod mcp_client;
+mod npm;
 mod pages;
 mod record;
 mod shell;

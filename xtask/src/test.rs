@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::claude_code;
+use crate::mcp_client;
 use crate::shell::{self, Outcome, cargo, exists, step, target};
 
 /// How much is run.
@@ -15,6 +16,7 @@ pub(crate) enum Extent {
 pub(crate) fn run(extent: Extent) -> Outcome {
     step("tools", install)?;
     step("agents", claude_code::install_all)?;
+    step("an MCP client", mcp_client::install)?;
     let mut summary = None;
     step("tests", || tests(extent).map(|line| summary = line))?;
     if extent == Extent::Everything {
@@ -56,7 +58,7 @@ fn tests(extent: Extent) -> Result<Option<String>, String> {
     } else {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
-    tests.envs(claude_code::variables()?);
+    tests.envs(claude_code::variables()?).envs([mcp_client::variable()?]);
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");
     }

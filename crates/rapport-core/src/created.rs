@@ -158,6 +158,9 @@ pub struct Terms {
     /// The git branch the project was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// Who may apply the work of a workplace of its own to the project.
+    #[serde(default, skip_serializing_if = "Applier::is_person")]
+    pub apply: Applier,
 }
 
 impl Default for Terms {
@@ -168,7 +171,25 @@ impl Default for Terms {
             expire: None,
             clarifier: Clarifier::Agent,
             branch: None,
+            apply: Applier::Person,
         }
+    }
+}
+
+/// Who may apply the work of a workplace of its own to the project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Applier {
+    /// A person. A lead can only ask for it.
+    #[default]
+    Person,
+    /// A lead as well, because the person said so before the session began.
+    Lead,
+}
+
+impl Applier {
+    fn is_person(&self) -> bool {
+        matches!(self, Applier::Person)
     }
 }
 

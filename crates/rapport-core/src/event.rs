@@ -540,6 +540,15 @@ pub enum Event {
         /// The changes, if they are known.
         changes: Option<Changes>,
     },
+    /// Somebody who may not decide that, such as a lead, wants work of a workplace of its own applied to the project, and
+    /// asks a person to do it.
+    ApplyRequested {
+        /// Who asks for it.
+        by: By,
+        /// Whether to apply it with conflict markers where it conflicts with the project.
+        #[serde(default)]
+        with_conflicts: bool,
+    },
     /// Somebody wants work that was done in a workplace of its own applied to the project.
     Applying {
         /// Who did this.
@@ -746,6 +755,7 @@ impl Event {
                 format!("completed; {} changed", count(changes.files.len()))
             }
             Self::Reported { changes: None } => "completed".into(),
+            Self::ApplyRequested { by, .. } => format!("{by} asks a person to apply the work to the project"),
             Self::Applying { by, .. } => format!("{by} wants the work applied to the project"),
             Self::Merged(merged) if !merged.conflicts.is_empty() => {
                 format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))

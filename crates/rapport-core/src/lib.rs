@@ -35,7 +35,7 @@
 //! | memo | a lasting fact that every session is told | [`Change`] of a plan's memos |
 //! | progress file | a task list in Markdown that a session can be for | [`ProgressFile`], [`ProgressAim`] |
 //! | agent | the program that does the work | [`AgentCommand`] |
-//! | lead | the agent that a person talks to and that may answer for them | [`By`] |
+//! | lead | the agent that a person talks to and that may answer for them, as far as [`authority`] goes | [`By`] |
 //! | planner | a model that makes rounds of questions before any agent runs | [`Brief`], [`Clarifier`] |
 //! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session | [`Created::worker`], [`WorkplaceView`] |
 //! | channel, origin | where people see and answer; the channel and key that a session came from | [`Presenter`], [`Origin`] |
@@ -44,6 +44,7 @@
 
 #![warn(missing_docs)]
 
+pub mod authority;
 pub mod check;
 pub mod context;
 pub mod report;
@@ -84,7 +85,7 @@ pub use action_plan::{
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use branch::{Branch, Destination, StateWanted};
-pub use created::{AgentCommand, BranchPoint, Clarifier, Created, Origin, Seed, Terms};
+pub use created::{AgentCommand, Applier, BranchPoint, Clarifier, Created, Origin, Seed, Terms};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{Asker, Beside, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage};

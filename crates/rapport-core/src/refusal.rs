@@ -145,6 +145,17 @@ pub enum Refusal {
         /// Why it is not possible.
         why: String,
     },
+    /// Only a person may decide this.
+    #[error("{what} needs a person, {by} cannot decide it")]
+    NeedsPerson {
+        /// What was tried, as the subject of a sentence.
+        what: Cow<'static, str>,
+        /// Who tried it.
+        by: By,
+        /// The question, if it was an answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<QuestionId>,
+    },
     /// An input about a turn or call that is not the current one.
     #[error("{what} does not belong to the current turn")]
     Stray {

@@ -130,6 +130,9 @@ pub struct WorkplaceView {
     /// The hosts that it may reach in this session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
+    /// Who asked for a person to apply the work, if that is still undecided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<By>,
     /// Why part of it is left after it was applied or discarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<String>,

@@ -16,6 +16,11 @@ pub trait Channel: Send {
     /// Its name, which identifies the people who answer through it: [`rapport_core::By::Person`].
     fn name(&self) -> &'static str;
 
+    /// Whether leads act through it as well: models that answer for a person.
+    fn serves_leads(&self) -> bool {
+        false
+    }
+
     /// Serves people until it has to stop. An error stops all other channels too, so transient failures are retried
     /// here.
     fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>>;

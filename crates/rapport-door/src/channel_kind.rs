@@ -61,11 +61,28 @@ pub enum Diagnosis {
 /// Creates the first fact of a session, from its task and aim.
 pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send + Sync>;
 
+/// Creates the first fact of a session whose agent works outside of the project's directory, from its task and the kind of
+/// place, or the usual one. Says why there can be none. Blocks.
+pub type NewWorker = Arc<dyn Fn(String, Option<&str>) -> Result<Created, String> + Send + Sync>;
+
+/// The workers for sessions whose agents work outside of the project's directory.
+#[derive(Clone)]
+pub struct WorkerChoice {
+    pub new: NewWorker,
+    /// The name of the usual kind.
+    pub usual: String,
+    /// The names of all kinds.
+    pub kinds: Vec<&'static str>,
+}
+
 /// What a channel is made from.
 #[derive(Clone)]
 pub struct ChannelSetup {
     /// Rapport's home, for the channel's own files.
     pub home: PathBuf,
+    /// The directory of the project that is served.
+    pub project: PathBuf,
+    pub workers: WorkerChoice,
     /// Where the channel's section is read from.
     pub settings: Arc<Sources>,
     pub new_session: NewSession,

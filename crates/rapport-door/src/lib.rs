@@ -19,7 +19,7 @@ use rapport_core::{
 };
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
-pub use channel_kind::{ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession};
+pub use channel_kind::{ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession, NewWorker, WorkerChoice};
 pub use error::{DoorError, Holder, StoreError};
 pub use seal::Seal;
 

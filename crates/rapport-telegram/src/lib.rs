@@ -37,7 +37,6 @@ mod lane;
 mod paste;
 mod relay;
 mod transcriber;
-mod web_server;
 
 use std::path::PathBuf;
 use std::sync::Arc;

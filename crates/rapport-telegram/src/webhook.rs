@@ -25,7 +25,6 @@ use super::api_error::ApiError;
 use super::intake::Intake;
 use super::notice::Notices;
 use super::poll::Connection;
-use super::web_server;
 
 /// The header in which Telegram sends the secret.
 pub const SECRET_HEADER: &str = "x-telegram-bot-api-secret-token";
@@ -103,7 +102,7 @@ impl Webhook {
         let mut told = stop.clone();
         let router = router(self.secret, intake, stop.clone());
         // The server listens before Telegram learns of it.
-        let mut serving = tokio::spawn(web_server::serve(self.listener, router, self.headers_within, stop));
+        let mut serving = tokio::spawn(rapport_http::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
             set = set_webhook(api, &params, Connection::new(notices, now)) => set,
             _ = told.wait_for(|stop| *stop) => Ok(()),

@@ -21,7 +21,7 @@ pub struct ChannelKinds(Vec<Arc<dyn ChannelKind>>);
 impl ChannelKinds {
     /// Those that come with Rapport. A new one is one line here.
     pub fn builtin() -> Self {
-        Self(vec![Arc::new(telegram::kind::TelegramKind)])
+        Self(vec![Arc::new(telegram::kind::TelegramKind), Arc::new(rapport_mcp::kind::McpKind)])
     }
 
     /// The same with another one.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Clarifier, Created, SessionId, Terms};
-use rapport_door::ChannelSetup;
+use rapport_core::{Aim, Applier, Clarifier, Created, SessionId, Terms};
+use rapport_door::{ChannelSetup, WorkerChoice};
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
@@ -34,7 +34,7 @@ use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, Helpers, TurnError, Workshop};
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::{WorkerSetup, Workers, local};
+use crate::workers::{WorkerKind, WorkerSetup, Workers, kinds, local};
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
@@ -249,6 +249,8 @@ impl Place {
         let (place, own) = (self.clone(), settings.clone());
         ChannelSetup {
             home: self.home.clone(),
+            project: self.project.clone(),
+            workers: self.worker_choice(settings),
             settings: sources,
             new_session: Arc::new(move |task, aim| {
                 place.session(task, aim, &own).map_err(|failure| failure.message)
@@ -256,6 +258,21 @@ impl Place {
             max_rounds: settings.max_rounds,
             secrets: secrets.map(Secret::into_inner).collect(),
             environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
+        }
+    }
+
+    /// The workers for sessions outside of the project's directory.
+    pub fn worker_choice(&self, settings: &Settings) -> WorkerChoice {
+        let (place, own) = (self.clone(), settings.clone());
+        WorkerChoice {
+            new: Arc::new(move |task, named| {
+                let kind = apart(&own, named)?;
+                kind.check(&place.project).map_err(|none| none.to_string())?;
+                let settings = Settings { worker: config::worker(kind.name())?, ..own.clone() };
+                place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)
+            }),
+            usual: apart(settings, None).map(|kind| kind.name().to_owned()).unwrap_or_default(),
+            kinds: kinds_apart().map(|kind| kind.name()).collect(),
         }
     }
 
@@ -270,6 +287,7 @@ impl Place {
             expire: settings.expire,
             clarifier: Clarifier::Agent,
             branch: local::branch(&self.project),
+            apply: Applier::Person,
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // Sessions with another aim change nothing, or have to work in the project itself.
@@ -377,6 +395,38 @@ impl Host {
         self.socket.stop().await;
         self.engine.stop().await;
     }
+}
+
+/// The kinds of places outside of the project's directory.
+fn kinds_apart() -> impl Iterator<Item = &'static dyn WorkerKind> {
+    kinds::all().filter(|kind| kind.name() != kinds::usual().name())
+}
+
+/// The kind of place for a session that works outside of the project's directory: the named one, else that of the settings, else
+/// the first. A caller may ask for more walls than the settings, not for fewer.
+fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn WorkerKind, String> {
+    let own = kinds::find(settings.worker.as_str())?;
+    let usual = kinds_apart().find(|kind| kind.name() == own.name()).or_else(|| kinds_apart().next());
+    let chosen = match named {
+        Some(name) => kinds::find(name.trim())?,
+        None => usual.ok_or("there is no worker that works outside of the project's directory")?,
+    };
+    if chosen.name() == kinds::usual().name() {
+        let names: Vec<_> = kinds_apart().map(|kind| kind.name()).collect();
+        return Err(format!(
+            "{} works in the project itself; choose one of {}",
+            chosen.name(),
+            names.join(", ")
+        ));
+    }
+    if own.is_wall() && !chosen.is_wall() {
+        return Err(format!(
+            "the person's setting is {}, which confines the agent, and {} does not",
+            own.name(),
+            chosen.name()
+        ));
+    }
+    Ok(chosen)
 }
 
 /// The network access of sandboxed agents.

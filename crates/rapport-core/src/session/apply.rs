@@ -91,7 +91,8 @@ impl Shared {
                 turn.stopped = Some(by.clone());
                 turn.doing = None;
             }),
-            Event::Applying { .. }
+            Event::ApplyRequested { .. }
+            | Event::Applying { .. }
             | Event::Merged(_)
             | Event::NotApplied(_)
             | Event::Applied { .. }
@@ -142,6 +143,7 @@ impl Shared {
 
     fn begin_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
         self.life = Life::Going;
+        self.handover.drop_request();
         // A host keeps thousands of waiting sessions in memory, and most have one or two turns.
         if self.turns.len() < FEW_TURNS {
             self.turns.reserve_exact(1);
@@ -182,6 +184,7 @@ impl Shared {
     }
 
     fn restarted(&mut self) {
+        self.handover.drop_request();
         if self.is_failed() {
             self.life = Life::Going;
         }

@@ -7,6 +7,7 @@
 use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::By;
+use crate::authority::{Authority, Matter, authority};
 use crate::event::{Event, FileChange};
 use crate::input::{Merged, NotMerged};
 use crate::refusal::Refusal;
@@ -22,6 +23,15 @@ pub(crate) struct Handover {
     clearing: Clearing,
     /// The states of the project before and after it was applied.
     applied: Option<Merged>,
+    /// The request that a person applies it, until somebody decides.
+    requested: Option<Requested>,
+}
+
+/// That somebody who may not decide it wants the work applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requested {
+    by: By,
+    with_conflicts: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +83,11 @@ impl Handover {
         self.applied.as_ref()
     }
 
+    /// Drops the request to apply the work, which is about to change.
+    pub(super) fn drop_request(&mut self) {
+        self.requested = None;
+    }
+
     fn is_under_way(&self) -> bool {
         matches!(self.stage, Stage::Wanted { .. } | Stage::Merged { .. })
     }
@@ -90,7 +105,23 @@ impl Shared {
             Stage::Discarded => Err(not("applying", "it was discarded")),
             Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
             Stage::Open if self.is_going() => Err(flow.not_now(self, "applying")),
-            Stage::Open => Ok(vec![Event::Applying { by: by.clone(), with_conflicts }]),
+            Stage::Open => Ok(self.applying(by, with_conflicts)),
+        }
+    }
+
+    /// The fact that it is being applied; or, by somebody who may not decide that, that they ask a person to.
+    fn applying(&self, by: &By, with_conflicts: bool) -> Vec<Event> {
+        let asked = Requested { by: by.clone(), with_conflicts };
+        match authority(by, Matter::Application, &self.created.terms) {
+            Authority::Given => vec![Event::Applying { by: asked.by, with_conflicts }],
+            Authority::AsksPerson | Authority::NeedsPerson
+                if self.handover.requested.as_ref() == Some(&asked) =>
+            {
+                Vec::new()
+            }
+            Authority::AsksPerson | Authority::NeedsPerson => {
+                vec![Event::ApplyRequested { by: asked.by, with_conflicts }]
+            }
         }
     }
 
@@ -142,7 +173,11 @@ impl Shared {
     pub(super) fn apply_handover(&mut self, fact: &Event) {
         let handover = &mut self.handover;
         match fact {
+            Event::ApplyRequested { by, with_conflicts } => {
+                handover.requested = Some(Requested { by: by.clone(), with_conflicts: *with_conflicts });
+            }
             Event::Applying { by, with_conflicts } => {
+                handover.requested = None;
                 handover.failure = None;
                 handover.stage = Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts };
             }
@@ -162,6 +197,7 @@ impl Shared {
                 handover.stage = Stage::Applied;
             }
             Event::Discarded { .. } => {
+                handover.requested = None;
                 handover.clearing = Clearing::Due;
                 if handover.stage != Stage::Applied {
                     handover.stage = Stage::Discarded;
@@ -217,6 +253,7 @@ impl Shared {
             failure: failure.and_then(|why| why.reason),
             refused_hosts: self.hosts.refused.clone(),
             allowed_hosts: self.hosts.allowed.clone(),
+            requested_by: self.handover.requested.as_ref().map(|requested| requested.by.clone()),
             left: match &self.handover.clearing {
                 Clearing::Failed(why) => Some(why.clone()),
                 Clearing::Due | Clearing::Done => None,

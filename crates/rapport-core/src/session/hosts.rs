@@ -43,9 +43,6 @@ impl Shared {
 
     pub(super) fn allow_host(&self, host: &str, by: &By) -> Result<Vec<Event>, Refusal> {
         let not = |why: &str| Refusal::NotNow { what: "allowing a host".into(), why: why.to_owned() };
-        if !matches!(by, By::Person { .. }) {
-            return Err(not("only a person can let an agent reach more"));
-        }
         if !self.created.works_apart() {
             return Err(not("the agent works in the project itself, where the network is not restricted"));
         }

@@ -6,6 +6,7 @@ use super::flow::FlowRules;
 use super::round::{Item, Round, State};
 use super::shared::{Process, Shared, Turn};
 use crate::answer::By;
+use crate::authority::{Authority, Matter, authority};
 use crate::event::{Asker, Event};
 use crate::id::QuestionId;
 use crate::input::Act;
@@ -21,6 +22,9 @@ impl Shared {
         by: &By,
         act: &Act,
     ) -> Result<Vec<Event>, Refusal> {
+        if let Some(matter) = Matter::of_act(act) {
+            self.permit(by, matter, None)?;
+        }
         match act {
             Act::Answer { question, reply } => self.answer(flow, question.as_ref(), reply, by),
             Act::Back => self.back(by),
@@ -54,6 +58,18 @@ impl Shared {
         }
     }
 
+    /// Refuses what only a person may decide. What somebody may ask a person for passes.
+    fn permit(&self, by: &By, matter: Matter, question: Option<&QuestionId>) -> Result<(), Refusal> {
+        match authority(by, matter, &self.created.terms) {
+            Authority::Given | Authority::AsksPerson => Ok(()),
+            Authority::NeedsPerson => Err(Refusal::NeedsPerson {
+                what: matter.in_words().into(),
+                by: by.clone(),
+                question: question.cloned(),
+            }),
+        }
+    }
+
     pub(super) fn answer(
         &self,
         flow: &dyn FlowRules,
@@ -71,6 +87,7 @@ impl Shared {
             return Err(Refusal::AlreadyAnswered { question: id.clone(), answer, by: given.by.clone() });
         }
         not_ended(round, id)?;
+        self.permit(by, Matter::of_question(&item.question.purpose), Some(id))?;
         let answer = item.question.resolve(reply)?;
         let consequence = match item.question.purpose {
             Purpose::Confirm | Purpose::Clarify => flow.after_answer(self, (round, item), &answer, by)?,

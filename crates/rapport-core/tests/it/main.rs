@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod action_plan;
+mod authority;
 mod branch;
 mod context;
 mod interactive_file;

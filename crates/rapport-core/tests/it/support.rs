@@ -383,6 +383,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
         Event::Reported { .. } => "reported".into(),
+        Event::ApplyRequested { by, .. } => format!("{by} asks a person to apply it"),
         Event::Applying { by, .. } => format!("to be applied by {by}"),
         Event::Merged(merged) => format!("merged from {} to {}", merged.from, merged.to),
         Event::NotApplied(why) => {

@@ -17,6 +17,9 @@ use crate::workers::keeper::descent;
 pub const AGENTS_ANSWER_NOTHING: &str =
     "this was started by an agent, and an agent cannot act in a person's name";
 
+/// The name under which a process takes the lease to act for leads.
+pub const LEADS: &str = "lead";
+
 /// The right to act for the people of a channel, until it is dropped. The system releases it when the process dies.
 #[derive(Debug)]
 pub struct ChannelLease {
@@ -84,8 +87,11 @@ impl Claims {
                 let is_name = channel.chars().all(|c| c.is_ascii_alphanumeric());
                 is_name && !by.is_at_terminal() && is_held(&lease(&self.folder, channel, pid))
             }
+            // A process that serves leads holds a lease for all of them. Whatever name it gives, the core lets a lead do less than
+            // the person whom every such process could speak for.
+            By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
             // No other process answers as one of these.
-            By::Lead { .. } | By::Model { .. } | By::Rule { .. } => false,
+            By::Model { .. } | By::Rule { .. } => false,
         }
     }
 }

@@ -25,6 +25,7 @@ mod graph;
 mod handover;
 mod host;
 mod log;
+mod mcp;
 mod message;
 mod new;
 mod page;
@@ -86,6 +87,7 @@ const EXAMPLES: &str = "Examples:
   rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
   rapport serve                          the same in Telegram: docs/telegram.md
+  rapport mcp                            for another assistant: docs/mcp.md
 
 Turn by turn, as files:
   rapport new add-auth                   a session of files
@@ -123,6 +125,7 @@ enum Command {
     Apply(apply::Args),
     Discard(discard::Args),
     Serve(serve::Args),
+    Mcp(mcp::Args),
     Cancel(cancel::Args),
     Trust(trust::Args),
     Doctor(doctor::Args),
@@ -195,6 +198,7 @@ impl Cli {
             Command::Apply(args) => apply::execute(common, args),
             Command::Discard(args) => discard::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
+            Command::Mcp(args) => mcp::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Trust(args) => trust::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),

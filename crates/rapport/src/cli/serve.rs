@@ -16,7 +16,7 @@ use super::{Common, host};
 use crate::channels::terminal::safe;
 use crate::channels::{self, ChannelKinds};
 use crate::config::{Layer, Settings, Sources};
-use crate::engine::ChannelLease;
+use crate::engine::{ChannelLease, claims};
 use crate::error::{Failure, Outcome};
 use crate::wiring::Place;
 
@@ -99,7 +99,9 @@ async fn serve(
     let run = place.home.join("run");
     let lease =
         |name: &'static str| ChannelLease::take(&run, name).map_err(|error| channels::of(name, error.into()));
-    let leases: Vec<_> = channels.iter().map(|channel| lease(channel.name())).collect::<Result<_, _>>()?;
+    let leads = channels.iter().any(|channel| channel.serves_leads()).then_some(claims::LEADS);
+    let names = channels.iter().map(|channel| channel.name()).chain(leads);
+    let leases: Vec<_> = names.map(lease).collect::<Result<_, _>>()?;
     let (stop, stopped) = watch::channel(false);
     let (notices, heard) = Notices::channel();
     let host = host::start(place, settings)?;

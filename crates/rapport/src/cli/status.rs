@@ -290,6 +290,9 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     }
     if let Some(workplace) = &view.workplace {
         page.push(row(&workplace.worker, workplace.state.word()));
+        if let Some(by) = &workplace.requested_by {
+            page.push(row("asked", &format!("{by} asks you to apply it")));
+        }
         for host in &workplace.allowed_hosts {
             page.push(row("reaches", host));
         }

@@ -15,6 +15,7 @@ mod faults;
 mod files;
 mod foreign;
 mod hostile;
+mod mcp;
 mod planners;
 mod planning;
 mod rehearsal;

@@ -67,7 +67,9 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
         }
     };
     if let Some(act) = thought {
-        return Move::Put(person(by(how), act));
+        // Second thoughts are for people; now and then somebody else has some, and is refused.
+        let by = if whom > 240 { by(how) } else { [ann(), bob()][usize::from(how % 2)].clone() };
+        return Move::Put(person(by, act));
     }
     if !view.questions.is_empty() && !how.is_multiple_of(4) {
         let open = &view.questions[usize::from(whom) % view.questions.len()];

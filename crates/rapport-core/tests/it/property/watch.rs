@@ -201,8 +201,16 @@ impl Watch {
                 hold!(person == Some(by), "{by} answered {question}, but this came from {input:?}");
                 hold!(round.closed.is_none(), "{question} was answered after its end");
                 hold!(!self.given.contains_key(question), "{question} was answered twice");
+                let purpose = &self.find(question).unwrap().1.purpose;
+                let is_allowed = match by {
+                    By::Person { .. } => true,
+                    By::Lead { .. } | By::Model { .. } => *purpose == Purpose::Clarify,
+                    By::Rule { .. } => !matches!(purpose, Purpose::Elicit(_)),
+                };
+                hold!(is_allowed, "{by} answered {question}, which is for a person");
             }
             Event::Reopened { question, by } => {
+                hold!(matches!(by, By::Person { .. }), "{by} reopened {question}, which is for a person");
                 let (round, _) =
                     self.find(question).ok_or(format!("{question} was reopened but never asked"))?;
                 hold!(person == Some(by), "{by} reopened {question}, but this came from {input:?}");

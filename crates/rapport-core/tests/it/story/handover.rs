@@ -131,7 +131,7 @@ fn a_refused_host_is_noted_and_a_person_allows_it() {
         .did(missed("other.com:443"), "other.com:443 refused")
         .check(
             &person(By::Lead { name: "main".into() }, allow("example.com")),
-            "refused: allowing a host is not possible now: only a person can let an agent reach more",
+            "refused: changing what the agent may reach needs a person, the lead main cannot decide it",
         )
         .act(allow("example.com"), "example.com allowed by ann (terminal)")
         .act(allow("example.com"), "")

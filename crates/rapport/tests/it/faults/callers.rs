@@ -6,8 +6,9 @@ use command_fds::{CommandFdExt as _, FdMapping};
 use nix::sys::signal::Signal;
 use rapport::agents::keeper::{BESIDE, LIFELINE};
 use rapport::engine::ChannelLease;
+use rapport::engine::claims::LEADS;
 use rapport::engine::socket::{self, Sent};
-use rapport_core::{Act, By, Event, QuestionId, Reply};
+use rapport_core::{Act, By, Event, QuestionId, Refusal, Reply};
 
 use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
@@ -130,6 +131,14 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
         _ => None,
     });
     assert_eq!(by, Some(telegram.clone()));
+    // The same holds for leads, whatever their names.
+    let lead = By::Lead { name: "lead".into() };
+    let lease = ChannelLease::take(&project.path("home/.rapport/run"), LEADS).unwrap();
+    let late = socket::send_for(&address, &session, &blue(), &lead).await;
+    assert!(matches!(&late, Sent::Refused(Refusal::AlreadyAnswered { .. })), "{late:?}");
+    drop(lease);
+    let late = socket::send_for(&address, &session, &blue(), &lead).await;
+    assert!(matches!(late, Sent::Forbidden(_)), "{late:?}");
     let again = socket::send_for(&address, &session, &Act::Back, &telegram).await;
     assert!(matches!(again, Sent::Forbidden(_)), "the lease is given back: {again:?}");
     drop(running);

@@ -1,5 +1,5 @@
 //! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,root,sandbox`.
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,mcp-client,root,sandbox`.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,19 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     };
     assert!(program.is_file(), "{variable} is {}, and there is no such program", program.display());
     Some(program)
+}
+
+/// Where the MCP client of the protocol's own project is installed. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn mcp_client() -> Option<PathBuf> {
+    const CLIENT: &str = "RAPPORT_TEST_MCP_CLIENT";
+    let Some(place) = std::env::var_os(CLIENT).map(PathBuf::from) else {
+        let why = format!("{CLIENT} names no MCP client; `cargo xtask test` installs one and sets it");
+        missing("mcp-client", &why);
+        return None;
+    };
+    assert!(place.is_dir(), "{CLIENT} is {}, and there is no such folder", place.display());
+    Some(place)
 }
 
 /// Whether sandboxes can be made here. False only where the tests that need them were left out on purpose.

@@ -51,6 +51,13 @@ impl Running {
         }
     }
 
+    /// The next line that it prints, whatever it is; empty when it is gone.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        let _ = self.lines.read_line(&mut line);
+        line
+    }
+
     /// Reads on until a fact like this, or until it is gone.
     pub(crate) fn until_gone_or(&mut self, what: impl Fn(&Event) -> bool) {
         while let Some(entry) = self.next() {

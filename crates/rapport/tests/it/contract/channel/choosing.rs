@@ -155,9 +155,11 @@ fn what_is_missing_is_told_with_how_to_get_it() {
     assert_eq!(none.code, Code::Usage);
     assert_eq!(
         none.message,
-        "no channel is configured: there is no token of a Telegram bot; there is no dummy.listen"
+        "no channel is configured: there is no token of a Telegram bot; there is no address for MCP clients; \
+         there is no dummy.listen"
     );
-    assert!(none.hints[0].contains("/newbot") && none.hints[1] == "Name an address.", "{:?}", none.hints);
+    assert!(none.hints[0].contains("/newbot") && none.hints[1].contains("mcp.listen"), "{:?}", none.hints);
+    assert_eq!(none.hints[2], "Name an address.");
     let named = Stage::with("", &[TOKEN]).chosen(&["telegram", "dummy"]).unwrap_err();
     assert_eq!(named.code, Code::Usage);
     assert_eq!(named.message, "the channel dummy is not configured: there is no dummy.listen");

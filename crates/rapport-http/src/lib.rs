@@ -1,4 +1,4 @@
-//! Serves HTTP. Connections that send no request are dropped, so that nobody can exhaust the file descriptors by being
+//! Serves HTTP, for channels that listen. Connections that send no request are dropped, so that nobody can exhaust the file descriptors by being
 //! silent.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until it has to stop; requests in progress are still answered.
-pub(super) async fn serve(
+pub async fn serve(
     listener: TcpListener,
     router: Router,
     headers_within: Duration,

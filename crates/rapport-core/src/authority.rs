@@ -1,0 +1,180 @@
+//! Who may do what in a session. A person may do everything. A lead (an agent that answers for a person) informs and steers
+//! the worker, and never decides what the worker may do: permissions, plans, forms of other programs, and what reaches the
+//! project are for a person.
+
+use crate::answer::By;
+use crate::created::{Applier, Terms};
+use crate::input::Act;
+use crate::question::Purpose;
+
+/// What an act decides about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matter {
+    /// Information for the agent: the answer to a question of its own.
+    Clarification,
+    /// Whether the agent may use a tool.
+    Permission,
+    /// Whether the agent starts to work with its plan, or leaves plan mode.
+    Plan,
+    /// What an MCP server asks a person, which may be a secret.
+    Form,
+    /// Another answer than the one that was given.
+    OtherAnswer,
+    /// What the agent may reach: hosts, and rules that allow calls.
+    Reach,
+    /// A message to the agent.
+    Message,
+    /// Whether the agent goes on: stop, cancel, restart.
+    Course,
+    /// That the work goes into the project.
+    Application,
+    /// That the work is thrown away.
+    Rejection,
+    /// That changes to the project's files are undone.
+    Undoing,
+    /// Plans of actions and their batches.
+    Batches,
+}
+
+/// Whether somebody may decide about a matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// They may.
+    Given,
+    /// They may not; a person has to.
+    NeedsPerson,
+    /// They may not; that they want it is stored, for a person to decide.
+    AsksPerson,
+}
+
+impl Matter {
+    /// All matters.
+    pub const ALL: [Matter; 12] = [
+        Matter::Clarification,
+        Matter::Permission,
+        Matter::Plan,
+        Matter::Form,
+        Matter::OtherAnswer,
+        Matter::Reach,
+        Matter::Message,
+        Matter::Course,
+        Matter::Application,
+        Matter::Rejection,
+        Matter::Undoing,
+        Matter::Batches,
+    ];
+
+    /// The matter of an answer to a question for this purpose.
+    pub fn of_question(purpose: &Purpose) -> Self {
+        match purpose {
+            Purpose::Clarify => Matter::Clarification,
+            Purpose::Permission(_) => Matter::Permission,
+            Purpose::LeavePlanMode { .. } | Purpose::Confirm => Matter::Plan,
+            Purpose::Elicit(_) => Matter::Form,
+        }
+    }
+
+    /// The matter of an act; `None` for an answer, whose matter is that of its question.
+    pub fn of_act(act: &Act) -> Option<Self> {
+        Some(match act {
+            Act::Answer { .. } => return None,
+            Act::Back | Act::Reopen { .. } | Act::Change { .. } | Act::Keep { .. } => Matter::OtherAnswer,
+            Act::Revoke { .. } | Act::AllowHost { .. } => Matter::Reach,
+            Act::Confirm => Matter::Plan,
+            Act::Say { .. } => Matter::Message,
+            Act::Stop | Act::Cancel { .. } | Act::Restart => Matter::Course,
+            Act::Apply { .. } => Matter::Application,
+            Act::Discard => Matter::Rejection,
+            Act::UndoWork | Act::Undo { .. } => Matter::Undoing,
+            Act::Draft { .. }
+            | Act::LeaveDraft
+            | Act::Review { .. }
+            | Act::Approve { .. }
+            | Act::Skip { .. }
+            | Act::AcceptPlan { .. }
+            | Act::RestorePlan { .. }
+            | Act::Pause
+            | Act::GoOn { .. }
+            | Act::AcceptChanges { .. } => Matter::Batches,
+        })
+    }
+
+    /// The matter in words, as the subject of a sentence.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Matter::Clarification => "answering the agent",
+            Matter::Permission => "giving a permission",
+            Matter::Plan => "agreeing to a plan",
+            Matter::Form => "filling in a form",
+            Matter::OtherAnswer => "changing an answer",
+            Matter::Reach => "changing what the agent may reach",
+            Matter::Message => "sending the agent a message",
+            Matter::Course => "deciding whether the agent goes on",
+            Matter::Application => "applying the work",
+            Matter::Rejection => "discarding the work",
+            Matter::Undoing => "undoing changes",
+            Matter::Batches => "deciding about a plan of actions",
+        }
+    }
+}
+
+/// Whether somebody may decide about a matter, in a session with these terms.
+pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
+    match by {
+        By::Person { .. } => Authority::Given,
+        By::Lead { .. } => of_lead(matter, terms.apply),
+        By::Model { .. } => of_model(matter),
+        By::Rule { .. } => of_rule(matter),
+    }
+}
+
+fn of_lead(matter: Matter, applier: Applier) -> Authority {
+    match matter {
+        Matter::Clarification | Matter::Message | Matter::Course | Matter::Rejection => Authority::Given,
+        Matter::Application => match applier {
+            Applier::Lead => Authority::Given,
+            Applier::Person => Authority::AsksPerson,
+        },
+        Matter::Permission
+        | Matter::Plan
+        | Matter::Form
+        | Matter::OtherAnswer
+        | Matter::Reach
+        | Matter::Undoing
+        | Matter::Batches => Authority::NeedsPerson,
+    }
+}
+
+/// A model is asked for one answer, and decides nothing else.
+fn of_model(matter: Matter) -> Authority {
+    match matter {
+        Matter::Clarification => Authority::Given,
+        Matter::Permission
+        | Matter::Plan
+        | Matter::Form
+        | Matter::OtherAnswer
+        | Matter::Reach
+        | Matter::Message
+        | Matter::Course
+        | Matter::Application
+        | Matter::Rejection
+        | Matter::Undoing
+        | Matter::Batches => Authority::NeedsPerson,
+    }
+}
+
+/// A person wrote the rule, so it answers what the person could foresee: not a form, whose fields nobody knows before.
+fn of_rule(matter: Matter) -> Authority {
+    match matter {
+        Matter::Clarification | Matter::Permission | Matter::Plan | Matter::Message | Matter::Course => {
+            Authority::Given
+        }
+        Matter::Form
+        | Matter::OtherAnswer
+        | Matter::Reach
+        | Matter::Application
+        | Matter::Rejection
+        | Matter::Undoing
+        | Matter::Batches => Authority::NeedsPerson,
+    }
+}

@@ -1,0 +1,196 @@
+//! Who may do what: a table for every kind of actor and every matter, what a session refuses by it, and properties.
+
+use proptest::prelude::*;
+use rapport_core::authority::{Authority, Matter, authority};
+use rapport_core::{
+    Act, AgentDid, Applier, Ask, By, ConversationId, Created, Draft, Field, FieldKind, Permission, Reply,
+    Terms, World,
+};
+
+use crate::support::{CONVERSATION, Story, ann, bob, call, created, draft, person, question};
+
+fn lead() -> By {
+    By::Lead { name: "claude-code".into() }
+}
+
+fn everybody() -> [By; 5] {
+    [ann(), bob(), lead(), By::Model { name: "haiku".into() }, By::Rule { name: "style".into() }]
+}
+
+fn terms(apply: Applier) -> Terms {
+    Terms { apply, ..Terms::default() }
+}
+
+/// Who may decide about what: `+` they may, `-` a person has to, `?` a person is asked.
+#[test]
+fn a_table_says_who_may_decide_what() {
+    let table = [
+        (Matter::Clarification, "+++"),
+        (Matter::Permission, "--+"),
+        (Matter::Plan, "--+"),
+        (Matter::Form, "---"),
+        (Matter::OtherAnswer, "---"),
+        (Matter::Reach, "---"),
+        (Matter::Message, "+-+"),
+        (Matter::Course, "+-+"),
+        (Matter::Application, "?--"),
+        (Matter::Rejection, "+--"),
+        (Matter::Undoing, "---"),
+        (Matter::Batches, "---"),
+    ];
+    assert_eq!(table.map(|(matter, _)| matter), Matter::ALL);
+    let [ann, bob, lead, model, rule] = everybody();
+    for (matter, expected) in table {
+        for person in [&ann, &bob] {
+            assert_eq!(authority(person, matter, &Terms::default()), Authority::Given, "{matter:?}");
+        }
+        let found: String = [&lead, &model, &rule]
+            .into_iter()
+            .map(|by| match authority(by, matter, &Terms::default()) {
+                Authority::Given => '+',
+                Authority::NeedsPerson => '-',
+                Authority::AsksPerson => '?',
+            })
+            .collect();
+        assert_eq!(found, expected, "{matter:?}");
+    }
+    assert_eq!(authority(&lead, Matter::Application, &terms(Applier::Lead)), Authority::Given);
+}
+
+proptest! {
+    /// Terms widen nothing but applying, and that only for a lead; a model never may what a lead may not.
+    #[test]
+    fn terms_give_a_lead_applying_and_nothing_else(who in 0..5usize, what in 0..12usize, rounds in any::<u32>()) {
+        let (by, matter) = (&everybody()[who], Matter::ALL[what]);
+        let strict = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Applier::Person) });
+        let wide = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Applier::Lead) });
+        let is_lead = matches!(by, By::Lead { .. });
+        prop_assert_eq!(strict == wide, !(is_lead && matter == Matter::Application));
+        let model = By::Model { name: "haiku".into() };
+        if authority(&model, matter, &terms(Applier::Person)) == Authority::Given {
+            prop_assert_eq!(authority(&lead(), matter, &terms(Applier::Person)), Authority::Given);
+        }
+        // Only an act that a person may do later is kept as a request.
+        prop_assert!(strict != Authority::AsksPerson || matter == Matter::Application);
+    }
+}
+
+fn answer(id: &str, word: &str) -> Act {
+    Act::Answer { question: Some(question(id)), reply: Reply::Words(vec![word.into()]) }
+}
+
+/// A session in a worktree, created on these terms.
+fn begun(apply: Applier) -> Story {
+    Story::begun(Created { worker: "worktree".into(), ..created("Add login", terms(apply)) })
+}
+
+fn done(apply: Applier) -> Story {
+    let mut story = begun(apply);
+    story
+        .connects()
+        .finishes(
+            "# Login\n\n1. Do it.",
+            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+        )
+        .saved()
+        .check(
+            &person(lead(), answer("confirm", "confirm")),
+            "refused: agreeing to a plan needs a person, the lead claude-code cannot decide it",
+        )
+        .check(
+            &person(lead(), Act::Confirm),
+            "refused: agreeing to a plan needs a person, the lead claude-code cannot decide it",
+        )
+        .check(
+            &person(lead(), answer("confirm", "cancel")),
+            "refused: agreeing to a plan needs a person, the lead claude-code cannot decide it",
+        )
+        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
+        .baseline()
+        .connects()
+        .finishes("Done.", "turn 2 ended")
+        .world(World::Report { changes: None }, "reported");
+    story
+}
+
+#[test]
+fn a_lead_answers_clarifications_and_steers() {
+    let mut story = begun(Applier::Person);
+    story
+        .connects()
+        .asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1")
+        .check(&person(lead(), answer("q1", "Passkeys")), "q1 answered passkeys by the lead claude-code")
+        .check(
+            &person(bob(), answer("q1", "Passwords")),
+            "refused: q1 was already answered with \"Passkeys\" by the lead claude-code",
+        )
+        .takes("c1")
+        .check(&person(lead(), Act::Stop), "turn 1 stopped by the lead claude-code");
+}
+
+#[test]
+fn a_lead_gives_no_permission_and_fills_in_no_form() {
+    let mut story = begun(Applier::Lead);
+    let asks = |ask| AgentDid::Ask { call: call("c1"), ask, parkable: true };
+    story
+        .connects()
+        .did(asks(Ask::Permission(Permission::new("Bash", "rm -r target"))), "c1 asked round 1: q1");
+    for word in ["allow", "deny"] {
+        story.check(
+            &person(lead(), answer("q1", word)),
+            "refused: giving a permission needs a person, the lead claude-code cannot decide it",
+        );
+    }
+    let mut story = begun(Applier::Lead);
+    let field = Field { server: "vault".into(), key: Some("token".into()), kind: FieldKind::Flag };
+    let form = Draft { field: Some(Box::new(field)), ..draft("Your token?", &["Yes", "No"]) };
+    story.connects().did(asks(Ask::Questions(vec![form])), "c1 asked round 1: q1").check(
+        &person(lead(), answer("q1", "Yes")),
+        "refused: filling in a form needs a person, the lead claude-code cannot decide it",
+    );
+}
+
+#[test]
+fn what_a_lead_wants_applied_a_person_is_asked() {
+    let apply = |with_conflicts| Act::Apply { with_conflicts };
+    let requested =
+        |story: &Story| story.play.view().workplace.unwrap().requested_by.map(|by| by.to_string());
+    let mut story = done(Applier::Person);
+    story
+        .check(&person(lead(), apply(false)), "the lead claude-code asks a person to apply it")
+        .crash("")
+        .wants(&[])
+        .check(&person(lead(), apply(false)), "");
+    assert_eq!(requested(&story).as_deref(), Some("the lead claude-code"));
+    story.act(apply(false), "to be applied by ann (terminal)").wants(&["merged"]);
+    assert_eq!(requested(&story), None);
+
+    let mut story = done(Applier::Person);
+    story.check(&person(lead(), apply(false)), "the lead claude-code asks a person to apply it").check(
+        &person(lead(), Act::Say { text: "And the tests.".into(), id: None }),
+        "heard And the tests. from the lead claude-code; turn 3 started to work",
+    );
+    assert_eq!(requested(&story), None, "the work is about to change");
+
+    let mut story = done(Applier::Lead);
+    story.check(&person(lead(), apply(false)), "to be applied by the lead claude-code").wants(&["merged"]);
+    let mut story = done(Applier::Person);
+    story.check(&person(lead(), Act::Discard), "discarded by the lead claude-code").wants(&["cleared"]);
+    let model = By::Model { name: "haiku".into() };
+    done(Applier::Lead).check(
+        &person(model, apply(false)),
+        "refused: applying the work needs a person, the model haiku cannot decide it",
+    );
+}
+
+/// A session of an older program says nothing of who applies its work: a person does.
+#[test]
+fn terms_without_it_leave_applying_to_a_person() {
+    let old = created("Add login", Terms::default());
+    let json = serde_json::to_string(&old).unwrap();
+    assert!(!json.contains("apply"), "{json}");
+    assert_eq!(serde_json::from_str::<Created>(&json).unwrap().terms.apply, Applier::Person);
+    let new = Created { terms: terms(Applier::Lead), conversation: ConversationId::new(CONVERSATION), ..old };
+    let json = serde_json::to_string(&new).unwrap();
+    assert_eq!(serde_json::from_str::<Created>(&json).unwrap(), new);
+}

@@ -1,0 +1,122 @@
+//! Clients over HTTP, in `serve`. Only who presents the token is served; a request from a web page, or to a name that is not
+//! this machine's, is refused, whatever it presents.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rapport_door::{Channel, ChannelError, ChannelNotice, Served};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+
+use crate::server::Server;
+use crate::{CHANNEL, McpSetup, take_up, token};
+
+/// Where the protocol is served.
+pub(crate) const PATH: &str = "/mcp";
+/// The time limit for the head of a request, and for an idle connection.
+const HEADERS_WITHIN: Duration = Duration::from_secs(20);
+/// The time limit for open requests when the server stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A server that listens, and serves nobody yet.
+pub(crate) struct McpHttp {
+    pub(crate) listener: TcpListener,
+    pub(crate) token: SecretString,
+    /// Where the token is, for whoever has to give it to a client.
+    pub(crate) token_at: String,
+    /// The names by which it may be addressed.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) setup: McpSetup,
+}
+
+impl Channel for McpHttp {
+    fn name(&self) -> &'static str {
+        CHANNEL
+    }
+
+    fn serves_leads(&self) -> bool {
+        true
+    }
+
+    fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>> {
+        self.serve(served).boxed()
+    }
+}
+
+impl McpHttp {
+    async fn serve(self: Box<Self>, mut served: Served) -> Result<(), ChannelError> {
+        let Self { listener, token, token_at, hosts, setup } = *self;
+        let address = listener.local_addr().map_err(|error| ChannelError::Broken(error.to_string()))?;
+        let server = Server::new(setup, served.sessions.clone(), served.stop.clone()).await?;
+        let resumed = tokio::spawn(take_up::all(served.sessions.clone()));
+        // No web page is a client, so every origin is refused.
+        let config =
+            StreamableHttpServerConfig::default().with_allowed_hosts(hosts).enforce_origin_validation();
+        let open = config.cancellation_token.clone();
+        let mut sessions = LocalSessionManager::default();
+        // A client may be silent for hours while its workers work.
+        sessions.session_config.keep_alive = None;
+        let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config);
+        let router = Router::new()
+            .route_service(PATH, service)
+            .layer(middleware::from_fn_with_state(Arc::new(token), admit));
+        let name = format!("MCP at http://{address}{PATH} (token: {token_at})");
+        served.notices.tell(ChannelNotice::Serving { channel: CHANNEL, name });
+        let mut serving =
+            tokio::spawn(rapport_http::serve(listener, router, HEADERS_WITHIN, served.stop.clone()));
+        served.stopped().await;
+        resumed.abort();
+        // Streams to clients stay open for as long as they like, unless they are told.
+        open.cancel();
+        if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        Ok(())
+    }
+}
+
+/// Refuses whoever does not present the token.
+async fn admit(State(token): State<Arc<SecretString>>, request: Request, next: Next) -> Response {
+    let presented = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
+    if token::is_presented(presented, &token) {
+        return next.run(request).await;
+    }
+    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+    (StatusCode::UNAUTHORIZED, challenge, "present the token of this server: Authorization: Bearer TOKEN\n")
+        .into_response()
+}
+
+/// The names by which a server at this address may be addressed, or why it may not listen there.
+pub(crate) fn hosts(listen: SocketAddr, named: &[String]) -> Result<Vec<String>, String> {
+    if named.is_empty() && !listen.ip().is_loopback() {
+        return Err(format!(
+            "mcp.listen: {listen} can be reached from other machines; if that is meant, name the hosts by which clients reach it: mcp.hosts"
+        ));
+    }
+    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    Ok(own.into_iter().chain(named.iter().cloned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_need_a_name() {
+        assert!(hosts("127.0.0.1:0".parse().unwrap(), &[]).is_ok());
+        assert!(hosts("[::1]:0".parse().unwrap(), &[]).is_ok());
+        assert!(hosts("0.0.0.0:0".parse().unwrap(), &[]).unwrap_err().contains("mcp.hosts"));
+        let named = hosts("0.0.0.0:0".parse().unwrap(), &["build.example".to_owned()]).unwrap();
+        assert!(named.contains(&"build.example".to_owned()));
+    }
+}

@@ -1,0 +1,41 @@
+//! In whose name a client's model acts: as a lead, named after the client's program.
+
+use rapport_core::By;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+
+/// The maximum number of characters of a client's name.
+const LONGEST: usize = 64;
+
+/// The lead behind a request.
+pub(crate) fn of(context: &RequestContext<RoleServer>) -> By {
+    By::Lead { name: name(context.client_info().map(|info| info.name).as_deref()) }
+}
+
+/// The client's name as one line. The client chose it, so hidden characters go.
+fn name(said: Option<&str>) -> String {
+    let is_shown = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '@' | ':');
+    let name: String = said.unwrap_or_default().chars().filter(is_shown).take(LONGEST).collect();
+    match name.trim() {
+        "" => crate::CHANNEL.to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_named_in_one_plain_line() {
+        for (said, expected) in [
+            (Some("claude-code"), "claude-code"),
+            (Some("evil\u{202e}\u{1b}[31m\nclient"), "evil31mclient"),
+            (Some("  "), "mcp"),
+            (None, "mcp"),
+        ] {
+            assert_eq!(name(said), expected);
+        }
+        assert_eq!(name(Some(&"x".repeat(1000))).len(), LONGEST);
+    }
+}

@@ -1,0 +1,260 @@
+//! What a tool tells of a task: the session's view, the id of its diff, and the same as data.
+
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::authority::{Authority, Matter, authority};
+use rapport_core::{
+    AgentState, By, Clarified, Entry, Event, OpenQuestion, QuestionId, Session, SessionId, Status, View,
+    WorkplaceState,
+};
+use rapport_door::{DoorError, Sessions, StoreError};
+use serde_json::{Value, json};
+
+use crate::ids::{self, DiffId};
+use crate::trouble::{Trouble, TroubleKind};
+use crate::{CHANNEL, words};
+
+/// The statuses that clients see (WORK-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskStatus {
+    Started,
+    Running,
+    NeedsInput,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl TaskStatus {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Running => "running",
+            Self::NeedsInput => "needs_input",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// The state of a task.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) view: View,
+    /// The number of times that its work has ended, one way or another.
+    ends: usize,
+    session: Session,
+}
+
+/// What a report says, as far as a waiting client cares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    status: &'static str,
+    open: Vec<QuestionId>,
+    workplace: Option<(WorkplaceState, bool)>,
+    ends: usize,
+}
+
+impl Report {
+    /// The state of a session. One that does not exist, or whose log is not trusted here, is refused.
+    pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, Trouble> {
+        match sessions.entries(id, 0).await {
+            Ok(entries) => Self::replay(id, &entries),
+            Err(DoorError::Store(StoreError::NotFound(_))) => Err(unknown(id)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, Trouble> {
+        let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
+        let is_end = |fact: &&Event| {
+            matches!(fact, Event::Reported { .. } | Event::Failed { .. } | Event::Cancelled { .. })
+        };
+        let ends = entries.iter().flat_map(|entry| &entry.facts).filter(is_end).count();
+        Ok(Self { view: session.view(id), ends, session })
+    }
+
+    pub(crate) fn task_id(&self) -> String {
+        ids::task(&self.view.id)
+    }
+
+    pub(crate) fn status(&self) -> TaskStatus {
+        match self.view.status {
+            Status::Started => TaskStatus::Started,
+            Status::Running => TaskStatus::Running,
+            // Somebody stopped the agent, and it waits to be told what to do.
+            Status::NeedsInput | Status::Idle => TaskStatus::NeedsInput,
+            Status::Completed => TaskStatus::Completed,
+            Status::Failed => TaskStatus::Failed,
+            Status::Cancelled => TaskStatus::Cancelled,
+        }
+    }
+
+    /// Whether nothing happens until somebody acts.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_applying =
+            self.view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Applying);
+        self.view.is_settled() && !is_applying
+    }
+
+    /// What a waiting client compares.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            status: self.status().word(),
+            open: self.view.questions.iter().map(|open| open.id.clone()).collect(),
+            workplace: self.view.workplace.as_ref().map(|place| (place.state, place.requested_by.is_some())),
+            ends: self.ends,
+        }
+    }
+
+    /// The changes that can be reviewed now: of work that has ended, outside of the project.
+    pub(crate) fn diff(&self) -> Option<DiffId> {
+        let has_ended = matches!(self.view.status, Status::Completed | Status::Failed | Status::Cancelled);
+        let is_there = self.view.workplace.as_ref().is_some_and(|place| match place.state {
+            WorkplaceState::Open | WorkplaceState::Waiting => true,
+            WorkplaceState::Applying | WorkplaceState::Applied | WorkplaceState::Discarded => false,
+        });
+        let session = self.view.id.clone();
+        (has_ended && is_there && self.ends > 0).then_some(DiffId { session, number: self.ends })
+    }
+
+    /// The id that the latest diff has or had.
+    pub(crate) fn latest_diff(&self) -> DiffId {
+        DiffId { session: self.view.id.clone(), number: self.ends }
+    }
+
+    /// Whether a client may act in it: a lead began it. The questions of other sessions are for whoever began those.
+    pub(crate) fn is_led(&self) -> bool {
+        self.view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL)
+            && matches!(self.view.by, By::Lead { .. })
+    }
+
+    /// Refuses to act in a session that somebody else began.
+    pub(crate) fn refuse_foreign(&self) -> Result<(), Trouble> {
+        if self.is_led() {
+            return Ok(());
+        }
+        let (id, by) = (&self.view.id, &self.view.by);
+        let message = format!(
+            "session {id} was begun by {by}, not over MCP; its questions and its work are for them. You can look at it."
+        );
+        Err(Trouble::new(TroubleKind::NeedsPerson, message).about(self.data()))
+    }
+
+    /// Whether only a person may answer a question.
+    pub(crate) fn needs_person(&self, question: &OpenQuestion) -> bool {
+        let lead = By::Lead { name: String::new() };
+        let matter = Matter::of_question(&question.purpose);
+        authority(&lead, matter, &self.session.created().terms) != Authority::Given
+    }
+
+    /// The open questions that a lead may answer.
+    pub(crate) fn for_lead(&self) -> Vec<&OpenQuestion> {
+        self.view.questions.iter().filter(|open| !self.needs_person(open)).collect()
+    }
+
+    /// Whether something waits for a person: a question, or work that a lead wants applied.
+    pub(crate) fn waits_for_person(&self) -> bool {
+        let asked = self.view.questions.iter().any(|open| self.needs_person(open));
+        asked || self.view.workplace.as_ref().is_some_and(|place| place.requested_by.is_some())
+    }
+
+    /// What it waits for, in one text (WORK-3).
+    pub(crate) fn pending_question(&self) -> Option<String> {
+        if self.view.status == Status::Idle {
+            return Some("The agent was stopped. What should it do next?".into());
+        }
+        let texts: Vec<_> = self.view.questions.iter().map(|open| open.text.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+
+    /// How long it has existed, until its last change if it has ended.
+    pub(crate) fn duration(&self) -> SignedDuration {
+        let (began, changed) = self.session.times();
+        let until = if self.session.is_over() { changed } else { Timestamp::now() };
+        until.duration_since(began).max(SignedDuration::ZERO)
+    }
+
+    /// Whether its worker has a process at the moment.
+    pub(crate) fn has_process(&self) -> bool {
+        matches!(self.view.agent.state, AgentState::Working | AgentState::Hot)
+    }
+
+    /// Everything that clients branch on.
+    pub(crate) fn data(&self) -> Value {
+        let view = &self.view;
+        let mut data = json!({
+            "success": !matches!(self.status(), TaskStatus::Failed | TaskStatus::Cancelled),
+            "status": self.status().word(),
+            "taskId": self.task_id(),
+            "sessionId": view.id,
+            "task": view.task,
+            "project": view.project,
+            "worker": view.workplace.as_ref().map_or("local", |place| place.worker.as_str()),
+            "workerRunning": self.has_process(),
+            "durationSeconds": self.duration().as_secs(),
+            "seq": view.seq,
+        });
+        if let Some(question) = self.pending_question() {
+            data["pendingQuestion"] = json!(question);
+            data["questions"] = view.questions.iter().map(|open| self.question(open)).collect();
+            data["needsPerson"] = json!(self.for_lead().is_empty() && view.status != Status::Idle);
+        }
+        if let Some(doing) = &view.agent.doing {
+            data["progress"] = json!(words::shorten(doing));
+        }
+        if let Some(result) = &view.result {
+            data["result"] = json!(result);
+        }
+        if let Some(failure) = &view.failure {
+            data["failure"] = json!(failure);
+        }
+        if let Some(diff) = self.diff() {
+            data["diffId"] = json!(diff.to_string());
+        }
+        if let Some(changes) = &view.changes {
+            data["filesChanged"] = json!(changes.files.len());
+            data["files"] = json!(changes.files);
+        }
+        if let Some(place) = &view.workplace {
+            data["changes"] = json!(place.state.word());
+            if let Some(by) = &place.requested_by {
+                data["applyRequestedBy"] = json!(by.to_string());
+            }
+            if !place.conflicts.is_empty() {
+                data["conflicts"] = json!(place.conflicts);
+            }
+        }
+        data["answers"] = view.answers.iter().map(answered).collect();
+        data
+    }
+
+    fn question(&self, open: &OpenQuestion) -> Value {
+        json!({
+            "id": open.id,
+            "text": open.text,
+            "header": open.header,
+            "options": open.options.iter().map(|option| json!({
+                "label": option.label, "value": option.value, "description": option.description,
+            })).collect::<Vec<_>>(),
+            "multi": open.multi,
+            "freeText": open.free_text,
+            "needsPerson": self.needs_person(open),
+            "matter": Matter::of_question(&open.purpose).in_words(),
+        })
+    }
+}
+
+fn answered(pair: &Clarified) -> Value {
+    json!({ "questionId": pair.id, "question": pair.text, "answer": pair.answer, "by": pair.by.to_string() })
+}
+
+fn unknown(id: &SessionId) -> Trouble {
+    Trouble::new(
+        TroubleKind::Unknown,
+        format!(
+            "there is no task {} in this project; work_status without arguments lists those that there are",
+            ids::task(id)
+        ),
+    )
+}

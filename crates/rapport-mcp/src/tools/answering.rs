@@ -1,0 +1,168 @@
+//! `answer_worker_question`: a lead answers what a worker asks, as far as it may.
+
+use rapport_core::{Act, By, OpenQuestion, QuestionId, Reply, Status};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::report::Report;
+use crate::server::{Server, Told};
+use crate::trouble::{Trouble, TroubleKind};
+use crate::{ids, words};
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AnswerArguments {
+    task_id: String,
+    answer: Value,
+    question_id: Option<String>,
+}
+
+/// Answers, and returns the updated state at once; the worker continues meanwhile (WORK-10).
+pub(crate) async fn answer(server: &Server, lead: &By, arguments: AnswerArguments) -> Result<Told, Trouble> {
+    let id = ids::session(&arguments.task_id)?;
+    let before = Report::of(server.sessions(), &id).await?;
+    before.refuse_foreign()?;
+    let acts = acts(&before, &arguments).map_err(|trouble| trouble.about(before.data()))?;
+    for act in &acts {
+        if let Err(error) = server.sessions().act(&id, lead, act).await {
+            let now = Report::of(server.sessions(), &id).await?;
+            return Err(refused(&now, Trouble::from(error)));
+        }
+    }
+    let after = Report::of(server.sessions(), &id).await?;
+    server.note_told(lead, &after);
+    let text = format!("Answered by {lead}. The worker continues.\n{}", words::report(&after, false));
+    Ok(Told { text, data: after.data() })
+}
+
+/// A refusal with the state of the task, and where a person can decide if one has to.
+fn refused(report: &Report, trouble: Trouble) -> Trouble {
+    let trouble = match trouble.kind() {
+        TroubleKind::NeedsPerson => trouble.and(&words::where_a_person_answers(&report.view)),
+        TroubleKind::Invalid | TroubleKind::Unknown | TroubleKind::NotNow | TroubleKind::Failed => trouble,
+    };
+    trouble.about(report.data())
+}
+
+fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Trouble> {
+    match report.view.status {
+        // Whatever became of it, the core knows.
+        _ if arguments.question_id.is_some() => answers(report, arguments),
+        Status::NeedsInput => answers(report, arguments),
+        Status::Idle | Status::Failed => message(&arguments.answer),
+        Status::Started | Status::Running | Status::Completed | Status::Cancelled => {
+            let what =
+                format!("{} is not waiting for input (status: {})", report.task_id(), report.status().word());
+            let last = report.view.answers.last();
+            let last = last
+                .map(|last| format!("Its last question was answered with {:?} by {}.", last.answer, last.by));
+            let trouble = Trouble::new(TroubleKind::NotNow, what);
+            let trouble = last.iter().fold(trouble, |trouble, last| trouble.and(last));
+            Err(match report.diff() {
+                Some(diff) => trouble.and(&format!("To have more done, call request_revision with {diff}.")),
+                None => trouble,
+            })
+        }
+    }
+}
+
+/// Words for an agent that was stopped or has failed: it continues with them. Without words it tries again as it was.
+fn message(answer: &Value) -> Result<Vec<Act>, Trouble> {
+    match answer {
+        Value::String(text) if text.trim().is_empty() => Ok(vec![Act::Restart]),
+        Value::String(text) => Ok(vec![Act::Say { text: text.clone(), id: None }]),
+        _ => Err(Trouble::invalid(
+            "no question is open: give the answer as text, and the worker continues with it",
+        )),
+    }
+}
+
+fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Trouble> {
+    let answer = |question: QuestionId, value: &Value| {
+        Ok(Act::Answer { question: Some(question), reply: reply(value)? })
+    };
+    if let Some(named) = &arguments.question_id {
+        return Ok(vec![answer(QuestionId::new(named.trim()), &arguments.answer)?]);
+    }
+    if let Value::Object(map) = &arguments.answer {
+        return by_question(report, map)?.into_iter().map(|(id, value)| answer(id, value)).collect();
+    }
+    match (report.for_lead().as_slice(), report.view.questions.as_slice()) {
+        ([only], _) => Ok(vec![answer(only.id.clone(), &arguments.answer)?]),
+        // The core refuses it, and says why.
+        ([], [person, ..]) => Ok(vec![answer(person.id.clone(), &arguments.answer)?]),
+        ([], []) => Err(Trouble::new(TroubleKind::NotNow, "no question is open")),
+        (several, _) => Err(which(several)),
+    }
+}
+
+/// The answers in the order of their questions. Names that are no open question are refused before anything is answered.
+fn by_question<'a>(
+    report: &Report,
+    map: &'a Map<String, Value>,
+) -> Result<Vec<(QuestionId, &'a Value)>, Trouble> {
+    let open = &report.view.questions;
+    if let Some(other) = map.keys().find(|name| open.iter().all(|open| open.id.as_str() != name.as_str())) {
+        let names: Vec<_> = open.iter().map(|open| open.id.as_str()).collect();
+        return Err(Trouble::invalid(format!(
+            "{other:?} is not an open question; open are {}",
+            names.join(", ")
+        )));
+    }
+    let found: Vec<_> =
+        open.iter().filter_map(|open| Some((open.id.clone(), map.get(open.id.as_str())?))).collect();
+    if found.is_empty() {
+        return Err(Trouble::invalid("the answer is empty: give an object from question id to answer"));
+    }
+    Ok(found)
+}
+
+fn which(open: &[&OpenQuestion]) -> Trouble {
+    let names: Vec<_> = open.iter().map(|open| format!("{:?}: ...", open.id.as_str())).collect();
+    let questions: String = open.iter().map(|open| words::question(open)).collect();
+    Trouble::invalid(format!(
+        "{} questions are open. Answer each by its id: {{ {} }}\n{questions}",
+        open.len(),
+        names.join(", ")
+    ))
+}
+
+/// What was answered: a label, value, number, or own words; several in a list.
+fn reply(value: &Value) -> Result<Reply, Trouble> {
+    let word = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let words = match value {
+        Value::Array(list) => list.iter().map(word).collect(),
+        one => word(one).map(|one| vec![one]),
+    };
+    words.map(Reply::Words).ok_or_else(|| {
+        Trouble::invalid(format!("{value} is not an answer: give text, a number, or a list of those"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_text_a_number_or_a_list() {
+        let words = |words: &[&str]| Reply::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        for (value, expected) in [
+            (json!("Blue"), words(&["Blue"])),
+            (json!(2), words(&["2"])),
+            (json!(true), words(&["true"])),
+            (json!(["Blue", 3]), words(&["Blue", "3"])),
+        ] {
+            assert_eq!(reply(&value).unwrap(), expected);
+        }
+        for wrong in [json!(null), json!({ "a": 1 }), json!([["a"]])] {
+            assert!(reply(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

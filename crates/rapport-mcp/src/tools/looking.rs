@@ -1,0 +1,80 @@
+//! `work_status` and `system_status`: the state of one task, of all, and of this server.
+
+use std::collections::BTreeMap;
+
+use rapport_core::By;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::report::Report;
+use crate::server::{Server, Told};
+use crate::trouble::Trouble;
+use crate::{ids, words};
+
+/// The number of recent tasks to list. With thousands of them, reading all takes too long.
+const LISTED: usize = 50;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct StatusArguments {
+    task_id: Option<String>,
+    #[serde(default)]
+    show_details: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoArguments {}
+
+/// The state of a task, or of all recent ones.
+pub(crate) async fn status(server: &Server, lead: &By, arguments: StatusArguments) -> Result<Told, Trouble> {
+    let Some(named) = arguments.task_id else { return list(server).await };
+    let report = Report::of(server.sessions(), &ids::session(&named)?).await?;
+    server.note_told(lead, &report);
+    Ok(Told { text: words::report(&report, arguments.show_details), data: report.data() })
+}
+
+async fn list(server: &Server) -> Result<Told, Trouble> {
+    let recent = recent(server).await?;
+    let lines: Vec<_> = recent.iter().map(words::line).collect();
+    let text = match lines.is_empty() {
+        true => "There are no tasks yet. Start one with task_worker.".to_owned(),
+        false => lines.join("\n"),
+    };
+    let tasks: Vec<Value> = recent.iter().map(Report::data).collect();
+    Ok(Told { text, data: json!({ "success": true, "tasks": tasks }) })
+}
+
+/// The recent tasks, the newest first. Those that cannot be read are left out.
+pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, Trouble> {
+    let all = server.sessions().list().await?;
+    let mut recent = Vec::new();
+    for id in all.iter().rev().take(LISTED) {
+        recent.extend(Report::of(server.sessions(), id).await.ok());
+    }
+    Ok(recent)
+}
+
+/// This server, and how many recent tasks are in which status.
+pub(crate) async fn system(server: &Server) -> Result<Told, Trouble> {
+    let setup = server.setup();
+    let recent = recent(server).await?;
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for report in &recent {
+        *counts.entry(report.status().word()).or_default() += 1;
+    }
+    let person = recent.iter().filter(|report| report.waits_for_person()).count();
+    let running = recent.iter().filter(|report| report.has_process()).count();
+    let project = setup.project.display().to_string();
+    let tasks: Vec<_> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
+    let text = format!(
+        "Rapport {}\nProject: {project}\nWorkers: {}\nRecent tasks: {tasks}\nWorker processes: {running}\nWaiting for a person: {person}\n",
+        setup.version, setup.workers.usual
+    );
+    let data = json!({
+        "success": true, "version": setup.version, "project": project, "worker": setup.workers.usual,
+        "tasks": counts, "workersRunning": running, "waitingForPerson": person,
+    });
+    Ok(Told { text, data })
+}

@@ -1,0 +1,210 @@
+//! An MCP client over real pipes. Every line that the server prints has to be a message of the protocol.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::patience::wait_at_most;
+use crate::support::project::Project;
+
+/// How long a reply may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client, and the server that it started.
+pub(super) struct Client {
+    pub(super) child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Result<Value, String>>,
+    /// What came, and was not asked for yet.
+    kept: Vec<Value>,
+    next: u64,
+}
+
+/// What a tool said.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) data: Value,
+    pub(super) is_error: bool,
+}
+
+impl Told {
+    pub(super) fn status(&self) -> &str {
+        self.data["status"].as_str().unwrap_or_default()
+    }
+
+    pub(super) fn task(&self) -> String {
+        self.data["taskId"].as_str().unwrap_or_else(|| panic!("no task: {self:?}")).to_owned()
+    }
+
+    pub(super) fn diff(&self) -> String {
+        self.data["diffId"].as_str().unwrap_or_else(|| panic!("no diff: {self:?}")).to_owned()
+    }
+
+    /// That it did what it was called for, and said this.
+    #[track_caller]
+    pub(super) fn says(self, words: &str) -> Self {
+        assert!(!self.is_error && self.text.contains(words), "{words:?} was expected in {self:?}");
+        self
+    }
+
+    /// That it refused, for this kind of reason, and said this.
+    #[track_caller]
+    pub(super) fn refuses(self, kind: &str, words: &str) -> Self {
+        assert!(self.is_error, "{self:?}");
+        assert_eq!((&self.data["error"], &self.data["success"]), (&json!(kind), &json!(false)), "{self:?}");
+        assert!(self.text.contains(words), "{words:?} was expected in {self:?}");
+        self
+    }
+}
+
+impl Client {
+    /// A client of this name, greeted by its server.
+    pub(super) fn start(project: &Project, args: &[&str]) -> Self {
+        Self::start_with(project, args, &json!({}))
+    }
+
+    /// The same with these capabilities.
+    pub(super) fn start_with(project: &Project, args: &[&str], capabilities: &Value) -> Self {
+        let mut client = Self::connect(project, args);
+        let greeting = client.request(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": capabilities,
+                "clientInfo": { "name": "test-client", "version": "1" },
+            }),
+        );
+        assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25", "{greeting}");
+        assert_eq!(greeting["result"]["serverInfo"]["name"], "rapport");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    /// A client that has not said anything yet.
+    pub(super) fn connect(project: &Project, args: &[&str]) -> Self {
+        let mut command = project.command();
+        command.arg("mcp").args(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (send, lines) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let parsed = serde_json::from_str::<Value>(&line).ok().filter(|it| it["jsonrpc"] == "2.0");
+                let _ = send.send(parsed.ok_or(line));
+            }
+        });
+        let stdin = child.stdin.take();
+        Self { child, stdin, lines, kept: Vec::new(), next: 0 }
+    }
+
+    pub(super) fn send(&mut self, message: &Value) {
+        self.send_bytes(format!("{message}\n").as_bytes());
+    }
+
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Sends a request, and gives its id.
+    pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    #[track_caller]
+    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.ask(method, params);
+        self.reply(id)
+    }
+
+    /// Calls a tool, and gives the id of the call.
+    pub(super) fn ask_tool(&mut self, tool: &str, arguments: &Value) -> u64 {
+        let params =
+            json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": self.next + 1 } });
+        self.ask("tools/call", &params)
+    }
+
+    #[track_caller]
+    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Told {
+        let id = self.ask_tool(tool, &arguments);
+        self.told(id)
+    }
+
+    /// What a call of a tool gave.
+    #[track_caller]
+    pub(super) fn told(&mut self, id: u64) -> Told {
+        let reply = self.reply(id);
+        let result = &reply["result"];
+        assert!(result.is_object(), "{reply}");
+        Told {
+            text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
+            data: result["structuredContent"].clone(),
+            is_error: result["isError"] == true,
+        }
+    }
+
+    /// The reply to a request.
+    #[track_caller]
+    pub(super) fn reply(&mut self, id: u64) -> Value {
+        self.find("a reply", |message| {
+            message["id"] == id && (message["result"].is_object() || message["error"].is_object())
+        })
+    }
+
+    /// The first message that came, or comes, and is like this.
+    #[track_caller]
+    pub(super) fn find(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            if let Some(at) = self.kept.iter().position(&is_it) {
+                return self.kept.remove(at);
+            }
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(Ok(message)) => self.kept.push(message),
+                Ok(Err(line)) => panic!("this is not MCP: {line:?}"),
+                Err(_) => panic!("{what} was expected; there is {:#?}", self.kept),
+            }
+        }
+    }
+
+    /// Waits until a task has this status.
+    #[track_caller]
+    pub(super) fn until(&mut self, task: &str, status: &str) -> Told {
+        let told = self.call("wait", json!({ "taskId": task, "seconds": 50 }));
+        assert_eq!(told.status(), status, "{told:?}");
+        told
+    }
+
+    /// Closes the server's input, and gives its exit code and what it said on stderr.
+    pub(super) fn close(mut self) -> (Option<i32>, String) {
+        drop(self.stdin.take());
+        let status =
+            wait_at_most(Duration::from_secs(20), "the server to end", || self.child.try_wait().unwrap());
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            assert!(line.is_ok(), "this is not MCP: {line:?}");
+        }
+        (status.code(), said)
+    }
+
+    /// `kill -9` of the server.
+    pub(super) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

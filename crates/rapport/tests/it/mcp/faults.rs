@@ -1,0 +1,145 @@
+//! Clients that speak garbage, go away in a call, or call a thousand times at once; and workers that cannot go on.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rapport_core::Event;
+use serde_json::json;
+
+use super::WORKER;
+use super::client::Client;
+use super::story::confirm;
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+use crate::support::scenarios::{BUSY, ONE_QUESTION};
+
+/// What is not MCP is ignored or refused, and what follows is served.
+#[test]
+fn garbage_does_not_end_it() {
+    let project = Project::with_scenario(WORKER);
+    let mut client = Client::start(&project, &[]);
+    for garbage in [
+        &b"hello\n"[..],
+        b"{\n",
+        b"\xff\xfe\n",
+        b"[]\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":7}\n",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/nothing\"}\n",
+        b"\n\n",
+    ] {
+        client.send_bytes(garbage);
+    }
+    client.send_bytes(&[b"x".repeat(17 * 1024 * 1024), b"\n".to_vec()].concat());
+    let none = client.request("no/such/method", &json!({}));
+    assert!(none["error"].is_object(), "{none}");
+    for arguments in [json!(null), json!([]), json!("x")] {
+        let reply = client.request("tools/call", &json!({ "name": "work_status", "arguments": arguments }));
+        assert!(reply["error"].is_object() || reply["result"].is_object(), "{reply}");
+    }
+    client.call("system_status", json!({})).says("Rapport");
+    assert_eq!(client.close().0, Some(0));
+}
+
+/// A client that never speaks MCP ends the server, with words on stderr only.
+#[test]
+fn what_never_was_a_client_is_told_so() {
+    let project = Project::with_scenario(WORKER);
+    let client = Client::connect(&project, &[]);
+    assert_eq!(client.close(), (Some(0), String::new()), "nobody said anything");
+    let mut client = Client::connect(&project, &[]);
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let (code, said) = client.close();
+    assert!(code == Some(2) && said.contains("does not speak MCP"), "{code:?} {said}");
+}
+
+/// A thousand calls at once are all answered, each once.
+#[test]
+fn a_thousand_calls_at_once_are_answered() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input");
+    let mut answers = 0;
+    let ids: Vec<_> = (0..1000)
+        .map(|number| match number % 4 {
+            0 => client.ask_tool("work_status", &json!({ "taskId": task })),
+            1 => client.ask_tool(
+                "answer_worker_question",
+                &json!({ "taskId": task, "answer": "Blue", "questionId": "q1" }),
+            ),
+            2 => client.ask_tool("wait", &json!({ "taskId": task, "seconds": 0 })),
+            _ => client.ask_tool("system_status", &json!({})),
+        })
+        .collect();
+    for (number, id) in ids.iter().enumerate() {
+        let told = client.told(*id);
+        answers += usize::from(number % 4 == 1 && !told.is_error);
+    }
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 1000);
+    assert_eq!(answers, 1, "one answer counts");
+    let stored = project.facts().iter().filter(|fact| matches!(fact, Event::Answered { .. })).count();
+    assert_eq!(stored, 1);
+}
+
+/// A client that goes away in a call takes its server and the workers' processes with it; the session stays.
+#[test]
+fn a_client_that_goes_away_in_a_call_leaves_nothing_running() {
+    let project = Project::with_scenario(BUSY);
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "late" })).task();
+    client.ask_tool("wait", &json!({ "taskId": task, "seconds": 600 }));
+    client.ask_tool("wait", &json!({ "seconds": 600 }));
+    let began = Instant::now();
+    assert_eq!(client.close().0, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    project.wait_alone(Duration::from_secs(20));
+    assert!(
+        !project.facts().iter().any(|fact| matches!(fact, Event::Failed { .. } | Event::Cancelled { .. }))
+    );
+}
+
+/// A call that waits says that it does, and can be cancelled.
+#[test]
+fn a_wait_ends_when_it_is_cancelled_or_its_time_is_over() {
+    let project = Project::with_scenario(BUSY);
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "late" })).task();
+    let nothing = client.call("wait", json!({ "taskId": task, "seconds": 1 })).says("Nothing changed");
+    assert_eq!(nothing.data["changed"], false);
+    let id = client.ask_tool("wait", &json!({ "taskId": task, "seconds": 600 }));
+    client.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    );
+    client.call("system_status", json!({})).says("Rapport");
+    let began = Instant::now();
+    assert_eq!(client.close().0, Some(0));
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+/// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is said; once it can, the
+/// answer is delivered, and nothing is asked anew.
+#[test]
+fn an_answer_survives_a_worker_that_cannot_start() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut client = Client::start(&project, &["--hot", "0s"]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input");
+    wait_for("the agent to be parked", || {
+        project.facts().iter().any(|fact| matches!(fact, Event::Parked { .. })).then_some(())
+    });
+    let parked = client.call("work_status", json!({ "taskId": task })).says("parked");
+    assert_eq!(parked.data["workerRunning"], false);
+    let (scenario, away) = (project.path("scenario.yaml"), project.path("away.yaml"));
+    std::fs::rename(&scenario, &away).unwrap();
+    client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
+    let failed = client.until(&task, "failed").says("Answers that were given are kept");
+    assert_eq!(failed.data["success"], false);
+    assert!(failed.data["failure"].is_string(), "{failed:?}");
+    std::fs::rename(&away, &scenario).unwrap();
+    client.call("answer_worker_question", json!({ "taskId": task, "answer": "" }));
+    client.until(&task, "needs_input").says("Start the work with this plan?");
+    confirm(&project);
+    client.until(&task, "completed").says("Painted in Blue.");
+    let asked = project.facts().iter().filter(|fact| matches!(fact, Event::Asked { .. })).count();
+    assert_eq!(asked, 2, "the question and the confirmation, once each");
+}

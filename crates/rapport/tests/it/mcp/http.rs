@@ -1,0 +1,167 @@
+//! MCP over HTTP in `serve`: for who presents the token, on this machine, and for no web page.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use nix::sys::signal::Signal;
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+
+use super::WORKER;
+use super::story::confirm;
+use crate::support::project::{Project, Running};
+use crate::support::web;
+
+/// A `rapport serve` that listens for MCP, and a client.
+struct Site {
+    project: Project,
+    serving: Running,
+    url: String,
+    token: String,
+    session: Option<String>,
+    next: u64,
+}
+
+impl Site {
+    fn start(project: Project) -> Self {
+        let env = [("RAPPORT_MCP_LISTEN", "127.0.0.1:0"), ("RAPPORT_MCP_APPLY", "lead")];
+        let mut serving = project.launch(&["serve", "--json"], &env);
+        let told = serving.line();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let name = told["name"].as_str().unwrap_or_else(|| panic!("{told}"));
+        let url = name.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+        let token = std::fs::read_to_string(project.path("home/.rapport/mcp.token")).unwrap();
+        Self { project, serving, url, token: token.trim().to_owned(), session: None, next: 0 }
+    }
+
+    /// A message, ready to be sent.
+    fn post(&self, message: &Value) -> RequestBuilder {
+        let request = web::client().post(&self.url).bearer_auth(&self.token);
+        let request = request.header("accept", "application/json, text/event-stream");
+        let request = request.header("content-type", "application/json").body(message.to_string());
+        match &self.session {
+            Some(session) => request.header("mcp-session-id", session),
+            None => request,
+        }
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let id = self.next;
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let response = self.post(&message).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        if let Some(session) = response.headers().get("mcp-session-id") {
+            self.session = Some(session.to_str().unwrap().to_owned());
+        }
+        reply(&response.text().await.unwrap(), id)
+    }
+
+    async fn greet(&mut self) {
+        let greeting = self
+            .request(
+                "initialize",
+                json!({
+                    "protocolVersion": "2025-11-25", "capabilities": {},
+                    "clientInfo": { "name": "web-client", "version": "1" },
+                }),
+            )
+            .await;
+        assert_eq!(greeting["result"]["serverInfo"]["name"], "rapport", "{greeting}");
+        let done = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        assert!(self.post(&done).send().await.unwrap().status().is_success());
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        reply["result"]["structuredContent"].clone()
+    }
+
+    async fn until(&mut self, task: &str, status: &str) -> Value {
+        let told = self.call("wait", json!({ "taskId": task, "seconds": 50 })).await;
+        assert_eq!(told["status"], status, "{told}");
+        told
+    }
+}
+
+/// The reply with this id, as JSON or in a stream of events.
+fn reply(body: &str, id: u64) -> Value {
+    let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let messages = events.chain([body]).filter_map(|text| serde_json::from_str::<Value>(text.trim()).ok());
+    let found = messages.into_iter().find(|message| message["id"] == id);
+    found.unwrap_or_else(|| panic!("no reply to {id} in {body}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_is_led_over_http() {
+    let mut site = Site::start(Project::with_scenario(WORKER));
+    site.greet().await;
+    let task = site.call("task_worker", json!({ "task": "paint" })).await;
+    let task = task["taskId"].as_str().unwrap().to_owned();
+    site.until(&task, "needs_input").await;
+    site.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })).await;
+    let asked = site.until(&task, "needs_input").await;
+    assert_eq!(asked["needsPerson"], true);
+    let refused = site.call("answer_worker_question", json!({ "taskId": task, "answer": "confirm" })).await;
+    assert_eq!(refused["error"], "needs_person");
+    confirm(&site.project);
+    site.until(&task, "needs_input").await;
+    site.call("answer_worker_question", json!({ "taskId": task, "answer": "paint.txt" })).await;
+    let ended = site.until(&task, "completed").await;
+    let applied = site.call("apply_changes", json!({ "diffId": ended["diffId"] })).await;
+    assert_eq!(applied["changes"], "applied", "{applied}");
+    assert_eq!(site.project.file("paint.txt"), "Blue\n");
+    let by: Vec<_> = site.project.facts().iter().map(rapport_core::Event::words).collect();
+    assert!(by.iter().any(|fact| fact.contains("the lead web-client")), "{by:#?}");
+    // A stream that stays open does not keep it from ending.
+    let get = web::client().get(&site.url).bearer_auth(&site.token).header("accept", "text/event-stream");
+    let _open = get.header("mcp-session-id", site.session.as_deref().unwrap()).send().await.unwrap();
+    site.serving.signal(Signal::SIGINT);
+    assert_eq!(tokio::task::spawn_blocking(move || site.serving.finish()).await.unwrap(), 0);
+}
+
+/// A wrong token, a web page, a name that is not this machine's: each is refused before anything is read.
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_refused() {
+    let site = Site::start(Project::with_scenario(WORKER));
+    let mode = std::fs::metadata(site.project.path("home/.rapport/mcp.token")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let hello = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "x", "version": "1" } },
+    });
+    let status = async |request: RequestBuilder| request.send().await.unwrap().status();
+    assert_eq!(status(site.post(&hello)).await, StatusCode::OK);
+    let bare =
+        || web::client().post(&site.url).header("content-type", "application/json").body(hello.to_string());
+    assert_eq!(status(bare()).await, StatusCode::UNAUTHORIZED);
+    for wrong in ["", "x", &site.token[1..], &format!("{}x", site.token)] {
+        assert_eq!(status(bare().bearer_auth(wrong)).await, StatusCode::UNAUTHORIZED, "{wrong}");
+    }
+    for origin in ["https://evil.example", "null", "http://127.0.0.1:7777", "http://localhost"] {
+        assert_eq!(
+            status(site.post(&hello).header("origin", origin)).await,
+            StatusCode::FORBIDDEN,
+            "{origin}"
+        );
+    }
+    for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example"] {
+        assert_eq!(status(site.post(&hello).header("host", host)).await, StatusCode::FORBIDDEN, "{host}");
+    }
+    let elsewhere = site.url.replace("/mcp", "/");
+    let other = web::client().get(&elsewhere).bearer_auth(&site.token).send().await.unwrap();
+    assert_eq!(other.status(), StatusCode::NOT_FOUND);
+    assert!(site.project.store().list().unwrap().is_empty());
+}
+
+/// It listens where other machines can reach it only if their names for it are named; a project cannot make it listen.
+#[test]
+fn it_listens_only_where_the_person_said() {
+    let project = Project::with_scenario(WORKER);
+    let open = project.command().env("RAPPORT_MCP_LISTEN", "0.0.0.0:0").arg("serve").output().unwrap();
+    crate::support::project::Ran(open).check(2, "mcp.hosts");
+    std::fs::create_dir_all(project.root().join(".rapport")).unwrap();
+    let settings = "mcp: { listen: '127.0.0.1:0', apply: lead }\n";
+    std::fs::write(project.root().join(".rapport/config.yaml"), settings).unwrap();
+    project.rapport(&["trust", "--yes"]);
+    project.rapport(&["serve"]).check(2, "no channel is configured");
+}

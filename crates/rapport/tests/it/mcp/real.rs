@@ -1,0 +1,145 @@
+//! The real Claude Code as a client, and as a worker: with a scripted model, without an account or the internet.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rapport_core::{By, Event};
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::story::confirm;
+use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
+use crate::support::patience::wait_at_most;
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+/// The real CLI asks its worker's question to the model of another one, here a test.
+#[test]
+fn the_real_cli_is_a_worker_that_asks() {
+    let Some(program) = needs::claude() else { return };
+    let question = json!({ "questions": [{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{ "label": "Red", "description": "Warm" }, { "label": "Blue", "description": "Cold" }],
+    }] });
+    let script = Script::default()
+        .say(Response::default().tool("toolu_1", "AskUserQuestion", question))
+        .say(Response::default().text("# Paint\n\n1. Paint it."))
+        .say(Response::default().tool(
+            "toolu_2",
+            "Bash",
+            json!({ "command": "echo Blue > paint.txt", "description": "Paints it" }),
+        ))
+        .say(Response::default().text("Painted."));
+    let model = Model::play(script);
+    let url = format!("http://{}", model.address());
+    let project = Project::with_agent(&program.display().to_string());
+    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+    let mut client = Client::start(&project, &["--apply", "lead"]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input").says("Which colour?");
+    client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
+    client.until(&task, "needs_input").says("Start the work with this plan?");
+    let (told, _) = model.tool_result("toolu_1").unwrap();
+    assert!(
+        told.contains("\"Which colour?\"=\"Blue (answered by the lead test-client)\""),
+        "the answer is in the call that asked: {told}"
+    );
+    confirm(&project);
+    let asked = client.until(&task, "needs_input").says("Only a person may decide this");
+    let allow = json!({ "taskId": task, "answer": "allow" });
+    client.call("answer_worker_question", allow).refuses("needs_person", "giving a permission");
+    assert_eq!(asked.data["questions"][0]["matter"], "giving a permission");
+    project.rapport(&["answer", project.session().as_str(), "allow"]).check(0, "Answered.");
+    let diff = client.until(&task, "completed").says("Painted.").diff();
+    client.call("apply_changes", json!({ "diffId": diff })).says("Applied");
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// What the model of the real CLI was told by a tool of ours.
+fn told(model: &Model, call: &str) -> String {
+    model.tool_result(call).unwrap_or_else(|| panic!("{call} has no result: {:#?}", model.told())).0
+}
+
+/// `claude mcp add rapport -- rapport mcp` is all that a user does: its model starts a worker, answers it, and applies what it
+/// did; the person confirms the plan.
+#[test]
+fn the_real_cli_leads_a_worker() {
+    let Some(program) = needs::claude() else { return };
+    let project = Project::with_scenario(ONE_QUESTION);
+    let config = project.path("servers.json");
+    let env: Vec<(String, String)> = project
+        .command()
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
+        .collect();
+    let env: Value =
+        env.into_iter().map(|(name, value)| (name, json!(value))).collect::<serde_json::Map<_, _>>().into();
+    let server =
+        json!({ "command": env!("CARGO_BIN_EXE_rapport"), "args": ["mcp", "--apply", "lead"], "env": env });
+    std::fs::write(&config, json!({ "mcpServers": { "rapport": server } }).to_string()).unwrap();
+    let session = format!("{}-paint", jiff::Timestamp::now().strftime("%Y%m%d"));
+    let (task, diff) = (format!("task-{session}"), format!("diff-{session}-1"));
+    let call = |id: &str, tool: &str, input: Value| {
+        Response::default().tool(id, &format!("mcp__rapport__{tool}"), input)
+    };
+    let script = Script::default()
+        .say(call("toolu_1", "task_worker", json!({ "task": "paint" })))
+        .say(call("toolu_2", "wait", json!({ "taskId": task })))
+        .say(call("toolu_3", "answer_worker_question", json!({ "taskId": task, "answer": "Blue" })))
+        .say(call("toolu_4", "wait", json!({ "taskId": task })))
+        .say(call("toolu_5", "answer_worker_question", json!({ "taskId": task, "answer": "confirm" })))
+        .say(call("toolu_6", "wait", json!({ "taskId": task })))
+        .say(call("toolu_7", "review_changes", json!({ "diffId": diff })))
+        .say(call("toolu_8", "apply_changes", json!({ "diffId": diff })))
+        .say(Response::default().text("It is painted."));
+    let model = Model::play(script);
+    let url = format!("http://{}", model.address());
+    let mut claude = claude(&project, &program, &url);
+    claude.args(["-p", "Have a worker paint it.", "--mcp-config"]).arg(&config);
+    claude.args(["--strict-mcp-config", "--allowedTools", "mcp__rapport"]);
+    let mut child =
+        claude.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_at_most(Duration::from_secs(60), "the plan", || {
+        let ended = child.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended: {ended:?}");
+        let all = project.store().list().unwrap();
+        let facts = all.first().and_then(|id| project.store().read(id, 0).ok())?;
+        let mut facts = facts.into_iter().flat_map(|entry| entry.facts);
+        // The model has tried to confirm it, and was refused.
+        let is_asked = facts.any(
+            |fact| matches!(fact, Event::Asked { questions, .. } if questions[0].id.as_str() == "confirm"),
+        );
+        (is_asked && model.tool_result("toolu_5").is_some()).then_some(())
+    });
+    assert_eq!(project.session().as_str(), session);
+    confirm(&project);
+    let output = child.wait_with_output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("It is painted."), "{out}{err}");
+    assert!(told(&model, "toolu_2").contains("Which colour?"), "{}", told(&model, "toolu_2"));
+    let (refused, is_error) = model.tool_result("toolu_5").unwrap();
+    assert!(is_error && refused.contains(&format!("rapport answer {session}")), "{refused}");
+    assert!(told(&model, "toolu_7").contains("+Blue"));
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    let by: Vec<_> = project
+        .facts()
+        .into_iter()
+        .filter_map(|fact| match fact {
+            Event::Answered { question, by, .. } => Some((question.to_string(), by)),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(&by[0], (q1, By::Lead { name }) if q1 == "q1" && name == "claude-code"), "{by:?}");
+    assert!(matches!(&by[1], (confirm, By::Person { .. }) if confirm == "confirm"), "{by:?}");
+    project.wait_alone(Duration::from_secs(20));
+}
+
+/// The real CLI with a home of its own.
+fn claude(project: &Project, program: &PathBuf, url: &str) -> Command {
+    let mut claude = Command::new(program);
+    claude.current_dir(project.root()).env_clear().env("HOME", project.path("home"));
+    claude.env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(offline(url));
+    claude
+}
