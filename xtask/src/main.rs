@@ -4,6 +4,7 @@ mod bench;
 mod bots;
 mod check;
 mod claude_code;
+mod engine;
 mod mcp_client;
 mod npm;
 mod pages;
@@ -20,6 +21,7 @@ cargo xtask test          install what the tests need, then the tests, and the d
 cargo xtask test --quick  the same without what takes long (fewer random cases, no demo)
 cargo xtask bench         measure, as ratios within one run; with names of parts, only these
 cargo xtask soak          stories with random kills: at most --minutes N (1) and --stories N; --seed N (1) decides when
+cargo xtask engine        run the container engine of the tests, until it is interrupted
 cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently
 cargo xtask man           write the manual pages into target/man
 cargo xtask picture       play a session, write docs/picture.svg";
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["test", "--quick"] => test::run(test::Extent::Quick),
         ["bench", rest @ ..] => bench::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
+        ["engine"] => engine::run(),
         ["record"] => record::run(),
         ["man"] => pages::man(),
         ["picture"] => pages::picture(),

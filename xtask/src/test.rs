@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::claude_code;
+use crate::engine::{self, Engine};
 use crate::mcp_client;
 use crate::shell::{self, Outcome, cargo, exists, step, target};
 
@@ -14,11 +15,18 @@ pub(crate) enum Extent {
 }
 
 pub(crate) fn run(extent: Extent) -> Outcome {
-    step("tools", install)?;
+    step("tools", || install(&TOOLS))?;
     step("agents", claude_code::install_all)?;
     step("an MCP client", mcp_client::install)?;
+    let mut engine = None;
+    match engine::impossible() {
+        // The tests that need it fail and say so, unless they are left out by name.
+        Some(why) => println!("\nno container engine: {why}"),
+        None => step("container engine", || engine::start().map(|started| engine = Some(started)))?,
+    }
     let mut summary = None;
-    step("tests", || tests(extent).map(|line| summary = line))?;
+    step("tests", || tests(extent, engine.as_ref()).map(|line| summary = line))?;
+    drop(engine);
     if extent == Extent::Everything {
         step("release", || shell::run(&mut cargo(&["build", "--release", "--package", "rapport"])))?;
         step("demo, in an empty home", demo)?;
@@ -31,11 +39,13 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     Ok(())
 }
 
-/// Installs the programs that the tests use, on Debian; elsewhere reports what is missing.
-fn install() -> Outcome {
-    let needed = [("git", "git"), ("node", "nodejs"), ("npm", "npm"), ("bwrap", "bubblewrap")];
-    let missing: Vec<_> =
-        needed.into_iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
+/// The programs that the tests use, and their packages.
+const TOOLS: [(&str, &str); 4] =
+    [("git", "git"), ("node", "nodejs"), ("npm", "npm"), ("bwrap", "bubblewrap")];
+
+/// Installs programs from their packages, on Debian; elsewhere reports what is missing.
+pub(crate) fn install(needed: &[(&str, &str)]) -> Outcome {
+    let missing: Vec<_> = needed.iter().filter(|(program, _)| !exists(program, &["--version"])).collect();
     for (program, package) in missing {
         println!("installing {program}");
         if !exists("apt-get", &["--version"]) {
@@ -51,7 +61,7 @@ fn install() -> Outcome {
 }
 
 /// Runs all tests; returns nextest's summary line, if nextest is installed.
-fn tests(extent: Extent) -> Result<Option<String>, String> {
+fn tests(extent: Extent, engine: Option<&Engine>) -> Result<Option<String>, String> {
     let nextest = exists("cargo", &["nextest", "--version"]);
     let mut tests = if nextest {
         cargo(&["nextest", "run", "--workspace", "--no-fail-fast"])
@@ -59,6 +69,7 @@ fn tests(extent: Extent) -> Result<Option<String>, String> {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
     tests.envs(claude_code::variables()?).envs([mcp_client::variable()?]);
+    tests.envs(engine.into_iter().flat_map(Engine::variables));
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");
     }

@@ -1,6 +1,6 @@
 //! Who may do what in a session. A person may do everything. A lead (an agent that answers for a person) informs and steers
-//! the worker, and never decides what the worker may do: permissions, plans, forms of other programs, and what reaches the
-//! project are for a person.
+//! the worker, and never decides what the worker may do: permissions, plans, forms of other programs, money, and what reaches
+//! the project are for a person.
 
 use crate::answer::By;
 use crate::created::{Applier, Terms};
@@ -18,6 +18,8 @@ pub enum Matter {
     Plan,
     /// What an MCP server asks a person, which may be a secret.
     Form,
+    /// Whether the session may cost more than its budget.
+    Money,
     /// Another answer than the one that was given.
     OtherAnswer,
     /// What the agent may reach: hosts, and rules that allow calls.
@@ -49,11 +51,12 @@ pub enum Authority {
 
 impl Matter {
     /// All matters.
-    pub const ALL: [Matter; 12] = [
+    pub const ALL: [Matter; 13] = [
         Matter::Clarification,
         Matter::Permission,
         Matter::Plan,
         Matter::Form,
+        Matter::Money,
         Matter::OtherAnswer,
         Matter::Reach,
         Matter::Message,
@@ -71,6 +74,7 @@ impl Matter {
             Purpose::Permission(_) => Matter::Permission,
             Purpose::LeavePlanMode { .. } | Purpose::Confirm => Matter::Plan,
             Purpose::Elicit(_) => Matter::Form,
+            Purpose::Budget { .. } => Matter::Money,
         }
     }
 
@@ -106,6 +110,7 @@ impl Matter {
             Matter::Permission => "giving a permission",
             Matter::Plan => "agreeing to a plan",
             Matter::Form => "filling in a form",
+            Matter::Money => "going on over budget",
             Matter::OtherAnswer => "changing an answer",
             Matter::Reach => "changing what the agent may reach",
             Matter::Message => "sending the agent a message",
@@ -138,6 +143,7 @@ fn of_lead(matter: Matter, applier: Applier) -> Authority {
         Matter::Permission
         | Matter::Plan
         | Matter::Form
+        | Matter::Money
         | Matter::OtherAnswer
         | Matter::Reach
         | Matter::Undoing
@@ -152,6 +158,7 @@ fn of_model(matter: Matter) -> Authority {
         Matter::Permission
         | Matter::Plan
         | Matter::Form
+        | Matter::Money
         | Matter::OtherAnswer
         | Matter::Reach
         | Matter::Message
@@ -170,6 +177,7 @@ fn of_rule(matter: Matter) -> Authority {
             Authority::Given
         }
         Matter::Form
+        | Matter::Money
         | Matter::OtherAnswer
         | Matter::Reach
         | Matter::Application

@@ -155,6 +155,9 @@ pub struct Terms {
     /// Who makes the rounds of questions before the plan.
     #[serde(default, skip_serializing_if = "Clarifier::is_agent")]
     pub clarifier: Clarifier,
+    /// What it may cost before a person is asked, in millionths of a US dollar; `None` means that nobody is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_micros: Option<u64>,
     /// The git branch the project was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -170,6 +173,7 @@ impl Default for Terms {
             hot: SignedDuration::from_mins(5),
             expire: None,
             clarifier: Clarifier::Agent,
+            budget_micros: None,
             branch: None,
             apply: Applier::Person,
         }

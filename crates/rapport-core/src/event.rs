@@ -494,6 +494,9 @@ pub enum Event {
         /// Whether no process ever ran, because the agent's program could not be started.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_not_started: bool,
+        /// Whether the place in which it ran died under it: then it is started again, once.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_lost: bool,
     },
     /// A process reported its usage.
     Spent {
@@ -787,7 +790,7 @@ impl Event {
     }
 
     pub(crate) fn cut_off(turn: TurnId, reason: impl Into<String>) -> Self {
-        Event::CutOff { turn, reason: reason.into(), is_not_started: false }
+        Event::CutOff { turn, reason: reason.into(), is_not_started: false, is_lost: false }
     }
 
     fn from_value(fact: Value) -> Result<Self, serde_json::Error> {

@@ -266,6 +266,11 @@ pub enum AgentDid {
         /// Its last words.
         result: String,
     },
+    /// The response that it is making has cost about this much so far.
+    SpendSoFar {
+        /// Millionths of a US dollar.
+        cost_micros: u64,
+    },
     /// Its process used tokens and money.
     Spend {
         /// Tokens and money.
@@ -325,6 +330,11 @@ pub enum Leave {
     Stopped,
     /// Its program could not be started.
     NotStarted {
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// The place in which it ran died under it, such as a container that was killed.
+    Lost {
         /// Why, in words for a person.
         reason: String,
     },

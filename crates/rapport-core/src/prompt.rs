@@ -18,7 +18,7 @@ pub const END_OF_MESSAGE: &str = "(End of the message.)";
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";
 /// The reply to a waiting call when somebody stops the agent. The agent gets it when it is resumed.
-pub(crate) const STOPPED: &str = "Nobody answered this: a person stopped you here. Do not take it as an answer; ask again if \
+pub(crate) const STOPPED: &str = "Nobody answered this: you were stopped here. Do not take it as an answer; ask again if \
     you still need to know.";
 /// The reply to a call of the question tool without a question.
 pub(crate) const NO_QUESTION: &str =

@@ -18,6 +18,9 @@ pub(crate) const ALWAYS: &str = "always";
 /// The values of the confirmation's options.
 pub(crate) const CONFIRM: &str = "confirm";
 pub(crate) const CANCEL: &str = "cancel";
+/// The values of the options when the budget is used up.
+pub(crate) const GO_ON: &str = "go_on";
+pub(crate) const STAY: &str = "stay";
 
 /// Words that express a decision. A question that asks for none refuses them, because they were meant for another
 /// question.
@@ -107,6 +110,11 @@ pub enum Purpose {
     Elicit(Field),
     /// Confirmation to start the work with the plan as it stands.
     Confirm,
+    /// Consent to go on although the budget is used up.
+    Budget {
+        /// The new budget if somebody consents, in millionths of a US dollar.
+        raised_micros: u64,
+    },
 }
 
 impl Purpose {
@@ -114,9 +122,11 @@ impl Purpose {
     pub fn field(&self) -> Option<&Field> {
         match self {
             Purpose::Elicit(field) => Some(field),
-            Purpose::Clarify | Purpose::Permission(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => {
-                None
-            }
+            Purpose::Clarify
+            | Purpose::Permission(_)
+            | Purpose::LeavePlanMode { .. }
+            | Purpose::Confirm
+            | Purpose::Budget { .. } => None,
         }
     }
 
@@ -173,12 +183,13 @@ impl Question {
         labels.chain(answer.text.as_deref()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether this answer denies: a permission, leaving plan mode, or starting the work.
+    /// Whether this answer denies: a permission, leaving plan mode, starting the work, or going on over budget.
     pub fn is_denied_by(&self, answer: &Answer) -> bool {
         match self.purpose {
             Purpose::Clarify => false,
             Purpose::Elicit(_) => Consent::of(answer) != Consent::Accept,
             Purpose::Confirm => answer.is(CANCEL),
+            Purpose::Budget { .. } => answer.is(STAY),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => !answer.allows(),
         }
     }
@@ -250,6 +261,7 @@ impl Question {
         let (yes, no) = match self.purpose {
             Purpose::Clarify | Purpose::Elicit(_) => return None,
             Purpose::Confirm => (CONFIRM, CANCEL),
+            Purpose::Budget { .. } => (GO_ON, STAY),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => (ALLOW, DENY),
         };
         match word.as_str() {

@@ -12,6 +12,7 @@
 mod agent;
 mod apply;
 mod asked;
+mod budget;
 mod chat;
 mod flow;
 mod handover;

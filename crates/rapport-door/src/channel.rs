@@ -29,7 +29,7 @@ pub trait Channel: Send {
 /// What a channel needs to run.
 #[derive(Clone)]
 pub struct Served {
-    /// All sessions of the project.
+    /// All sessions of the project, or of all projects that are served.
     pub sessions: Arc<dyn Sessions>,
     /// Becomes true when the channel has to stop.
     pub stop: watch::Receiver<bool>,

@@ -80,16 +80,34 @@ pub struct WorkerChoice {
 pub struct ChannelSetup {
     /// Rapport's home, for the channel's own files.
     pub home: PathBuf,
-    /// The directory of the project that is served.
-    pub project: PathBuf,
     pub workers: WorkerChoice,
     /// Where the channel's section is read from.
     pub settings: Arc<Sources>,
-    pub new_session: NewSession,
-    /// The maximum number of rounds of questions before a plan, if set.
-    pub max_rounds: Option<u32>,
+    /// The project that is served, or the first of several: what names no project is about this one.
+    pub project: ProjectSetup,
+    /// The other projects that are served.
+    pub others: Vec<ProjectSetup>,
     /// The secrets that Rapport knows, which no channel shows.
     pub secrets: Vec<SecretString>,
     /// The environment for programs that the channel runs.
     pub environment: Vec<(OsString, OsString)>,
+}
+
+impl ChannelSetup {
+    /// All projects that are served, the first one first.
+    pub fn projects(&self) -> impl Iterator<Item = &ProjectSetup> {
+        std::iter::once(&self.project).chain(&self.others)
+    }
+}
+
+/// A project, as a channel that serves it knows it.
+#[derive(Clone)]
+pub struct ProjectSetup {
+    /// A short name that no other of them has.
+    pub name: String,
+    /// Its directory, as its sessions name it.
+    pub path: String,
+    pub new_session: NewSession,
+    /// The maximum number of rounds of questions before a plan, if set.
+    pub max_rounds: Option<u32>,
 }

@@ -6,8 +6,10 @@
 mod channel;
 mod channel_kind;
 mod error;
+mod joint;
 mod seal;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -19,11 +21,14 @@ use rapport_core::{
 };
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
-pub use channel_kind::{ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession, NewWorker, WorkerChoice};
+pub use channel_kind::{
+    ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession, NewWorker, ProjectSetup, WorkerChoice,
+};
 pub use error::{DoorError, Holder, StoreError};
+pub use joint::{JointSessions, ProjectDoor};
 pub use seal::Seal;
 
-/// Every session of a project, whichever process runs it.
+/// Every session of a project, or of several ([`JointSessions`]), whichever process runs it.
 pub trait Sessions: Send + Sync {
     /// All sessions, the oldest first.
     fn list(&self) -> Reply<'_, Vec<SessionId>>;
@@ -82,6 +87,11 @@ pub trait Sessions: Send + Sync {
 
     /// Stops running a session in this process, unless something is still in progress.
     fn release<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()>;
+
+    /// The sessions of one project, by its directory, if this door leads to several.
+    fn of_project(&self, _path: &Path) -> Option<Arc<dyn Sessions>> {
+        None
+    }
 }
 
 /// The result of a request to the door.

@@ -17,14 +17,18 @@ pub enum Flush {
     Later,
 }
 
-/// Appends text to a private file, and creates the file if necessary.
+/// Appends text to a private file, and creates the file if necessary. With [`Flush::Now`] all that was appended before is
+/// durable, too, if the file itself was created durably: with a replace, or with this.
 pub fn append(path: &Path, text: &[u8], flush: Flush) -> io::Result<()> {
     counted(path, || {
+        let is_new = !path.exists();
         let mut file = File::options().append(true).create(true).mode(0o600).open(path)?;
         file.write_all(text)?;
         if flush == Flush::Now {
             file.sync_data()?;
-            sync_above(path)?;
+            if is_new {
+                sync_above(path)?;
+            }
         }
         Ok(())
     })

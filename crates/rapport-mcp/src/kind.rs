@@ -71,7 +71,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         .await
         .map_err(|error| ChannelError::Broken(format!("cannot listen on {listen}: {error}")))?;
     let setup = McpSetup {
-        project: setup.project,
+        project: setup.project.path.into(),
         workers: setup.workers,
         apply: said.apply.unwrap_or_default().into(),
         version: env!("CARGO_PKG_VERSION"),

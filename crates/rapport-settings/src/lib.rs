@@ -17,7 +17,7 @@ use thiserror::Error;
 
 pub use secret::Secret;
 pub use section::{Blank, May, Row, Section, Shown, from_env, read, variable};
-pub use setting::{Setting, duration, one_of, words};
+pub use setting::{Dollars, Setting, duration, one_of, words};
 pub use sources::{Declared, Document, Sources};
 
 /// Errors in the settings.

@@ -156,3 +156,30 @@ impl Setting for Vec<PathBuf> {
         Self::deserialize(deserializer)
     }
 }
+
+/// An amount of money, in millionths of a dollar. It is written in dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dollars(pub u64);
+
+impl Setting for Dollars {
+    fn parse(words: &str) -> Result<Self, String> {
+        dollars(words).ok_or_else(|| format!("{words:?} is not an amount in dollars such as 5 or 2.50"))
+    }
+
+    fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let amount = f64::deserialize(deserializer)?;
+        dollars(&amount.to_string())
+            .ok_or_else(|| D::Error::custom(format!("{amount} is not an amount such as 5 or 2.50")))
+    }
+}
+
+/// Parsed digit by digit, to avoid rounding.
+fn dollars(words: &str) -> Option<Dollars> {
+    let (whole, part) = words.trim().split_once('.').unwrap_or((words.trim(), "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) || part.len() > 6 {
+        return None;
+    }
+    let millionths: u64 = format!("{part:0<6}").parse().ok()?;
+    whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(millionths).map(Dollars)
+}

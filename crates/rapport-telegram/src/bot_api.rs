@@ -66,6 +66,10 @@ pub struct Message {
     pub text: Option<String>,
     pub caption: Option<String>,
     pub reply_markup: Option<InlineKeyboardMarkup>,
+    /// The topic that it begins.
+    pub forum_topic_created: Option<TopicFields>,
+    /// What was changed of its topic.
+    pub forum_topic_edited: Option<TopicFields>,
     pub migrate_to_chat_id: Option<i64>,
     pub migrate_from_chat_id: Option<i64>,
     /// The album that it is part of.
@@ -87,6 +91,13 @@ pub struct Message {
     /// The messages that were joined to this one: the rest of a long text, or of an album.
     #[serde(skip)]
     pub joined: Vec<Message>,
+}
+
+/// A topic of a chat, as it was made or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct TopicFields {
+    /// Its name, unless only something else was changed.
+    pub name: Option<String>,
 }
 
 /// A file that was sent with a message.

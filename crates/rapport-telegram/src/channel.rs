@@ -16,7 +16,7 @@ use crate::api::{Api, Me};
 use crate::api_error::ApiError;
 use crate::backoff::Backoff;
 use crate::flow::quiet::QuietHours;
-use crate::flow::{self, RunError, Template};
+use crate::flow::{self, Project, RunError, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::notice::{Notice, Notices};
 use crate::rates::Limits;
@@ -46,6 +46,10 @@ pub struct TelegramConfig {
     pub left: Vec<PathBuf>,
     /// Creates the first facts of sessions.
     pub template: Template,
+    /// The project that is served, or the first of several.
+    pub project: Project,
+    /// The other projects that are served.
+    pub others: Vec<Project>,
     /// The ids of users with access, in addition to those who paired with a code.
     pub users: Vec<u64>,
     /// The time after which a person is reminded of an open question; zero for never.
@@ -105,7 +109,8 @@ impl Telegram {
         // The owner of sessions that began elsewhere.
         let owner = known.first().copied();
         for folder in &config.left {
-            relay::import(folder, &*sessions, &config.template, owner).await?;
+            let projects = std::iter::once(&config.project).chain(&config.others);
+            relay::import(folder, &*sessions, (&config.template, projects), owner).await?;
         }
         let me = tokio::select! {
             me = me(&config.api, &notices, &config.now) => me.map_err(refused)?,
@@ -120,6 +125,8 @@ impl Telegram {
             files: config.files,
             folder: config.folder,
             template: config.template,
+            project: config.project,
+            others: config.others,
             access: Access::new(known.iter().copied()),
             users,
             owner,

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::backoff::Backoff;
 use super::bot_api::{Update, UpdateContent};
-use super::ledger::{Head, Ledger};
+use super::ledger::{Confirming, Head, Ledger};
 use super::notice::{Notice, Notices};
 use super::paste::{self, Paste};
 use super::{BotFiles, Now, durable};
@@ -167,7 +167,7 @@ impl Taking {
                     while let Some(ended) = self.under_way.try_join_next_with_id() {
                         self.ended(ended).await;
                     }
-                    self.write().await;
+                    self.write(Confirming::No).await;
                 }
             }
             self.answer_checkpoints().await;
@@ -175,7 +175,7 @@ impl Taking {
                 break;
             }
         }
-        self.write().await;
+        self.write(Confirming::Yes).await;
         if let Some(closed) = self.closing.take() {
             let _ = closed.send(());
         }
@@ -195,7 +195,7 @@ impl Taking {
         if self.checkpoints.is_empty() || self.parts.ledger.unfinished_count() > MOST_UNFINISHED {
             return;
         }
-        while !self.write().await {}
+        while !self.write(Confirming::Yes).await {}
         let ledger = &self.parts.ledger;
         let point =
             Point { offset: ledger.offset((self.parts.now)()), unfinished: ledger.unfinished_count() };
@@ -238,7 +238,7 @@ impl Taking {
                 self.put_aside(&raw, &error.to_string()).await;
                 if let Ok(Head { update_id }) = serde_json::from_str(raw.get()) {
                     self.finish(update_id);
-                    self.write().await;
+                    self.write(Confirming::No).await;
                 }
             }
         }
@@ -302,9 +302,9 @@ impl Taking {
     }
 
     /// Writes the ledger, then notifies those who wait. Returns whether it could be written.
-    async fn write(&mut self) -> bool {
-        if let Some((path, bytes)) = self.parts.ledger.page() {
-            let written = off_thread(move || Ledger::write(&path, &bytes).map_err(|error| error.to_string()));
+    async fn write(&mut self, confirming: Confirming) -> bool {
+        if let Some(writing) = self.parts.ledger.writing(confirming) {
+            let written = off_thread(move || writing.write().map_err(|error| error.to_string()));
             if let Err(why) = written.await {
                 self.parts.ledger.unwritten();
                 if !std::mem::replace(&mut self.told_unwritten, true) {

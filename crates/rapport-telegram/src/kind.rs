@@ -1,5 +1,6 @@
 //! Telegram as a kind of channel: what configures it, how one is made from the settings, and what `doctor` finds.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,13 +9,13 @@ use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rapport_core::{Aim, Clarifier, Created};
-use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing};
+use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, ProjectSetup};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
 
 use crate::api::Api;
 use crate::channel::{Telegram, TelegramConfig, refused};
-use crate::flow::Template;
 use crate::flow::quiet::QuietHours;
+use crate::flow::{Project, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::rates::Limits;
 use crate::settings::{TelegramLayer, TelegramSettings};
@@ -90,6 +91,8 @@ fn open(setup: &ChannelSetup) -> Result<Telegram, ChannelError> {
         left: [Some(folder.clone()), relay::default_folder(&setup.settings)].into_iter().flatten().collect(),
         folder,
         template: template(setup)?,
+        project: project(&setup.project),
+        others: setup.others.iter().map(project).collect(),
         users: settings.users,
         remind: settings.remind,
         webhook: settings.webhook.map(|webhook| WebhookConfig {
@@ -136,13 +139,27 @@ fn secrets(setup: &ChannelSetup, settings: &TelegramSettings) -> Vec<secrecy::Se
     setup.secrets.iter().cloned().chain(own).collect()
 }
 
+fn project(setup: &ProjectSetup) -> Project {
+    Project { name: setup.name.clone(), path: setup.path.clone() }
+}
+
 /// Creates the first facts of sessions in chats.
 fn template(setup: &ChannelSetup) -> Result<Template, ChannelError> {
-    let (new_session, max_rounds) = (setup.new_session.clone(), setup.max_rounds.unwrap_or(ROUNDS));
+    let first = template_of(&setup.project)?;
+    let others = setup.others.iter().map(|other| Ok((other.path.clone(), template_of(other)?)));
+    let others: HashMap<_, _> = others.collect::<Result<_, ChannelError>>()?;
+    Ok(Arc::new(move |project, task, aim| others.get(project).unwrap_or(&first)(task, aim)))
+}
+
+/// The same for the sessions of one project.
+fn template_of(
+    project: &ProjectSetup,
+) -> Result<impl Fn(String, Aim) -> Created + Send + Sync + use<>, ChannelError> {
+    let (new_session, max_rounds) = (project.new_session.clone(), project.max_rounds.unwrap_or(ROUNDS));
     // Problems with the project are reported now.
     let blank = new_session(String::new(), Aim::Chat)
         .map_err(|message| ChannelError::Settings { message, hint: None })?;
-    Ok(Arc::new(move |task: String, aim: Aim| {
+    Ok(move |task: String, aim: Aim| {
         let mut created = new_session(task.clone(), aim.clone()).unwrap_or_else(|_| Created {
             task,
             aim: aim.clone(),
@@ -153,7 +170,7 @@ fn template(setup: &ChannelSetup) -> Result<Template, ChannelError> {
             created.terms.max_rounds = max_rounds;
         }
         created
-    }))
+    })
 }
 
 /// The bot, its users, and whether another program receives its updates; or what is wrong and what to do about it.

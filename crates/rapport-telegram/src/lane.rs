@@ -22,8 +22,11 @@ const MOST_WAITING: usize = 500;
 /// The largest queue, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How often Telegram may fail on a job before the next one gets its turn: half a minute, with the pauses.
+/// How often Telegram may fail on a job before it is given up: about a quarter of a minute, with the pauses.
 const MOST_FAILURES: u32 = 6;
+/// How often Telegram may fail on a job before the next one is tried first. What always fails then delays the others by
+/// about a second. If it is Telegram itself that fails, the next one fails too, and at most these two change places.
+const FAILURES_IN_FRONT: u32 = 2;
 
 /// Receives the outcome of a job.
 pub(super) type Waiting = oneshot::Sender<Result<Sent, ApiError>>;
@@ -201,6 +204,10 @@ impl Track {
                 self.bytes += size(&what);
                 let at = self.place_for(&what);
                 self.jobs.insert(at, Job { what: Arc::new(what), waiting: vec![waiting], failures: 0 });
+                // The others may only wait for one on which Telegram fails.
+                if !self.under_way && self.let_next_try() {
+                    self.held = None;
+                }
             }
             Admission::Merge(at) => self.merge(at, what, waiting),
             Admission::Drop => drop(waiting.send(Ok(Sent::Dropped))),
@@ -238,11 +245,25 @@ impl Track {
             Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
             Err(ApiError::Failing(_) | ApiError::Unauthorized(_)) if job.failures + 1 < MOST_FAILURES => {
                 job.failures += 1;
-                self.held = Some(Held::Unreachable(now + self.backoff.grow()));
+                let wait = self.backoff.grow();
+                if !self.let_next_try() {
+                    self.held = Some(Held::Unreachable(now + wait));
+                }
             }
             Err(ApiError::NotModified) => self.finish(Ok(Sent::Done)),
             other => self.finish(other),
         }
+    }
+
+    /// Puts the first job behind the next one, if Telegram failed on it several times, and more often than on the next.
+    fn let_next_try(&mut self) -> bool {
+        let failures = |at: usize| self.jobs.get(at).map(|job| job.failures);
+        let (Some(first), Some(next)) = (failures(0), failures(1)) else { return false };
+        let gives_way = first >= FAILURES_IN_FRONT && next < first;
+        if gives_way {
+            self.jobs.swap(0, 1);
+        }
+        gives_way
     }
 
     /// Gives up its jobs. One that is still being sent stays until its own response.

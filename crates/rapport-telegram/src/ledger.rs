@@ -1,15 +1,18 @@
-//! The ledger of updates: the offset, the ids of recent updates, and the updates not done yet, in one file that is
-//! replaced as a whole.
+//! The ledger of updates: the offset, the ids of recent updates, and the updates not done yet. A page holds all of it and
+//! is replaced as a whole; what came since is a log of lines beside it, which is merged into the page when it is long.
 //!
-//! An update is confirmed to Telegram only when it is done or stored here, so a kill at any instant loses none. An
-//! update whose id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and
+//! An update is confirmed to Telegram only when it is done or durable here, so neither a kill nor a power cut loses one.
+//! An update whose id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and
 //! in whatever order it comes. Only after a kill between "the handler made it durable" and "the ledger recorded it" is
-//! it handled twice, so handlers must be idempotent per `update_id`.
+//! it handled twice, so handlers must be idempotent per `update_id`. For the same reason only updates that are not done
+//! have to reach the disk: that one is done may be forgotten in a power cut.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use rapport_durable::Flush;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -19,9 +22,12 @@ use super::format::{Format, Notation};
 
 /// The number of ids to remember.
 pub const WINDOW: usize = 1000;
+/// The number of lines after which they are merged into the page. Reading them twice changes nothing as long as the ids
+/// of all of them are remembered.
+const MOST_LINES: usize = WINDOW / 2;
 const FORMAT: Format = Format {
     notation: Notation::Json,
-    version: 1,
+    version: 2,
     advice: "move it away; Telegram then delivers its pending updates again",
 };
 /// After a week without updates Telegram picks a random next id, so an older offset is meaningless.
@@ -31,12 +37,25 @@ const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
+    known: Known,
+    /// Lines that are not written yet.
+    pending: Vec<u8>,
+    /// The number of lines since the page, written or not.
+    lines: usize,
+    /// Whether the page has to be written: there is none yet, there are many lines, or a line could not be written.
+    is_page_due: bool,
+    /// Whether a power cut may lose lines that were written.
+    is_unsynced: bool,
+}
+
+/// What the ledger knows.
+#[derive(Debug, Default)]
+struct Known {
     highest: Option<u32>,
     last: Option<Timestamp>,
     done: VecDeque<u32>,
-    known: HashSet<u32>,
+    ids: HashSet<u32>,
     unfinished: BTreeMap<u32, Box<RawValue>>,
-    changed: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,123 +71,239 @@ struct Page {
     unfinished: Vec<Box<RawValue>>,
 }
 
+/// A line beside the page.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// An update was received.
+    Took { at: Timestamp, update: Box<RawValue> },
+    /// The update with this id is done.
+    Done(u32),
+}
+
 /// The part that every update has.
 #[derive(Deserialize)]
 pub(super) struct Head {
     pub(super) update_id: u32,
 }
 
+/// What is to be written.
+#[derive(Debug)]
+pub struct Writing {
+    path: PathBuf,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Page(Vec<u8>),
+    Lines(Vec<u8>, Flush),
+}
+
+/// Whether updates that are not done have to survive a power cut: they are about to be confirmed to Telegram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirming {
+    Yes,
+    No,
+}
+
 impl Ledger {
-    /// Opens the ledger in this file; an empty one if it does not exist.
+    /// Opens the ledger with this page; an empty one if it does not exist.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let mut ledger = Self::empty(path);
-        let Some(page) = FORMAT.read::<Page>(path)? else { return Ok(ledger) };
-        ledger.highest = page.offset.and_then(|next| u32::try_from(next - 1).ok());
-        ledger.last = page.last;
-        ledger.known.extend(&page.done);
-        ledger.done.extend(page.done);
-        for raw in page.unfinished {
-            let head: Head =
-                serde_json::from_str(raw.get()).map_err(|error| FORMAT.damaged(path, error.to_string()))?;
-            ledger.unfinished.insert(head.update_id, raw);
-        }
+        let known = match FORMAT.read::<Page>(path)? {
+            Some(page) => Known::of(page).map_err(|error| FORMAT.damaged(path, error.to_string()))?,
+            None => Known::default(),
+        };
+        let mut ledger = Self {
+            path: path.to_owned(),
+            known,
+            pending: Vec::new(),
+            lines: 0,
+            is_page_due: true,
+            is_unsynced: false,
+        };
+        ledger.read_lines()?;
         Ok(ledger)
+    }
+
+    fn read_lines(&mut self) -> Result<(), FileError> {
+        let path = lines_of(&self.path);
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            read => read.map_err(|source| FileError::io(&path, source))?,
+        };
+        // A line without an end was being written when the process was killed, so nothing relies on it.
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let damaged = |error: serde_json::Error| FORMAT.damaged(&path, error.to_string());
+            match serde_json::from_slice(line).map_err(damaged)? {
+                Line::Took { at, update } => {
+                    let Head { update_id } = serde_json::from_str(update.get()).map_err(damaged)?;
+                    if !self.known.ids.contains(&update_id) {
+                        self.known.take(update_id, update, at);
+                    }
+                }
+                Line::Done(id) => self.known.finish(id),
+            }
+        }
+        Ok(())
     }
 
     /// The next id to request from Telegram, which confirms all before it. `None` if it is unknown or too old.
     pub fn offset(&self, now: Timestamp) -> Option<i64> {
-        if self.stale(now) {
+        if self.known.stale(now) {
             return None;
         }
-        self.highest.map(|id| i64::from(id) + 1)
+        self.known.next()
     }
 
     /// Whether this update was done recently.
     pub fn is_done(&self, id: u32) -> bool {
-        self.known.contains(&id)
+        self.known.ids.contains(&id)
     }
 
     /// Whether this update is being handled.
     pub fn is_unfinished(&self, id: u32) -> bool {
-        self.unfinished.contains_key(&id)
+        self.known.unfinished.contains_key(&id)
     }
 
     /// Adds an update that is not done yet.
     pub fn take(&mut self, id: u32, raw: Box<RawValue>, now: Timestamp) {
-        let begins_anew = self.stale(now);
-        self.highest = Some(self.highest.filter(|_| !begins_anew).map_or(id, |highest| highest.max(id)));
-        self.last = Some(now);
-        self.unfinished.insert(id, raw);
-        self.changed = true;
+        self.add(&Line::Took { at: now, update: raw.clone() });
+        self.known.take(id, raw, now);
     }
 
     /// Marks an update as done.
     pub fn finish(&mut self, id: u32) {
+        self.add(&Line::Done(id));
+        self.known.finish(id);
+    }
+
+    /// The unfinished updates, the oldest first.
+    pub fn unfinished(&self) -> impl Iterator<Item = &RawValue> {
+        self.known.unfinished.values().map(AsRef::as_ref)
+    }
+
+    /// An unfinished update, unparsed.
+    pub fn unfinished_one(&self, id: u32) -> Option<&RawValue> {
+        self.known.unfinished.get(&id).map(AsRef::as_ref)
+    }
+
+    pub fn unfinished_count(&self) -> usize {
+        self.known.unfinished.len()
+    }
+
+    /// What has to be written now, if anything. It counts as written from then on, unless [`Self::unwritten`] is called.
+    pub fn writing(&mut self, confirming: Confirming) -> Option<Writing> {
+        let path = self.path.clone();
+        let has_news = !self.pending.is_empty();
+        if self.is_page_due && has_news || self.lines > MOST_LINES {
+            let page = self.known.page();
+            self.pending.clear();
+            (self.lines, self.is_page_due, self.is_unsynced) = (0, false, false);
+            // This cannot fail for these types.
+            let page = serde_json::to_vec(&page).ok()?;
+            return Some(Writing { path, content: Content::Page(page) });
+        }
+        let needs_sync = confirming == Confirming::Yes && !self.known.unfinished.is_empty();
+        let has_unsynced = needs_sync && self.is_unsynced;
+        if !has_news && !has_unsynced {
+            return None;
+        }
+        let flush = if needs_sync { Flush::Now } else { Flush::Later };
+        self.is_unsynced = !needs_sync;
+        let lines = std::mem::take(&mut self.pending);
+        Some(Writing { path, content: Content::Lines(lines, flush) })
+    }
+
+    /// Something could not be written. A line may be there in part, so all of it is written again, as a page.
+    pub fn unwritten(&mut self) {
+        self.is_page_due = true;
+        // There is news, whether or not there are lines: the page is not what is known.
+        self.lines = MOST_LINES + 1;
+    }
+
+    fn add(&mut self, line: &Line) {
+        // This cannot fail for these types. Line breaks in JSON are only between tokens, so they can be replaced.
+        let Ok(line) = serde_json::to_string(line) else { return };
+        self.pending.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+        self.pending.push(b'\n');
+        self.lines += 1;
+    }
+}
+
+impl Writing {
+    /// Replaces the page, or appends the lines.
+    pub fn write(&self) -> Result<(), FileError> {
+        let lines = lines_of(&self.path);
+        match &self.content {
+            Content::Page(page) => {
+                durable::replace(&self.path, page).map_err(|source| FileError::io(&self.path, source))?;
+                // After a kill before this, the next process reads lines that the page has already.
+                durable::replace(&lines, b"").map_err(|source| FileError::io(&lines, source))
+            }
+            Content::Lines(text, flush) => {
+                rapport_durable::append(&lines, text, *flush).map_err(|source| FileError::io(&lines, source))
+            }
+        }
+    }
+}
+
+impl Known {
+    fn of(page: Page) -> Result<Self, serde_json::Error> {
+        let mut known = Self {
+            highest: page.offset.and_then(|next| u32::try_from(next - 1).ok()),
+            last: page.last,
+            ids: page.done.iter().copied().collect(),
+            done: page.done.into(),
+            unfinished: BTreeMap::new(),
+        };
+        for raw in page.unfinished {
+            let head: Head = serde_json::from_str(raw.get())?;
+            known.unfinished.insert(head.update_id, raw);
+        }
+        Ok(known)
+    }
+
+    fn page(&self) -> Page {
+        Page {
+            version: FORMAT.version,
+            offset: self.next(),
+            last: self.last,
+            done: self.done.iter().copied().collect(),
+            unfinished: self.unfinished.values().cloned().collect(),
+        }
+    }
+
+    fn next(&self) -> Option<i64> {
+        self.highest.map(|id| i64::from(id) + 1)
+    }
+
+    fn take(&mut self, id: u32, raw: Box<RawValue>, now: Timestamp) {
+        let begins_anew = self.stale(now);
+        self.highest = Some(self.highest.filter(|_| !begins_anew).map_or(id, |highest| highest.max(id)));
+        self.last = Some(now);
+        self.unfinished.insert(id, raw);
+    }
+
+    fn finish(&mut self, id: u32) {
         self.unfinished.remove(&id);
-        if self.known.insert(id) {
+        if self.ids.insert(id) {
             self.done.push_back(id);
         }
         if self.done.len() > WINDOW
             && let Some(oldest) = self.done.pop_front()
         {
-            self.known.remove(&oldest);
-        }
-        self.changed = true;
-    }
-
-    /// The unfinished updates, the oldest first.
-    pub fn unfinished(&self) -> impl Iterator<Item = &RawValue> {
-        self.unfinished.values().map(AsRef::as_ref)
-    }
-
-    /// An unfinished update, unparsed.
-    pub fn unfinished_one(&self, id: u32) -> Option<&RawValue> {
-        self.unfinished.get(&id).map(AsRef::as_ref)
-    }
-
-    pub fn unfinished_count(&self) -> usize {
-        self.unfinished.len()
-    }
-
-    /// The content to write, if anything changed since the last call.
-    pub fn page(&mut self) -> Option<(PathBuf, Vec<u8>)> {
-        if !std::mem::take(&mut self.changed) {
-            return None;
-        }
-        let page = Page {
-            version: FORMAT.version,
-            offset: self.highest.map(|id| i64::from(id) + 1),
-            last: self.last,
-            done: self.done.iter().copied().collect(),
-            unfinished: self.unfinished.values().cloned().collect(),
-        };
-        // This cannot fail for these types.
-        serde_json::to_vec(&page).ok().map(|bytes| (self.path.clone(), bytes))
-    }
-
-    /// The content could not be written, so the next call of [`Self::page`] returns it again.
-    pub fn unwritten(&mut self) {
-        self.changed = true;
-    }
-
-    /// Writes the content, durably and atomically.
-    pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        durable::replace(path, bytes).map_err(|source| FileError::io(path, source))
-    }
-
-    fn empty(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            highest: None,
-            last: None,
-            done: VecDeque::new(),
-            known: HashSet::new(),
-            unfinished: BTreeMap::new(),
-            changed: false,
+            self.ids.remove(&oldest);
         }
     }
 
     fn stale(&self, now: Timestamp) -> bool {
         self.last.is_some_and(|last| now.duration_since(last) > STALE)
     }
+}
+
+/// The file of lines beside a page.
+fn lines_of(page: &Path) -> PathBuf {
+    page.with_added_extension("jsonl")
 }

@@ -21,6 +21,9 @@ use super::rates::{Limits, Rate, Sendings};
 /// The shortest pause that is reported. Shorter ones pass before anybody looks.
 const LONG_PAUSE: Duration = Duration::from_secs(60);
 
+/// The number of queued jobs for all chats together from which no more are taken. Each chat has a limit of its own, too.
+const MOST_TOGETHER: usize = 20_000;
+
 /// Receives reports about chats.
 pub type Reports = Box<dyn Fn(Report) + Send>;
 
@@ -189,6 +192,12 @@ impl Sending {
                     && self.is_full(what.kind(), self.limits.passing()) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
+            }
+            // Whoever wants a card shown keeps it, and sends it again later.
+            Order::Send { what, waiting, .. } if self.waiting >= MOST_TOGETHER => {
+                let passes =
+                    matches!(*what, Outgoing::Action { .. } | Outgoing::Aside(_) | Outgoing::Progress(_));
+                let _ = waiting.send(if passes { Ok(Sent::Dropped) } else { Err(ApiError::Full) });
             }
             Order::Send { chat, what, waiting } => {
                 let lane = self.lanes.entry(chat).or_default();

@@ -8,7 +8,7 @@ use rapport_door::{DoorError, Sessions};
 use rapport_settings::Sources;
 
 use crate::CHANNEL;
-use crate::flow::{Template, file};
+use crate::flow::{Project, Template, file};
 use crate::room::Room;
 
 /// The directory of chat files in this home: older relays and their tools use it, so their variable takes precedence.
@@ -26,11 +26,11 @@ fn relay_dir(settings: &Sources) -> Option<PathBuf> {
     settings.variable("RELAY_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Imports the sessions of the files in a directory, unless they are known. Those of other projects stay.
+/// Imports the sessions of the files in a directory, unless they are known. Those of projects that are not served stay.
 pub(crate) async fn import(
     folder: &Path,
     sessions: &dyn Sessions,
-    template: &Template,
+    (template, projects): (&Template, impl Iterator<Item = &Project> + Clone),
     owner: Option<u64>,
 ) -> Result<(), DoorError> {
     let files = found(folder.to_owned()).await;
@@ -44,11 +44,10 @@ pub(crate) async fn import(
             continue;
         }
         let person = u64::try_from(room.chat).ok().or(owner);
-        let mut created = template(left.task.clone(), Aim::Work);
-        // It continues when its own project is served again.
-        if left.project.as_ref().is_some_and(|project| *project != created.project) {
-            continue;
-        }
+        // If its project is not among these, it continues when that is served again. Older files name no project.
+        let is_its_own = |project: &&Project| left.project.as_ref().is_none_or(|path| *path == project.path);
+        let Some(project) = projects.clone().find(is_its_own) else { continue };
+        let mut created = template(&project.path, left.task.clone(), Aim::Work);
         created.conversation = conversation;
         created.origin = Some(room.into());
         if let Some(person) = person {

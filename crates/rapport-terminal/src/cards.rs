@@ -71,7 +71,8 @@ impl Card {
             Purpose::Clarify
             | Purpose::Elicit(_)
             | Purpose::Permission { .. }
-            | Purpose::LeavePlanMode { .. } => Card::Ask(AskCard::new(question)),
+            | Purpose::LeavePlanMode { .. }
+            | Purpose::Budget { .. } => Card::Ask(AskCard::new(question)),
         }
     }
 
@@ -82,10 +83,10 @@ impl Card {
         }
     }
 
-    /// Whether it is a permission.
+    /// Whether it is a permission, or consent to spend more.
     fn decides(&self) -> bool {
         match self.question().purpose {
-            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => true,
+            Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Budget { .. } => true,
             Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => false,
         }
     }

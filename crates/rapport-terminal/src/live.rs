@@ -12,6 +12,8 @@ use crossterm::terminal;
 use futures_util::{Stream, StreamExt as _, stream};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use super::region::Region;
 use super::screen::Screen;
@@ -99,13 +101,29 @@ pub(super) fn keys() -> impl Stream<Item = Happening> {
     let patience = if READ_BEFORE.swap(true, Ordering::SeqCst) { OLD_READER } else { Duration::ZERO };
     let _ = !is_hung_up() && crossterm::event::poll(patience).is_ok();
     let mut events = EventStream::new();
-    let events = stream::poll_fn(move |context| match is_hung_up() {
-        true => Poll::Ready(None),
-        false => events.poll_next_unpin(context),
+    let mut end = Box::pin(hung_up());
+    let events = stream::poll_fn(move |context| match end.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => events.poll_next_unpin(context),
     });
     let events = events.take_while(|event| std::future::ready(event.is_ok()));
     let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+}
+
+/// Waits until the terminal is gone. The system signals that only to the session that the terminal belongs to, and
+/// crossterm's reader never returns from it, so the terminal itself is watched.
+#[expect(deprecated, reason = "it owns its descriptor, which is what the unsafe replacement asks for")]
+async fn hung_up() {
+    let input = io::stdin().as_fd().try_clone_to_owned();
+    let watched = input.and_then(|input| AsyncFd::with_interest(input, Interest::READABLE));
+    while !is_hung_up() {
+        let Ok(watched) = &watched else { return std::future::pending().await };
+        match watched.readable().await {
+            Ok(mut ready) => ready.clear_ready(),
+            Err(_) => return std::future::pending().await,
+        }
+    }
 }
 
 /// Whether the terminal is gone, as when its window was closed. Crossterm would read its end again and again, and never

@@ -155,11 +155,8 @@ impl<W: Write> Plain<W> {
             lines.push(Line::new(Tone::Text, "  free text is accepted too"));
         }
         if self.typing {
-            let own = if question.free_text { "; =WORDS answers with exactly these words" } else { "" };
-            lines.push(Line::new(
-                Tone::Text,
-                &format!("  type a number or a label{own}; ctrl-c leaves it open"),
-            ));
+            let own = if question.free_text { "; =WORDS for exactly these words" } else { "" };
+            lines.push(Line::new(Tone::Text, &format!("  a number or a label{own}; ctrl-c leaves it open")));
             return lines;
         }
         let command = format!("{} --question {} {}", self.answer_hint, question.id, example(question));

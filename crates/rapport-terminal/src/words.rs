@@ -7,9 +7,11 @@ use rapport_core::{By, OpenQuestion, Purpose, Usage};
 pub(super) fn title(question: &OpenQuestion) -> String {
     match &question.purpose {
         Purpose::Permission(asked) => format!("{} {}", asked.tool, asked.what),
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => {
-            question.header.clone().unwrap_or_else(|| question.text.clone())
-        }
+        Purpose::Clarify
+        | Purpose::Elicit(_)
+        | Purpose::LeavePlanMode { .. }
+        | Purpose::Confirm
+        | Purpose::Budget { .. } => question.header.clone().unwrap_or_else(|| question.text.clone()),
     }
 }
 

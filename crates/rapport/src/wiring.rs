@@ -1,14 +1,17 @@
 //! Assembles the parts of an engine. Only this module uses all of them.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rapport_core::{Aim, Applier, Clarifier, Created, SessionId, Terms};
-use rapport_door::{ChannelSetup, WorkerChoice};
+use rapport_door::{ChannelSetup, ProjectSetup, WorkerChoice};
+use tokio::task::JoinHandle;
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
@@ -18,7 +21,7 @@ use crate::clock::{self, Clock};
 use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent, strays};
 use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
@@ -33,6 +36,7 @@ use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, Helpers, TurnError, Workshop};
+use crate::workers::containers::{self, ContainerSettings, Containers};
 use crate::workers::network::{HostPattern, Network};
 use crate::workers::{WorkerKind, WorkerSetup, Workers, kinds, local};
 
@@ -127,10 +131,9 @@ impl Place {
 
     /// The same, read from these sources.
     pub fn settings_of(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
-        static TOLD: Once = Once::new();
         let settings = Settings::load(sources, flags)?;
         if let Some(warning) = &settings.warning {
-            TOLD.call_once(|| warn(warning));
+            warn_once(warning.clone());
         }
         Ok(settings)
     }
@@ -162,9 +165,8 @@ impl Place {
         Ok(config::trust(&self.home, &self.project, variable)?)
     }
 
-    /// Warns once, on stderr, about what the agent's CLI is started without.
+    /// Warns on stderr about what the agent's CLI is started without.
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
-        static TOLD: Once = Once::new();
         let brought = self.brought_for_agents();
         if self.trust()?.standing(&brought) == TrustLevel::Trusted {
             return Ok(());
@@ -173,13 +175,11 @@ impl Place {
         let more = names.len().saturating_sub(MOST_NAMED);
         names.truncate(MOST_NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
-        TOLD.call_once(|| {
-            warn(format_args!(
-                "the agent is started without {}{more}, which came with the project\n  \
-                 Look at what it brings, and decide whether to trust it: rapport trust",
-                names.join(", ")
-            ));
-        });
+        warn_once(format!(
+            "the agent is started without {}{more}, which came with the project\n  \
+             Look at what it brings, and decide whether to trust it: rapport trust",
+            names.join(", ")
+        ));
         Ok(())
     }
 
@@ -232,32 +232,66 @@ impl Place {
 
     /// The workers of this project.
     pub fn workers(&self) -> Workers {
-        self.workers_with(Network::None)
+        let settings =
+            self.sources().ok().and_then(|sources| Settings::load(&sources, Layer::default()).ok());
+        let setup = settings.and_then(|settings| self.worker_setup_of(&settings).ok());
+        // A mistake in the settings stops what starts an agent, and not what looks at its work.
+        let setup = setup.unwrap_or_else(|| {
+            let engine = variable(containers::ENGINE);
+            self.worker_setup(Network::None, ContainerSettings { engine, ..ContainerSettings::default() })
+        });
+        Workers::of_every_kind(&setup)
     }
 
-    /// The same, with this network access for sandboxes.
-    fn workers_with(&self, network: Network) -> Workers {
-        let person = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        Workers::of_every_kind(&WorkerSetup { worktrees: config::worktrees(&self.project), person, network })
+    /// What workers are made from, here, according to the settings.
+    pub fn worker_setup_of(&self, settings: &Settings) -> Result<WorkerSetup, Failure> {
+        Ok(self.worker_setup(network(settings)?, settings.containers.clone()))
+    }
+
+    fn worker_setup(&self, network: Network, containers: ContainerSettings) -> WorkerSetup {
+        WorkerSetup {
+            home: self.home.clone(),
+            // Without a program of its own nothing is started, and that reports why.
+            keeper: env::current_exe().unwrap_or_default(),
+            worktrees: config::worktrees(&self.project),
+            person: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            network,
+            containers,
+        }
     }
 
     /// What channels are made from, here.
     pub fn channel_setup(&self, settings: &Settings, sources: Arc<Sources>) -> ChannelSetup {
-        let named = self.agents.credentials().filter_map(variable).map(Secret::new);
-        let secrets = settings.planner.api_key.clone().into_iter().chain(named);
+        let name = self.project.file_name().unwrap_or(self.project.as_os_str());
+        let project = self.project_setup(name.to_string_lossy().into_owned(), settings);
         let is_usual = |name: &OsStr| name.to_str().is_some_and(environment::is_usual);
-        let (place, own) = (self.clone(), settings.clone());
         ChannelSetup {
             home: self.home.clone(),
-            project: self.project.clone(),
             workers: self.worker_choice(settings),
             settings: sources,
+            project,
+            others: Vec::new(),
+            secrets: self.secrets(settings).map(Secret::into_inner).collect(),
+            environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
+        }
+    }
+
+    /// The secrets that Rapport knows, here.
+    pub fn secrets(&self, settings: &Settings) -> impl Iterator<Item = Secret> {
+        let named = self.agents.credentials().filter_map(variable).map(Secret::new);
+        settings.planner.api_key.clone().into_iter().chain(named)
+    }
+
+    /// This project as channels know it, by this name.
+    pub fn project_setup(&self, name: String, settings: &Settings) -> ProjectSetup {
+        let (place, own) = (self.clone(), settings.clone());
+        ProjectSetup {
+            name,
+            path: self.project.display().to_string(),
             new_session: Arc::new(move |task, aim| {
                 place.session(task, aim, &own).map_err(|failure| failure.message)
             }),
             max_rounds: settings.max_rounds,
-            secrets: secrets.map(Secret::into_inner).collect(),
-            environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
         }
     }
 
@@ -267,7 +301,8 @@ impl Place {
         WorkerChoice {
             new: Arc::new(move |task, named| {
                 let kind = apart(&own, named)?;
-                kind.check(&place.project).map_err(|none| none.to_string())?;
+                let setup = place.worker_setup_of(&own).map_err(|failure| failure.message)?;
+                kind.check(&place.project, &setup).map_err(|none| none.to_string())?;
                 let settings = Settings { worker: config::worker(kind.name())?, ..own.clone() };
                 place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)
             }),
@@ -281,18 +316,22 @@ impl Place {
         let project = self.project.to_str().ok_or_else(|| {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
+        // Sessions with another aim change nothing, or have to work in the project itself.
+        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
+        let worker = worker.as_str().to_owned();
+        // An agent that waits in a container is parked before the container would stop.
+        let idle = SignedDuration::try_from(settings.containers.idle).unwrap_or(SignedDuration::MAX);
+        let hot = if worker == containers::NAME { settings.hot.min(idle) } else { settings.hot };
         let terms = Terms {
             max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
-            hot: settings.hot,
+            hot,
             expire: settings.expire,
             clarifier: Clarifier::Agent,
+            budget_micros: settings.budget.map(|budget| budget.0),
             branch: local::branch(&self.project),
             apply: Applier::Person,
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
-        // Sessions with another aim change nothing, or have to work in the project itself.
-        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
-        let worker = worker.as_str().to_owned();
         // If no agent can be built, starting a turn reports why.
         let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
@@ -347,6 +386,7 @@ pub struct Host {
     sessions: ProjectSessions,
     engine: Engine,
     socket: Serving,
+    sweeping: Option<JoinHandle<()>>,
 }
 
 impl Host {
@@ -368,11 +408,13 @@ impl Host {
             .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
         })?;
         let store = faulty(place.store_in(kind));
+        let setup = place.worker_setup_of(settings)?;
+        let sweeping = sweep(place, &setup, settings.worker, &store);
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents: Arc::new(agents(place, settings)?),
             planner: planner(place, settings)?,
-            worker: Arc::new(place.workers_with(network(settings)?)),
+            worker: Arc::new(Workers::of_every_kind(&setup)),
             workshop: Some(kind.workshop(place, settings, helpers)?),
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
@@ -382,7 +424,7 @@ impl Host {
         let sessions =
             ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system())
                 .granting(Grants::of(&place.home, &place.project));
-        Ok(Self { sessions, engine, socket })
+        Ok(Self { sessions, engine, socket, sweeping })
     }
 
     /// The door to all sessions of the place, including those of this engine.
@@ -392,6 +434,9 @@ impl Host {
 
     /// Stops the engine; nothing is lost.
     pub async fn stop(self) {
+        if let Some(sweeping) = self.sweeping {
+            sweeping.abort();
+        }
         self.socket.stop().await;
         self.engine.stop().await;
     }
@@ -429,7 +474,35 @@ fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn Worker
     Ok(chosen)
 }
 
-/// The network access of sandboxed agents.
+/// Ends and removes containers of this project that nobody needs, now and again from time to time; if there are none, the
+/// container engine is not asked.
+fn sweep(
+    place: &Place,
+    setup: &WorkerSetup,
+    worker: WorkerName,
+    store: &Arc<dyn Store>,
+) -> Option<JoinHandle<()>> {
+    let has_containers = kinds::workplace(worker.as_str()) == containers::NAME;
+    if !has_containers && !Containers::has_folders(&setup.worktrees) {
+        return None;
+    }
+    let (containers, project) = (Containers::new(setup), place.project.clone());
+    // Before any session is held: then its container may be in use.
+    wait(strays::sweep(&containers, store, &project));
+    Some(tokio::spawn(strays::sweep_always(containers, store.clone(), project)))
+}
+
+/// Prints a warning on stderr, unless this process has printed the same one.
+fn warn_once(words: String) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !told.contains(&words) {
+        warn(&words);
+        told.insert(words);
+    }
+}
+
+/// The network access of confined agents.
 fn network(settings: &Settings) -> Result<Network, Failure> {
     let patterns = settings.allowed_hosts.iter().map(|host| host.parse());
     let patterns = patterns.collect::<Result<Vec<HostPattern>, _>>();

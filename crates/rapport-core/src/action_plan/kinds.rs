@@ -403,27 +403,6 @@ impl ActionKind {
         }
     }
 
-    /// Its effect on a file, or the command it runs, as lines for comparing two plans.
-    pub fn content(&self) -> String {
-        let lines = |sign: &str, text: &str| {
-            text.lines().map(|line| format!("  {sign} {line}\n")).collect::<String>()
-        };
-        match self {
-            ActionKind::Create { path, content, .. } => format!("{path}\n{}", lines("+", content)),
-            ActionKind::Edit { path, edits } => {
-                let edits = edits.iter().map(|edit| lines("-", &edit.find) + &lines("+", &edit.replace));
-                format!("{path}\n{}", edits.collect::<String>())
-            }
-            ActionKind::Delete { path } => format!("{path} is deleted\n"),
-            ActionKind::Move { from, to } => format!("{}\n", moved(from, to)),
-            ActionKind::Execute { command, .. } => lines("$", command),
-            ActionKind::Read { .. }
-            | ActionKind::Research { .. }
-            | ActionKind::ChatWithUser { .. }
-            | ActionKind::Invoke { .. } => String::new(),
-        }
-    }
-
     /// What it does, without the description. Journals store a digest of this, so it must never change.
     pub fn identity(&self) -> Value {
         let fields = match self {

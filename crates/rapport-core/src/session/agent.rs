@@ -46,6 +46,7 @@ impl Shared {
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::Read { message } => read(current, *message),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
+            AgentDid::SpendSoFar { cost_micros } => self.spent_so_far(flow, *cost_micros),
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
             AgentDid::Finish { result } => self.finish(flow, current, result),
             AgentDid::Leave(leave) => self.leave(flow, current, leave),
@@ -166,7 +167,7 @@ impl Shared {
     }
 
     /// The id of the next question, with `further` new ones before it.
-    fn next_question(&self, further: usize) -> QuestionId {
+    pub(super) fn next_question(&self, further: usize) -> QuestionId {
         let asked = self.rounds.iter().flat_map(|round| &round.items);
         let asked = asked.filter(|item| item.question.purpose != Purpose::Confirm).count();
         QuestionId::new(format!("q{}", asked + further + 1))
@@ -198,12 +199,17 @@ impl Shared {
             Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
             Leave::Failed { reason } => self.broke_off(id, reason, false),
             Leave::NotStarted { reason } => self.broke_off(id, reason, true),
+            // The second time at the same point, it would die a third time.
+            Leave::Lost { reason } if turn.is_lost => self.broke_off(id, reason, false),
+            Leave::Lost { reason } => {
+                vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
+            }
         }
     }
 
     /// With an open question the session waits, and the answer resumes the agent. Otherwise the session has failed.
     fn broke_off(&self, turn: TurnId, reason: &str, is_not_started: bool) -> Vec<Event> {
-        let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started };
+        let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started, is_lost: false };
         let waits = self.open_rounds_of(turn).next().is_some();
         let failed = (!waits).then(|| Event::Failed { reason: reason.to_owned() });
         [cut_off].into_iter().chain(failed).collect()
@@ -216,6 +222,9 @@ impl Shared {
         // Messages sent before the turn was stopped wait with it.
         let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
         let stopped = turn.stopped.clone().filter(|_| next);
+        if !next {
+            facts.extend(self.withdraw_open(Round::is_about_budget, "the agent has finished"));
+        }
         facts.extend(after);
         facts.extend(stopped.map(|by| Event::Stopped { turn: self.next_turn(), by }));
         facts
@@ -234,6 +243,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::MissHost { .. }
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
+        | AgentDid::SpendSoFar { .. }
         | AgentDid::Note { .. } => Err(stray()),
         AgentDid::Ask { .. }
         | AgentDid::Withdraw { .. }

@@ -6,7 +6,7 @@ use super::round::{Given, Item, Round, State};
 use super::shared::{Declined, Life, Message, Process, Shared, Turn};
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
-use crate::question::{FOR_SESSION, Purpose, Question};
+use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
 
 /// Up to this many turns, capacity is reserved one by one.
 const FEW_TURNS: usize = 4;
@@ -70,9 +70,12 @@ impl Shared {
                 self.with_turn(*turn, |turn| turn.kept_by = Some(*beside));
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
-            Event::CutOff { turn, is_not_started, .. } => {
+            Event::CutOff { turn, is_not_started, is_lost, .. } => {
                 self.gone(*turn, Process::CutOff);
-                self.with_turn(*turn, |turn| turn.is_not_started = *is_not_started);
+                self.with_turn(*turn, |turn| {
+                    turn.is_not_started = *is_not_started;
+                    turn.is_lost |= *is_lost;
+                });
             }
             Event::Spent { usage, .. } => self.usage += *usage,
             Event::TurnEnded { turn, result } => self.with_turn(*turn, |turn| {
@@ -155,6 +158,7 @@ impl Shared {
             process: Process::Running,
             connected: false,
             is_not_started: false,
+            is_lost: false,
             baseline: None,
             declined: Vec::new(),
             refused: 0,
@@ -193,6 +197,7 @@ impl Shared {
         if turn.process == Process::CutOff {
             turn.refused = 0;
             turn.is_not_started = false;
+            turn.is_lost = false;
             turn.process = Process::Running;
         }
     }
@@ -238,13 +243,15 @@ impl Shared {
     }
 
     fn answered(&mut self, question: &QuestionId, given: Given) {
-        let for_session = given.answer.is(FOR_SESSION);
+        let (for_session, goes_on) = (given.answer.is(FOR_SESSION), given.answer.is(GO_ON));
         self.rounds.with_item(question, |item| item.state = State::Answered(given));
-        if let Some((_, item)) = self.item(question).filter(|_| for_session)
-            && let Purpose::Permission(asked) = &item.question.purpose
-        {
-            let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
-            self.rules.extend(rule);
+        match self.item(question).map(|(_, item)| &item.question.purpose) {
+            Some(Purpose::Permission(asked)) if for_session => {
+                let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
+                self.rules.extend(rule);
+            }
+            Some(Purpose::Budget { raised_micros }) if goes_on => self.raised_budget = Some(*raised_micros),
+            _ => {}
         }
     }
 
@@ -262,6 +269,7 @@ impl Shared {
         self.rounds.with_call(call, |round| round.taken = true);
         if let Some(turn) = self.turns.last_mut() {
             turn.declined.retain(|declined| declined.call != *call);
+            turn.is_lost = false;
         }
         self.warm(call);
     }

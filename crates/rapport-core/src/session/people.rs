@@ -2,6 +2,7 @@
 //! discard.
 
 use super::agent::decline;
+use super::budget;
 use super::flow::FlowRules;
 use super::round::{Item, Round, State};
 use super::shared::{Process, Shared, Turn};
@@ -91,6 +92,7 @@ impl Shared {
         let answer = item.question.resolve(reply)?;
         let consequence = match item.question.purpose {
             Purpose::Confirm | Purpose::Clarify => flow.after_answer(self, (round, item), &answer, by)?,
+            Purpose::Budget { .. } => budget::after_answer(&answer, by),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Vec::new(),
         };
         let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
@@ -149,6 +151,7 @@ impl Shared {
             let why = match round.asker {
                 _ if self.is_over() => "the session is over",
                 Asker::Planner if self.turns.is_empty() => "the next round is being made from it",
+                Asker::Agent { .. } if !round.taken => "it is on its way to the agent",
                 Asker::Planner | Asker::Agent { .. } | Asker::Rapport => "the agent already works with it",
             };
             return Err(too_late(why));
@@ -202,7 +205,7 @@ impl Shared {
     }
 
     /// Stops the current turn. Its open questions are withdrawn; its answers reach the agent when it resumes.
-    fn stop(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn stop(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         let Some(turn) = self.turn().filter(|_| self.is_going()) else {
             return Err(flow.not_now(self, "stopping"));
         };
@@ -223,6 +226,13 @@ impl Shared {
         let can_restart = !self.is_over() && self.turn().is_some_and(can);
         if !self.is_failed() && !can_restart || !self.handover.is_open() {
             return Err(flow.not_now(self, "restarting"));
+        }
+        if let Some(question) = self.open_budget_question() {
+            let why = format!("{question} asks whether to go on over budget");
+            return Err(Refusal::NotNow { what: "restarting".into(), why });
+        }
+        if let Some(asked) = self.ask_about_budget(self.usage.cost_micros).filter(|_| self.is_stopped()) {
+            return Ok(vec![asked]);
         }
         let restarted = Event::Restarted { by: by.clone() };
         Ok([restarted].into_iter().chain(flow.after_restart(self)).collect())

@@ -63,6 +63,11 @@ impl Session {
         &self.shared.created.project
     }
 
+    /// Whether what it costs is limited.
+    pub fn has_budget(&self) -> bool {
+        self.shared.budget().is_some()
+    }
+
     /// The number of log entries that are applied.
     pub fn seq(&self) -> u64 {
         self.shared.seq

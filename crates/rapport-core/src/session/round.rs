@@ -61,7 +61,11 @@ impl Round {
     pub(crate) fn permission(&self) -> Option<&Permission> {
         match &self.items.first()?.question.purpose {
             Purpose::Permission(asked) => Some(asked),
-            Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+            Purpose::Clarify
+            | Purpose::Elicit(_)
+            | Purpose::LeavePlanMode { .. }
+            | Purpose::Confirm
+            | Purpose::Budget { .. } => None,
         }
     }
 
@@ -97,6 +101,10 @@ impl Round {
 
     pub(super) fn is_parkable(&self) -> bool {
         matches!(self.asker, Asker::Agent { parkable: true, .. })
+    }
+
+    pub(crate) fn is_about_budget(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.question.purpose, Purpose::Budget { .. }))
     }
 
     pub(crate) fn is_clarifying(&self) -> bool {

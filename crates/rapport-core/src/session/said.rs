@@ -52,11 +52,13 @@ impl Shared {
         Some(self.say_to_turn(turn, saying))
     }
 
-    /// Sends it during a turn. A turn that was stopped or has failed resumes with it.
+    /// Sends it during a turn. A turn that was stopped or has failed resumes with it, unless the budget is used up.
     pub(super) fn say_to_turn(&self, turn: &Turn, saying: &Saying<'_>) -> Vec<Event> {
         let rests = self.is_failed() || turn.stopped.is_some();
-        let restarted = rests.then(|| saying.restarted());
-        restarted.into_iter().chain([saying.heard(Some(turn.id))]).collect()
+        let asked = self.ask_about_budget(self.usage.cost_micros).filter(|_| turn.stopped.is_some());
+        let is_asked = asked.is_some() || self.open_budget_question().is_some();
+        let restarted = (rests && !is_asked).then(|| saying.restarted());
+        restarted.into_iter().chain([saying.heard(Some(turn.id))]).chain(asked).collect()
     }
 
     /// Refuses a message while a question is open, so that nobody answers by accident.

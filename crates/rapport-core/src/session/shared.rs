@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     /// Questions whose answer holds for the whole project and is saved there.
     pub(crate) granted: Vec<QuestionId>,
     pub(crate) usage: Usage,
+    /// The budget that somebody consented to when the first was used up, in millionths of a US dollar.
+    pub(crate) raised_budget: Option<u64>,
     /// The session failed before its agent ever connected, so it is not bound to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
@@ -86,6 +88,8 @@ pub(crate) struct Turn {
     pub(crate) connected: bool,
     /// Whether the last attempt to start the agent's program failed.
     pub(crate) is_not_started: bool,
+    /// Whether its place died under it since it last got an answer.
+    pub(crate) is_lost: bool,
     /// `None` until it is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that were declined, until the agent has been told.
@@ -173,6 +177,7 @@ impl Shared {
             rules: Vec::new(),
             granted: Vec::new(),
             usage: Usage::default(),
+            raised_budget: None,
             agent_never_came: false,
             handover: Handover::default(),
             hosts: Hosts::default(),

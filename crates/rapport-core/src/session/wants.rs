@@ -137,7 +137,7 @@ fn reply(round: &Round) -> Option<CallReply> {
         Purpose::Clarify => round.items.iter().map(told).collect::<Option<_>>().map(CallReply::Answers),
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
         Purpose::Elicit(_) => elicited(round),
-        Purpose::Confirm => None,
+        Purpose::Confirm | Purpose::Budget { .. } => None,
     }
 }
 

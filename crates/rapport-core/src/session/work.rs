@@ -242,7 +242,10 @@ impl FlowRules for WorkFlow {
         match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(shared, answer, by),
             Purpose::Clarify => Ok(self.after_planned_answer(shared, round, item)),
-            Purpose::Permission(_) | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Ok(Vec::new()),
+            Purpose::Permission(_)
+            | Purpose::LeavePlanMode { .. }
+            | Purpose::Elicit(_)
+            | Purpose::Budget { .. } => Ok(Vec::new()),
         }
     }
 

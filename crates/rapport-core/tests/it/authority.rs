@@ -29,6 +29,7 @@ fn a_table_says_who_may_decide_what() {
         (Matter::Permission, "--+"),
         (Matter::Plan, "--+"),
         (Matter::Form, "---"),
+        (Matter::Money, "---"),
         (Matter::OtherAnswer, "---"),
         (Matter::Reach, "---"),
         (Matter::Message, "+-+"),

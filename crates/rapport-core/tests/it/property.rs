@@ -55,7 +55,7 @@ fn the_stories_get_everywhere() {
     let expected = [
         ("an answer", 600),
         ("a confirmation", 300),
-        ("work", 200),
+        ("work", 190),
         ("a question while working", 50),
         ("completed", 15),
         ("cancelled", 50),

@@ -1,5 +1,6 @@
 //! Stories: what comes in, step by step, and the facts and wants that must come of it.
 
+mod budget;
 mod chat;
 mod confirming;
 mod eliciting;

@@ -318,6 +318,19 @@ impl Journal {
         Ok(sha256)
     }
 
+    /// The content of a file before the batch in this directory; `None` if no action of it was to change the file.
+    pub fn before(directory: &Path, file: &str) -> Result<Option<Option<Vec<u8>>>, JournalError> {
+        let facts = Self::read(directory)?;
+        let intents = facts.iter().filter_map(|fact| match fact {
+            Fact::Began { intent, .. } => intent.as_ref(),
+            _ => None,
+        });
+        let Some(first) = intents.flat_map(Intent::all).find(|intent| intent.file == file) else {
+            return Ok(None);
+        };
+        Ok(Some(first.before.as_ref().map(|image| kept(directory, &image.sha256)).transpose()?))
+    }
+
     /// The path of a stored copy.
     pub(super) fn path_of(&self, sha256: &str) -> PathBuf {
         path_of(&self.directory, sha256)
@@ -325,13 +338,7 @@ impl Journal {
 
     /// The content of a stored copy, checked against its digest.
     pub(super) fn kept(&self, sha256: &str) -> Result<Vec<u8>, JournalError> {
-        let path = self.path_of(sha256);
-        let content = read_own(&path).map_err(io_error("read", &path))?;
-        if digest(&content) != sha256 {
-            let what = "its content does not match its name".to_owned();
-            return Err(JournalError::Damaged { path, line: 1, what });
-        }
-        Ok(content)
+        kept(&self.directory, sha256)
     }
 
     /// Grows the reserve of disk space to this size.
@@ -348,6 +355,17 @@ impl Journal {
 /// The path of a stored copy in this journal's directory.
 pub(super) fn path_of(directory: &Path, sha256: &str) -> PathBuf {
     directory.join("before").join(sha256)
+}
+
+/// The content of a stored copy, checked against its digest.
+fn kept(directory: &Path, sha256: &str) -> Result<Vec<u8>, JournalError> {
+    let path = path_of(directory, sha256);
+    let content = read_own(&path).map_err(io_error("read", &path))?;
+    if digest(&content) != sha256 {
+        let what = "its content does not match its name".to_owned();
+        return Err(JournalError::Damaged { path, line: 1, what });
+    }
+    Ok(content)
 }
 
 fn object(seq: u64, at: Timestamp, fact: &Fact) -> Result<Vec<u8>, serde_json::Error> {

@@ -239,6 +239,11 @@ pub trait ConversationStore: Send + Sync {
 
     fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>>;
 
+    /// Stores the agent's work as well, replacing the previous state, if its workplace could be gone later.
+    fn keep_work(&self, _work: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
+        ready(Ok(())).boxed()
+    }
+
     /// What the agent is shown in this turn, if that is in a file.
     fn shown(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
         ready(Ok(None)).boxed()
@@ -268,12 +273,14 @@ pub struct Report {
     pub what: Happened,
 }
 
-/// A fact to store, or progress to show.
+/// A fact to store, progress to show, or an estimate of the cost.
 #[derive(Clone, Debug)]
 pub enum Happened {
     /// To be decided and stored.
     Did(AgentDid),
     Progress(Progress),
+    /// About what its current response cost so far, in millionths of a US dollar.
+    Cost(u64),
 }
 
 /// The sending side of an agent's commands. Sending one twice does no harm.

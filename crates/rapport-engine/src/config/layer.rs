@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
-use rapport_settings::{Setting, one_of, section};
+use rapport_settings::{Dollars, Setting, one_of, section};
 
 use super::planner::PlannerLayer;
 use super::worker::WorkerLayer;
@@ -47,6 +47,8 @@ section! {
         permission_mode: String, Trusted, Shown;
         /// How to communicate with the CLI: `auto`, `live` or `print`.
         channel: ChannelChoice, Trusted, Shown;
+        /// What a session may cost before a person is asked, in dollars.
+        budget: Dollars, Trusted, Shown;
         /// Additional environment variables for the agent.
         env: Vec<String>, Trusted, Masked;
     }
@@ -76,6 +78,8 @@ section! {
     pub struct ServeLayer in "serve.", blank variables: Unset {
         /// The project to serve; by default the one that `serve` is started in.
         project: PathBuf, Trusted, Masked, or "RAPPORT_TELEGRAM_PROJECT", or "PROJECT_DIR";
+        /// Several projects to serve at once, the first one first.
+        projects: Vec<PathBuf>, Home, Masked;
     }
     sections {}
 }

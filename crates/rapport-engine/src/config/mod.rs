@@ -9,12 +9,15 @@ mod trust;
 mod worker;
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::SignedDuration;
-use rapport_settings::{Document, May, Section as _, words};
+use rapport_settings::{Document, Dollars, May, Section as _, words};
 
 use crate::projects::trust::{Brought, Trust, TrustLevel};
+use crate::workers::containers::{self, ContainerSettings, Limits};
 
 pub use layer::{
     AgentLayer, ChannelChoice, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
@@ -24,7 +27,7 @@ pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use rapport_settings::{ConfigError, Declared, Secret, Sources, duration};
 pub use said::{Said, said};
-pub use worker::{NetworkName, WorkerLayer, WorkerName, worker};
+pub use worker::{NetworkName, Size, WorkerLayer, WorkerName, worker};
 
 /// The word for the scripted agent in `agent.command`.
 pub(crate) const REHEARSAL: &str = "rehearsal";
@@ -57,6 +60,8 @@ pub struct Settings {
     pub channel: ChannelChoice,
     /// Additional environment variables for the agent.
     pub agent_env: Vec<String>,
+    /// What a session may cost before a person is asked, if set.
+    pub budget: Option<Dollars>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
     /// How long a question stays open; `None` means forever.
@@ -65,6 +70,8 @@ pub struct Settings {
     pub planner: PlannerLayer,
     /// The project that `serve` serves, if set.
     pub serve_project: Option<PathBuf>,
+    /// Several projects that `serve` serves at once.
+    pub serve_projects: Vec<PathBuf>,
     /// The command that shows the preview of an action, if set.
     pub preview_command: Option<Vec<String>>,
     /// The command that searches the web for a plan; if it is empty, the agent searches.
@@ -75,6 +82,8 @@ pub struct Settings {
     pub network: NetworkName,
     /// The hosts that it may reach, if the network is an allowlist.
     pub allowed_hosts: Vec<String>,
+    /// The settings of containers.
+    pub containers: ContainerSettings,
     /// The maximum size of a file to show to an agent, in bytes.
     pub max_file_bytes: u64,
     /// The number of tokens above which sending needs a confirmation.
@@ -85,6 +94,21 @@ pub struct Settings {
     pub command_env: Vec<String>,
     /// A warning for the person about settings of an untrusted project that were ignored.
     pub warning: Option<String>,
+}
+
+/// The settings of containers. The engine is named as its own programs name it.
+fn of_containers(worker: &WorkerLayer, sources: &Sources) -> ContainerSettings {
+    let usual = ContainerSettings::default();
+    ContainerSettings {
+        engine: sources.variable(containers::ENGINE),
+        image: worker.image.clone().unwrap_or(usual.image),
+        limits: Limits {
+            memory: worker.memory.map_or(usual.limits.memory, |Size(bytes)| bytes),
+            processors: worker.cpus.map_or(usual.limits.processors, NonZeroU32::get),
+            processes: worker.pids.map_or(usual.limits.processes, NonZeroU32::get),
+        },
+        idle: worker.idle.and_then(|idle| Duration::try_from(idle).ok()).unwrap_or(usual.idle),
+    }
 }
 
 impl Settings {
@@ -105,10 +129,12 @@ impl Settings {
             permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
             channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
+            budget: all.agent.budget,
             max_rounds: all.rounds.max,
             expire: all.questions.expire,
             planner: all.planner,
             serve_project: all.serve.project,
+            serve_projects: all.serve.projects.unwrap_or_default(),
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
             worker: all.worker.kind.unwrap_or_default(),
@@ -117,7 +143,8 @@ impl Settings {
                 Some(_) => NetworkName::Allowlist,
                 None => NetworkName::None,
             }),
-            allowed_hosts: all.worker.allow.unwrap_or_default(),
+            allowed_hosts: all.worker.allow.clone().unwrap_or_default(),
+            containers: of_containers(&all.worker, sources),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),

@@ -1,7 +1,9 @@
 //! Settings of the workplaces of agents. `worker: sandbox` sets only the kind; a section sets more.
 
 use std::fmt;
+use std::num::NonZeroU32;
 
+use jiff::SignedDuration;
 use rapport_settings::{Setting, one_of, section};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
@@ -18,6 +20,16 @@ section! {
         network: NetworkName, Trusted, Shown;
         /// The hosts that it may reach, if the network is an allowlist.
         allow: Vec<String>, Trusted, Masked;
+        /// The image of containers.
+        image: String, Trusted, Shown;
+        /// The memory of a container (`2g`).
+        memory: Size, Trusted, Shown;
+        /// The number of processors of a container.
+        cpus: NonZeroU32, Trusted, Shown;
+        /// The maximum number of processes in a container.
+        pids: NonZeroU32, Trusted, Shown;
+        /// How long a container that nobody uses keeps running (`10m`).
+        idle: SignedDuration, Trusted, Shown;
     }
     sections {}
 }
@@ -34,6 +46,29 @@ pub enum NetworkName {
     /// The hosts that are named.
     Allowlist,
     Open,
+}
+
+/// An amount of memory in bytes, written as `512m` or `2g`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl Setting for Size {
+    fn parse(word: &str) -> Result<Self, String> {
+        let wrong = || format!("{word:?} is not an amount of memory such as 512m or 2g");
+        let lower = word.trim().to_ascii_lowercase();
+        let (number, unit) = match lower.strip_suffix(['k', 'm', 'g']) {
+            Some(number) => (number, lower.chars().last()),
+            None => (lower.as_str(), None),
+        };
+        let shift = match unit {
+            Some('k') => 10,
+            Some('m') => 20,
+            Some('g') => 30,
+            _ => 0,
+        };
+        let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        bytes.filter(|bytes| *bytes > 0).map(Self).ok_or_else(wrong)
+    }
 }
 
 impl Default for WorkerName {
@@ -114,11 +149,25 @@ mod tests {
         };
         let text = "worker: { kind: sandbox, network: allowlist, allow: ['*.example.com'] }";
         assert_eq!(read(text).unwrap(), whole);
+        let container = WorkerLayer {
+            kind: Some(WorkerName("container")),
+            image: Some("tools".into()),
+            memory: Some(Size(512 * 1024 * 1024)),
+            cpus: NonZeroU32::new(3),
+            pids: NonZeroU32::new(99),
+            idle: Some(SignedDuration::from_secs(90)),
+            ..WorkerLayer::default()
+        };
+        let text = "worker: { kind: container, image: tools, memory: 512m, cpus: 3, pids: 99, idle: 90s }";
+        assert_eq!(read(text).unwrap(), container);
         assert_eq!(read("agent: {}").unwrap(), WorkerLayer::default());
         for (text, why) in [
-            ("worker: cloud", "not one of local, worktree and sandbox"),
-            ("worker: { kind: cloud }", "not one of local, worktree and sandbox"),
+            ("worker: cloud", "not one of local, worktree, sandbox and container"),
+            ("worker: { kind: cloud }", "not one of local, worktree, sandbox and container"),
             ("worker: { size: 1 }", "size"),
+            ("worker: { memory: 2q }", "not an amount of memory such as 512m or 2g"),
+            ("worker: { memory: 0g }", "not an amount of memory"),
+            ("worker: { cpus: 0 }", "0"),
             ("worker: [sandbox]", "the name of a worker"),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -14,6 +14,9 @@ use rapport_durable as durable;
 /// The name of the attachment.
 pub const CONVERSATION: &str = "conversation";
 
+/// The name of the attachment with the work in a place that could be gone later: a patch since its beginning.
+pub(super) const WORK: &str = "work.patch";
+
 /// The file of what an agent is shown in a turn with a directory.
 const SHOWN: &str = "_context.log";
 
@@ -51,6 +54,10 @@ impl ConversationStore for Conversation {
 
     fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {
         self.store.attached(&self.session, &self.name).map_err(io::Error::other).boxed()
+    }
+
+    fn keep_work(&self, work: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
+        self.attacher.attach(WORK, work).map_err(io::Error::other).boxed()
     }
 
     fn shown(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>> {

@@ -7,15 +7,23 @@ use super::batch_diff;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace as _};
 
-/// The changes of a session, until its end or until now. Blocks.
-pub(super) fn diff(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, String> {
+/// The changes of a session, until its end or until now; if its workplace is gone, as the store has them. Blocks.
+pub(super) fn diff(
+    worker: &dyn Worker,
+    id: &SessionId,
+    session: &Session,
+    stored: Option<Vec<u8>>,
+) -> Result<String, String> {
     if batch_diff::is_of_batches(session) {
         return batch_diff::diff(id, session);
     }
     if !session.created().works_apart() && is_unrecorded(session) {
         return Err(NOT_RECORDED.into());
     }
-    let work = if session.created().works_apart() { apart(worker, id, session) } else { in_project(session) };
+    let work = match session.created().works_apart() {
+        true => apart(worker, id, session, stored),
+        false => in_project(session),
+    };
     work.map_err(|error| error.to_string())
 }
 
@@ -25,8 +33,18 @@ fn is_unrecorded(session: &Session) -> bool {
     !stretches.is_empty() && stretches.iter().all(|stretch| stretch.from.is_none())
 }
 
-fn apart(worker: &dyn Worker, id: &SessionId, session: &Session) -> Result<String, WorkerError> {
-    let found = worker.find(id, session.created())?;
+fn apart(
+    worker: &dyn Worker,
+    id: &SessionId,
+    session: &Session,
+    stored: Option<Vec<u8>>,
+) -> Result<String, WorkerError> {
+    let found = match (worker.find(id, session.created()), stored) {
+        (Err(WorkerError::WorkplaceGone { .. }), Some(stored)) => {
+            return Ok(String::from_utf8_lossy(&stored).into_owned());
+        }
+        (found, _) => found?,
+    };
     found.map_or(Ok(String::new()), |workplace| workplace.patch(None))
 }
 

@@ -232,7 +232,7 @@ fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
     let content = beside(file, place, &path)?;
     place.replace(&path, content.as_bytes()).map_err(|error| {
         let directory = place.directory();
-        if !directory.is_dir() {
+        if !place.seen_at().is_dir() {
             return WorkerError::ProjectGone { directory: directory.to_owned() }.to_string();
         }
         format!("cannot write the plan to {}: {error}", directory.join(&path).display())

@@ -247,6 +247,10 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(&id) else { return };
         let did = match report.what {
             Happened::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
+            Happened::Cost(cost_micros) if hosted.session.has_budget() => {
+                AgentDid::SpendSoFar { cost_micros }
+            }
+            Happened::Cost(_) => return,
             Happened::Did(did) => did,
         };
         let Some(turn) = hosted.run.as_ref().filter(|run| run.id == report.run).map(|run| run.turn) else {

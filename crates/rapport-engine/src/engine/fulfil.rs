@@ -1,20 +1,26 @@
 //! Makes wants true: starts, informs, parks and ends agents, and runs effects.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rapport_core::{BatchOrder, CallId, CallReply, Input, Order, Said, SessionId, TurnId, Want, World};
+use rapport_core::{
+    BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, World,
+};
+use tokio::task::{JoinError, spawn_blocking};
 use tracing::{debug, info, info_span};
 
 use super::batches::{self, BatchPlace};
-use super::conversation_store::Conversation;
+use super::conversation_store::{Conversation, WORK};
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
 use super::hosted::{AgentRun, Incoming};
 use crate::agents::{AgentPlace, Command, Patience, RunId};
 use crate::logged::variant;
+use crate::stores::Store;
 use crate::workers::keeper::mark::Mark;
+use crate::workers::{Worker, WorkerError, Workplace};
 
 impl EventLoop {
     /// Makes the wants of a session true. Idempotent.
@@ -145,9 +151,9 @@ impl EventLoop {
             return;
         }
         let (worker, created) = (self.parts.worker.clone(), hosted.session.created().clone());
-        let (done, id) = (self.done_to.clone(), id.clone());
-        tokio::task::spawn_blocking(move || {
-            let outcome = worker.open(&id, &created);
+        let (done, id, store) = (self.done_to.clone(), id.clone(), self.parts.store.clone());
+        tokio::spawn(async move {
+            let outcome = open(worker, store, id.clone(), created).await;
             let _ = done.send(Done::Opened { id, outcome });
         });
     }
@@ -245,6 +251,26 @@ impl EventLoop {
             }
         }
     }
+}
+
+/// Opens a workplace. One that is gone is made again from what the store has of it.
+async fn open(
+    worker: Arc<dyn Worker>,
+    store: Arc<dyn Store>,
+    id: SessionId,
+    created: Created,
+) -> Result<Arc<dyn Workplace>, WorkerError> {
+    let lost = |error: JoinError| WorkerError::Start(io::Error::other(error));
+    let (opening, session, first) = (worker.clone(), id.clone(), created.clone());
+    let opened = spawn_blocking(move || opening.open(&session, &first)).await.map_err(lost)?;
+    let Err(WorkerError::WorkplaceGone { .. }) = &opened else { return opened };
+    let Ok(Some(work)) = store.attached(&id, WORK).await else { return opened };
+    info!(session = %id, "workplace restored from the store");
+    let restoring = move || {
+        worker.restore(&id, &created, &work)?;
+        worker.open(&id, &created)
+    };
+    spawn_blocking(restoring).await.map_err(lost)?
 }
 
 impl AgentRun {

@@ -20,6 +20,7 @@ mod hosted;
 mod reach;
 mod sessions;
 pub mod socket;
+pub mod strays;
 mod turn_effects;
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::claims::AGENTS_ANSWER_NOTHING;
+use super::conversation_store::WORK;
 use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::reach::Holders;
@@ -28,8 +29,8 @@ use crate::clock::Clock;
 use crate::projects::grants::Grants;
 use crate::stores::reach::Sent;
 use crate::stores::{Changes, Holder, Store, StoreError};
-use crate::workers::Worker;
 use crate::workers::keeper::descent;
+use crate::workers::{Worker, Workplace};
 
 /// The number of attempts, and the pause between them, while a process is starting or stopping.
 const TRIES: u32 = 40;
@@ -110,8 +111,13 @@ impl ProjectSessions {
     async fn diff(&self, id: &SessionId) -> Result<String, DoorError> {
         let entries = self.store.read(id, 0).await?;
         let session = self.store.replay(id, &entries)?;
+        let stored = match session.created().works_apart() {
+            true => self.store.attached(id, WORK).await?,
+            false => None,
+        };
         let (id, worker) = (id.clone(), self.worker.clone());
-        let done = spawn_blocking(move || diff::diff(&*worker, &id, &session).map_err(DoorError::Failed));
+        let read = move || diff::diff(&*worker, &id, &session, stored).map_err(DoorError::Failed);
+        let done = spawn_blocking(read);
         done.await.map_err(|error| broken(io::Error::other(error)))?
     }
 
@@ -134,8 +140,11 @@ impl ProjectSessions {
         let (id, worker) = (id.clone(), self.worker.clone());
         let read = spawn_blocking(move || {
             let found = worker.find(&id, session.created()).map_err(|error| error.to_string())?;
-            let project = Path::new(session.project());
-            file_in(found.as_ref().map_or(project, |workplace| workplace.directory()), &path)
+            match found {
+                None => file_in(Path::new(session.project()), &path),
+                Some(place) if place.seen_at() == place.directory() => file_in(place.directory(), &path),
+                Some(place) => file_inside(&*place, &path),
+            }
         });
         let read = read.await.map_err(|error| broken(io::Error::other(error)))?;
         read.map_err(DoorError::Failed)
@@ -540,15 +549,31 @@ impl WatchedStore {
 
 /// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
 /// Blocks.
+/// What nobody needs to see through Rapport: git's and Rapport's own folders.
+const KEPT: [&str; 3] = [".git", ".rapport", ".teddy"];
+
 fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
     let place = project::resolve(&root, path).map_err(|error| error.to_string())?;
     let first = place.real.strip_prefix(&root).ok().and_then(|inside| inside.components().next());
-    if first.is_some_and(|first| [".git", ".rapport", ".teddy"].iter().any(|kept| first.as_os_str() == *kept))
-    {
+    if first.is_some_and(|first| KEPT.iter().any(|kept| first.as_os_str() == *kept)) {
         return Err(format!("{path} is git's or Rapport's own"));
     }
     let content = project::content(path, &place).map_err(|error| error.to_string())?;
+    content.ok_or_else(|| format!("there is no file {path}"))
+}
+
+/// A file in a workplace that is not on this machine.
+fn file_inside(place: &dyn Workplace, path: &str) -> Result<Vec<u8>, String> {
+    let mut parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
+    match parts.next() {
+        Some(Component::Normal(first)) if !KEPT.iter().any(|kept| first == *kept) => {}
+        _ => return Err(format!("{path} is not a file of the project")),
+    }
+    if parts.any(|part| !matches!(part, Component::Normal(_))) {
+        return Err(format!("{path} is not a file of the project"));
+    }
+    let content = place.read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     content.ok_or_else(|| format!("there is no file {path}"))
 }
 

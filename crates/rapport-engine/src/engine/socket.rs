@@ -5,6 +5,7 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::unistd::{Uid, User};
@@ -32,6 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum length of a socket's path on all systems.
 const LONGEST_PATH: usize = 100;
+
+/// The number of sockets that this process has bound so far.
+static BOUND: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Serialize, Deserialize)]
 struct Call {
@@ -64,7 +68,11 @@ impl Socket {
     /// Binds a socket of this process in that directory, or, if its path is too long, in a private temporary directory.
     pub fn bind(folder: &Path) -> io::Result<Self> {
         let claims = Claims::new(folder);
-        let name = format!("{}.sock", std::process::id());
+        // A process has one engine for each project that it serves.
+        let name = match BOUND.fetch_add(1, Ordering::Relaxed) {
+            0 => format!("{}.sock", std::process::id()),
+            number => format!("{}-{number}.sock", std::process::id()),
+        };
         let mut path = folder.join(&name);
         if path.as_os_str().len() > LONGEST_PATH {
             path = std::env::temp_dir().join(format!("rapport-{}", Uid::effective())).join(&name);
@@ -74,7 +82,7 @@ impl Socket {
         if std::fs::metadata(folder)?.uid() != Uid::effective().as_raw() {
             return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
         }
-        // A leftover: this process has the number that its name contains.
+        // A leftover: this process has the number that its name begins with.
         let _ = std::fs::remove_file(&path);
         Ok(Self { listener: UnixListener::bind(&path)?, path, claims })
     }

@@ -163,6 +163,10 @@ impl Store for Files {
         self.on_disk(Disk::documented)
     }
 
+    fn unfilled(&self) -> Stored<'_, Vec<PathBuf>> {
+        self.on_disk(Disk::unfilled)
+    }
+
     fn session_at(&self, path: &Path) -> Stored<'_, Option<SessionId>> {
         let path = path.to_owned();
         self.on_disk(move |disk| Ok(disk.session_at(&path)))

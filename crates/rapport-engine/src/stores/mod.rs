@@ -10,7 +10,7 @@ pub mod memory;
 pub mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -109,6 +109,12 @@ pub trait Store: Send + Sync {
     /// The session whose documents are below this path, if the store keeps documents as files.
     fn session_at<'a>(&'a self, _path: &'a Path) -> Stored<'a, Option<SessionId>> {
         async { Ok(None) }.boxed()
+    }
+
+    /// The directories of names that were reserved and never filled, if the store has directories: whoever reserved one
+    /// was interrupted, or is not done yet.
+    fn unfilled(&self) -> Stored<'_, Vec<PathBuf>> {
+        async { Ok(Vec::new()) }.boxed()
     }
 
     /// Creates a log for a session without one, such as a directory of an older tool. An existing log is not changed.

@@ -16,11 +16,14 @@
 //! per line.
 //!
 //! In a sandbox, the keeper is inside as its first process: when it ends, so does everything there. With `--door
-//! VARIABLES` it opens the way out of the sandbox (`door`).
+//! VARIABLES` it opens the way out of the sandbox (`door`). In a container the keeper gets its descriptors over a socket
+//! (`handed`), and the first process is one that waits (`idle`).
 
 mod descendants;
 pub mod descent;
 pub(super) mod door;
+pub(super) mod handed;
+pub(super) mod idle;
 mod input;
 pub mod mark;
 mod stage;
@@ -61,6 +64,11 @@ pub(crate) const NOT_STARTED: u8 = 127;
 /// The beginning of the last line on stderr then.
 const CANNOT_START: &str = "cannot start ";
 
+/// The message that a program could not be started.
+pub(super) fn not_started(program: &str, why: &dyn std::fmt::Display) -> String {
+    format!("{CANNOT_START}{program}: {why}")
+}
+
 /// The keeper's message that it could not start its program, if that is its last line.
 pub(crate) fn start_failure(last_line: Option<&String>) -> Option<&String> {
     last_line.filter(|line| line.starts_with(CANNOT_START))
@@ -69,6 +77,20 @@ pub(crate) fn start_failure(last_line: Option<&String>) -> Option<&String> {
 /// Runs a program under this keeper, and outlives everything it starts. `args` are the arguments after `keep`.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args = args.into_iter().peekable();
+    if args.next_if(|arg| arg == idle::IDLE).is_some() {
+        let seconds = args.next().unwrap_or_default();
+        return match idle::wait(&seconds.to_string_lossy()) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => fail(&format!("cannot wait: {error}")),
+        };
+    }
+    if args.next_if(|arg| arg == handed::FROM).is_some() {
+        let socket = args.next().unwrap_or_default();
+        return match handed::keep(Path::new(&socket), args) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => fail(&format!("cannot get what belongs to the process: {error}")),
+        };
+    }
     let is_command = args.next_if(|arg| arg == COMMAND).is_some();
     let door = args.next_if(|arg| arg == door::DOOR).and_then(|_| args.next());
     let keeper = args.next_if(|arg| arg == stage::BECOME).and_then(|_| args.next());
@@ -81,7 +103,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(names) = door
         && let Err(error) = door::open(&names.to_string_lossy(), &mut command)
     {
-        return fail(&format!("{CANNOT_START}{}: no way out: {error}", Path::new(&program).display()));
+        let why = format!("no way out: {error}");
+        return fail(&not_started(&Path::new(&program).display().to_string(), &why));
     }
     let kept = match keeper {
         Some(keeper) => Err(stage::take_over(&keeper.to_string_lossy(), command)),
@@ -90,7 +113,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match kept {
         Ok(code) => ExitCode::from(code),
-        Err(error) => fail(&format!("{CANNOT_START}{}: {error}", Path::new(&program).display())),
+        Err(error) => fail(&not_started(&Path::new(&program).display().to_string(), &error)),
     }
 }
 

@@ -4,8 +4,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::containers::ContainerSettings;
 use super::network::Network;
 use super::{KINDS, Workers};
+
+/// The word for a workplace that is a git worktree with a branch of its own.
+pub const GIT_WORKTREE: &str = "worktree";
 
 /// A kind of worker, as settings and commands see it.
 pub trait WorkerKind: Sync {
@@ -15,16 +19,26 @@ pub trait WorkerKind: Sync {
     /// A short description for help texts.
     fn in_brief(&self) -> &'static str;
 
+    /// What its workplace is called in messages to people.
+    fn workplace(&self) -> &'static str {
+        GIT_WORKTREE
+    }
+
     /// Whether it confines the agent.
     fn is_wall(&self) -> bool {
         false
     }
 
     /// Checks whether this project and this machine support it. May block.
-    fn check(&self, project: &Path) -> Result<(), NoWorkplace>;
+    fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace>;
 
     /// The version of the program that it needs besides git, or why that cannot be used; `None` if it needs none. May block.
-    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
+    fn diagnose(&self, _setup: &WorkerSetup) -> Option<Result<String, NoWorkplace>> {
+        None
+    }
+
+    /// What is said if the machine has nothing of the kind and nobody chose it; `None` if it is worth a warning.
+    fn without(&self) -> Option<&'static str> {
         None
     }
 
@@ -33,14 +47,19 @@ pub trait WorkerKind: Sync {
 }
 
 /// What workers are made from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct WorkerSetup {
+    /// Where Rapport has its own files, by which it is told from others on this machine.
+    pub home: PathBuf,
+    /// Rapport's own program, which runs as the keeper.
+    pub keeper: PathBuf,
     /// Where the worktrees of the project's sessions are.
     pub worktrees: PathBuf,
     /// The person's home, if they have one.
     pub person: Option<PathBuf>,
     /// The network access of a confined workplace.
     pub network: Network,
+    pub containers: ContainerSettings,
 }
 
 /// Why a workplace of this kind cannot be opened here.
@@ -67,6 +86,11 @@ pub fn all() -> impl Iterator<Item = &'static dyn WorkerKind> {
 /// The usual kind.
 pub fn usual() -> &'static dyn WorkerKind {
     KINDS[0]
+}
+
+/// What the workplace of this kind of worker is called in messages to people.
+pub fn workplace(worker: &str) -> &'static str {
+    find(worker).map_or("workplace", WorkerKind::workplace)
 }
 
 /// The kind of this name, or which ones there are.

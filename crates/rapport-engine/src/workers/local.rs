@@ -58,7 +58,7 @@ impl WorkerKind for LocalKind {
         "the project itself"
     }
 
-    fn check(&self, _: &Path) -> Result<(), NoWorkplace> {
+    fn check(&self, _: &Path, _: &WorkerSetup) -> Result<(), NoWorkplace> {
         Ok(())
     }
 

@@ -2,6 +2,9 @@
 //! one session: it runs processes, holds the files, and tells what changed. `tests/it/contract/worker.rs` runs the same
 //! story on every worker.
 
+mod apart;
+pub mod containers;
+mod descriptors;
 mod git;
 pub mod keeper;
 pub mod kinds;
@@ -10,14 +13,17 @@ pub mod network;
 pub mod process;
 pub mod proxy;
 mod repositories;
+mod repository;
 pub mod sandboxes;
 mod take_over;
 pub mod worktree;
 pub mod worktrees;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
@@ -30,7 +36,8 @@ pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
 pub use take_over::{take_all_back, take_back};
 
 /// All kinds of workers; the first is the default. A new kind needs a line here and its module above.
-const KINDS: [&dyn WorkerKind; 3] = [&local::LocalKind, &worktrees::WorktreeKind, &sandboxes::SandboxKind];
+const KINDS: [&dyn WorkerKind; 4] =
+    [&local::LocalKind, &worktrees::WorktreeKind, &sandboxes::SandboxKind, &containers::ContainerKind];
 
 /// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
 /// directory write there all the time.
@@ -52,6 +59,11 @@ pub trait Worker: Send + Sync {
     fn find(&self, session: &SessionId, created: &Created)
     -> Result<Option<Arc<dyn Workplace>>, WorkerError>;
 
+    /// Makes a workplace again that is gone, from what [`Workplace::work`] told of it. The engine then opens it.
+    fn restore(&self, _: &SessionId, _: &Created, _work: &[u8]) -> Result<(), WorkerError> {
+        Ok(())
+    }
+
     /// Removes the workplace of a session and everything that belongs to it, even if it was only partly created or
     /// removed before. The project itself is never touched.
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError>;
@@ -61,6 +73,12 @@ pub trait Worker: Send + Sync {
 pub trait Workplace: Send + Sync {
     /// The directory as the agent sees it.
     fn directory(&self) -> &Path;
+
+    /// The directory of this machine with what the agent's own configuration is judged by: the same, or, if the agent's
+    /// files are not on this machine, the project that they were copied from.
+    fn seen_at(&self) -> &Path {
+        self.directory()
+    }
 
     /// The home directory of agents there, if it is not the person's own.
     fn home(&self) -> Option<&Path> {
@@ -73,6 +91,14 @@ pub trait Workplace: Send + Sync {
     /// Starts a process there, under its keeper. This is the only way in which Rapport starts an agent or its commands.
     fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
 
+    /// The command that runs another one there for a person, or a shell if there is none, at this terminal.
+    fn way_in(&self, command: &[OsString]) -> io::Result<Command> {
+        let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or("sh".into());
+        let mut entered = Command::new(command.first().cloned().unwrap_or_else(shell));
+        entered.args(command.iter().skip(1)).current_dir(self.directory());
+        Ok(entered)
+    }
+
     /// Reads a file, if it exists. Its path is from the directory, and must not leave it.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
 
@@ -84,6 +110,11 @@ pub trait Workplace: Send + Sync {
 
     /// A name for the current state of the files; `None` if nothing could tell later what changed.
     fn snapshot(&self) -> Result<Option<String>, WorkerError>;
+
+    /// The work as it is now, to be stored with the session, if the place could be gone when it is needed again.
+    fn work(&self) -> Result<Option<Vec<u8>>, WorkerError> {
+        Ok(None)
+    }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError>;
 
@@ -136,6 +167,10 @@ impl Worker for Workers {
         created: &Created,
     ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
         self.of(created)?.find(session, created)
+    }
+
+    fn restore(&self, session: &SessionId, created: &Created, work: &[u8]) -> Result<(), WorkerError> {
+        self.of(created)?.restore(session, created, work)
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
@@ -212,6 +247,9 @@ pub enum WorkerError {
         worker: &'static str,
         none: NoWorkplace,
     },
+    /// The container engine refused something, or could not be asked.
+    #[error("cannot {what}: {why}")]
+    Engine { what: &'static str, why: String },
     /// The directory is not in a git repository.
     #[error("{} is not in a git repository", directory.display())]
     NoRepository { directory: PathBuf },

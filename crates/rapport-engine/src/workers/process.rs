@@ -1,12 +1,12 @@
 //! The only way to start a process of an agent, or a command: under a keeper, with a mark. [`Kept`] is the host's
-//! handle to it.
+//! handle to it, wherever the keeper runs: on this machine, or in a container.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeWriter, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tracing::info;
 
@@ -44,9 +45,9 @@ pub struct Launch<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// The mark that everything it starts carries.
     pub mark: Mark,
-    pub stdin: Stdio,
-    pub stdout: Stdio,
-    pub stderr: Stdio,
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
     /// The keeper's second descriptor: for an agent its input, to be held; for a command where to report leftover
     /// processes.
     pub beside: OwnedFd,
@@ -65,6 +66,11 @@ pub enum ProcessKind {
     Agent,
     /// It gets neither input nor a terminal.
     Command,
+}
+
+/// An input without content.
+pub fn no_input() -> io::Result<OwnedFd> {
+    std::fs::File::open("/dev/null").map(Into::into)
 }
 
 /// Starts it in this directory of this machine.
@@ -115,21 +121,14 @@ pub(super) fn start(
     info!(keeper = child.id(), kind = ?launch.kind, program = %Path::new(launch.program).display(), "process started");
     // The command's copies would keep the pipes open here.
     drop(command);
-    Ok(Kept {
-        group: child.id().map(|id| Pid::from_raw(id as i32)),
-        child,
-        lifeline: Some(lifeline),
-        mark: launch.mark,
-        keeper_until: None,
-        _proxying: None,
-    })
+    let group = child.id().map(|id| Pid::from_raw(id as i32));
+    Ok(Kept::new(Runner::Here { child, group }, lifeline, launch.mark))
 }
 
 /// A process under its keeper. Dropping it kills the process with everything it started.
 #[derive(Debug)]
 pub struct Kept {
-    child: Child,
-    group: Option<Pid>,
+    runner: Runner,
     lifeline: Option<PipeWriter>,
     mark: Mark,
     /// When the keeper must have killed everything.
@@ -138,10 +137,62 @@ pub struct Kept {
     _proxying: Option<Proxying>,
 }
 
+/// Where the keeper runs.
+#[derive(Debug)]
+enum Runner {
+    /// On this machine, in a process group of its own.
+    Here {
+        child: Child,
+        group: Option<Pid>,
+    },
+    Elsewhere(Elsewhere),
+}
+
+/// A keeper that is not a child of this process.
+pub(super) struct Elsewhere {
+    /// Receives its exit status.
+    pub(super) ended: oneshot::Receiver<ExitStatus>,
+    /// The status, once it is known.
+    pub(super) status: Option<ExitStatus>,
+    /// Ends everything in its place, if the keeper does not.
+    pub(super) end: Box<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Elsewhere").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Elsewhere {
+    /// Waits for its end. If nobody can tell any more, it was killed. Cancel safe.
+    async fn wait(&mut self) -> ExitStatus {
+        if let Some(status) = self.status {
+            return status;
+        }
+        let status = (&mut self.ended).await.unwrap_or(ExitStatus::from_raw(Signal::SIGKILL as i32));
+        *self.status.insert(status)
+    }
+}
+
 impl Kept {
+    fn new(runner: Runner, lifeline: PipeWriter, mark: Mark) -> Self {
+        Self { runner, lifeline: Some(lifeline), mark, keeper_until: None, _proxying: None }
+    }
+
+    /// A process whose keeper runs in another place.
+    pub(super) fn elsewhere(keeper: Elsewhere, lifeline: PipeWriter, mark: Mark) -> Self {
+        Self::new(Runner::Elsewhere(keeper), lifeline, mark)
+    }
+
     /// Adds the proxy at its door.
     pub(super) fn with_proxy(self, proxying: Proxying) -> Self {
         Self { _proxying: Some(proxying), ..self }
+    }
+
+    /// Whether its keeper is not a process of this machine's own.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(self.runner, Runner::Elsewhere(_))
     }
 
     /// Sends the keeper a request.
@@ -152,10 +203,10 @@ impl Kept {
         }
     }
 
-    /// Sends a signal to its whole group. If it is not a group yet, nothing happens.
+    /// Sends a signal to its whole group. If it is not a group of this machine, or not yet, nothing happens.
     pub fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            let _ = killpg(group, signal);
+        if let Runner::Here { group: Some(group), .. } = &self.runner {
+            let _ = killpg(*group, signal);
         }
     }
 
@@ -167,22 +218,39 @@ impl Kept {
 
     /// Waits until nothing of it is left. Cancel safe.
     pub async fn gone(&mut self) -> io::Result<ExitStatus> {
+        let keeper_until = self.keeper_until;
         let status = tokio::select! {
-            status = self.child.wait() => status?,
-            () = until(self.keeper_until) => {
-                self.signal(Signal::SIGKILL);
-                self.child.wait().await?
+            status = self.runner.wait() => status?,
+            () = until(keeper_until) => {
+                match &self.runner {
+                    Runner::Here { .. } => self.signal(Signal::SIGKILL),
+                    Runner::Elsewhere(keeper) => (keeper.end)(),
+                }
+                self.runner.wait().await?
             }
         };
-        info!(keeper = self.group.map(Pid::as_raw), %status, "process ended");
+        let Runner::Here { group, .. } = &self.runner else { return Ok(status) };
+        info!(keeper = group.map(Pid::as_raw), %status, "process ended");
         // The keeper was killed: its processes are found by their group and by their mark.
-        if status.signal().is_some() && self.group.is_some() {
+        if status.signal().is_some() && group.is_some() {
             self.signal(Signal::SIGKILL);
             let mark = self.mark.clone();
             let _ = tokio::task::spawn_blocking(move || mark.end_all()).await;
-            self.group = None;
+            if let Runner::Here { group, .. } = &mut self.runner {
+                *group = None;
+            }
         }
         Ok(status)
+    }
+}
+
+impl Runner {
+    /// Waits for the end of the keeper. Cancel safe.
+    async fn wait(&mut self) -> io::Result<ExitStatus> {
+        match self {
+            Self::Here { child, .. } => child.wait().await,
+            Self::Elsewhere(keeper) => Ok(keeper.wait().await),
+        }
     }
 }
 

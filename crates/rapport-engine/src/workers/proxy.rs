@@ -1,4 +1,4 @@
-//! The host's proxy at the door of a sandbox (`keeper/door.rs`).
+//! The host's proxy at the door of a sandbox or container (`keeper/door.rs`).
 //!
 //! There are two kinds of requests. Those for the agent's own service are forwarded with the person's credentials,
 //! which are not in the sandbox: the agent has a stand-in for each, which is replaced only here. All others name a
@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream as StdStream;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +19,6 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use reqwest::{Body, Client, Url, redirect};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{Interest, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
@@ -29,6 +27,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 use tracing::warn;
 
+use super::descriptors;
 use super::keeper::door;
 use super::network::{Network, Reach};
 
@@ -362,13 +361,5 @@ async fn door(handed_over: &UnixStream) -> io::Result<Option<TcpListener>> {
 }
 
 fn receive(handed_over: &UnixStream) -> io::Result<Option<std::net::TcpListener>> {
-    let mut byte = [0];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(handed_over, &mut [IoSliceMut::new(&mut byte)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
-    let mut sockets = beside.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
-    Ok(sockets.next().map(Into::into))
+    Ok(descriptors::receive(handed_over)?.into_iter().next().map(Into::into))
 }

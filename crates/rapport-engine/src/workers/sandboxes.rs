@@ -6,7 +6,6 @@
 //! of the agent are not trusted: the repository is fixed to be the project's (`Directory::of_repository`), and links
 //! that lead out are refused.
 
-mod repository;
 mod walls;
 
 use std::io;
@@ -117,15 +116,15 @@ impl WorkerKind for SandboxKind {
         true
     }
 
-    fn check(&self, project: &Path) -> Result<(), NoWorkplace> {
+    fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace> {
         Sandboxes::check().map_err(|NoWorkplace { why, mut advice }| {
             advice.push("Or work without a sandbox: --worker worktree");
             NoWorkplace { why: format!("cannot make a sandbox: {why}"), advice }
         })?;
-        WorktreeKind.check(project)
+        WorktreeKind.check(project, setup)
     }
 
-    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
+    fn diagnose(&self, _: &WorkerSetup) -> Option<Result<String, NoWorkplace>> {
         Some(Sandboxes::check())
     }
 

@@ -82,6 +82,16 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 
+/// Removes the directory of worktrees with the last of them.
+pub(super) fn remove_last(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
+        // If another process is just creating one, the directory is not empty.
+        let _ = durable::remove(&folder.join(".gitignore"));
+        durable::remove_if_empty(folder);
+    }
+}
+
 /// Waits until no other process creates or removes worktrees of this repository, or applies or undoes work. A process
 /// that is just ending may still do so.
 pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
@@ -91,7 +101,7 @@ pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
 }
 
 /// The path of a project within its repository.
-pub(super) fn prefix(project: &Path) -> Result<String, WorkerError> {
+pub fn prefix(project: &Path) -> Result<String, WorkerError> {
     if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
         return Err(WorkerError::NoRepository { directory: project.to_owned() });
     }

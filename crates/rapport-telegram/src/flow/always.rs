@@ -20,24 +20,31 @@ const NOTHING: &str = "Agents ask before everything that needs a permission: no 
 struct HeldRule {
     rule: Rule,
     session: Option<(SessionId, String)>,
+    /// The name of the project, if it is one of several.
+    project: Option<String>,
 }
 
 impl HeldRule {
     fn tag(&self) -> Tag {
-        Tag::rule(&self.rule, self.session.as_ref().map(|(id, _)| id))
+        let scope = self.session.as_ref().map(|(id, _)| id.as_str()).or(self.project.as_deref());
+        Tag::rule(&self.rule, scope)
     }
 
     fn scope(&self) -> String {
         match &self.session {
             Some((_, task)) => format!("while this is worked on: {}", card::short(task, 60)),
-            None => "in every session of the project".to_owned(),
+            None => match &self.project {
+                Some(name) => format!("in every session of {}", card::short(name, 60)),
+                None => "in every session of the project".to_owned(),
+            },
         }
     }
 }
 
 impl ChatState {
     pub(super) fn always(&mut self, visit: Visit) {
-        self.want(Effect::ReadRules(AfterRules::List(Box::new(visit))));
+        let project = self.project_in(visit.room).path.clone();
+        self.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
     /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
@@ -48,7 +55,9 @@ impl ChatState {
             return self.finish(ticket);
         }
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
-        self.want(Effect::ReadRules(AfterRules::Revoke { room, by, message, thanks, ticket, tag }));
+        let project = self.project_in(room).path.clone();
+        let then = AfterRules::Revoke { room, by, message, thanks, ticket, tag };
+        self.want(Effect::ReadRules { project, then });
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -80,7 +89,8 @@ impl ChatState {
                     }
                     None => {
                         let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
-                        self.want(Effect::Forget { rule: held.rule, then });
+                        let project = self.project_in(room).path.clone();
+                        self.want(Effect::Forget { project, rule: held.rule, then });
                     }
                 }
             }
@@ -90,7 +100,8 @@ impl ChatState {
     /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
     fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
         let project = rules.into_iter().filter(|_| room.chat > 0);
-        let project = project.map(|rule| HeldRule { rule, session: None });
+        let name = (!self.settings.others.is_empty()).then(|| self.project_in(room).name.clone());
+        let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));
         let of_sessions = theirs.flat_map(|(id, shown)| {
@@ -98,6 +109,7 @@ impl ChatState {
             let held = |rule: &Rule| HeldRule {
                 rule: rule.clone(),
                 session: Some((id.clone(), session.created().task.clone())),
+                project: None,
             };
             session.rules().iter().map(held).collect::<Vec<_>>()
         });

@@ -87,14 +87,17 @@ impl ChatState {
             let cards = self.notes.of(id).map(|noted| noted.cards.as_slice()).unwrap_or_default();
             let last = cards.iter().rfind(|card| card.question == *question && !card.shown.is_empty());
             let (Some(last), Some(text)) = (last, card::closed(&shown.presenter, question)) else { continue };
-            let (chat, card) = (shown.room.chat, Card::plain(text));
+            let (chat, card) = (shown.room.chat, Card::plain(self.labelled(id, shown.room, text)));
             let messages = last.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
             self.want(Effect::Send { chat, messages, then: None });
         }
     }
 
     /// Sends the messages of an entry. The entry is announced when all have arrived.
-    fn tell(&mut self, id: &SessionId, room: Room, messages: Vec<Outgoing>, seq: u64) {
+    fn tell(&mut self, id: &SessionId, room: Room, mut messages: Vec<Outgoing>, seq: u64) {
+        if let Some(name) = self.foreign(id, room).filter(|_| !messages.is_empty()) {
+            messages.insert(0, text(room, &format!("📁 {name}:")));
+        }
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
         shown.announcing += 1;
         shown.telling.insert(seq, messages.clone());
@@ -117,7 +120,7 @@ impl ChatState {
         }
         let error = results.iter().find_map(|sent| sent.as_ref().err());
         if let Some(why) = error.filter(|_| !std::mem::replace(&mut shown.is_untold, true)) {
-            let (session, why) = (id.to_string(), why.to_string());
+            let (session, why) = (self.address(id), why.to_string());
             self.want(Effect::Notify(Notice::Untold { session, why }));
         }
         self.note_told(id, seq);
@@ -161,7 +164,8 @@ impl ChatState {
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
         let grown_from = Some(Seed { session: id.clone(), turn });
         let files = Vec::new();
-        let new = NewSession { task, aim: Aim::Work, room, owner, request: None, grown_from, files };
+        let project = self.project_of(id).path.clone();
+        let new = NewSession { task, aim: Aim::Work, project, room, owner, request: None, grown_from, files };
         // The new plan begins even if the old one cannot be cancelled.
         let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();

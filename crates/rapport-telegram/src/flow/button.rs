@@ -79,6 +79,8 @@ pub enum Button {
     UseHeard,
     /// `iq:hd`: discards it.
     DropHeard,
+    /// `iq:pr`: makes a chat be about this project.
+    Project,
 }
 
 /// The effect of a tap on a check box.
@@ -111,9 +113,14 @@ impl Tag {
         Self::made_of(&format!("heard\0{update}"))
     }
 
-    /// The tag of a rule with its scope: a session, or the project.
-    pub fn rule(rule: &Rule, session: Option<&SessionId>) -> Self {
-        Self::made_of(&format!("rule\0{}\0{rule:?}", session.map_or("", SessionId::as_str)))
+    /// The tag of a rule with its scope: a session, or one of several projects, or the only project.
+    pub fn rule(rule: &Rule, scope: Option<&str>) -> Self {
+        Self::made_of(&format!("rule\0{}\0{rule:?}", scope.unwrap_or_default()))
+    }
+
+    /// The tag of a project, by its directory.
+    pub fn project(path: &str) -> Self {
+        Self::made_of(&format!("project\0{path}"))
     }
 
     fn made_of(words: &str) -> Self {
@@ -172,6 +179,7 @@ impl Button {
             Button::Stop => "st".into(),
             Button::UseHeard => "hu".into(),
             Button::DropHeard => "hd".into(),
+            Button::Project => "pr".into(),
         };
         format!("{PREFIX}{words}:{tag}")
     }
@@ -218,6 +226,7 @@ pub fn read(data: &str) -> Option<Press> {
         "st" => Button::Stop,
         "hu" => Button::UseHeard,
         "hd" => Button::DropHeard,
+        "pr" => Button::Project,
         _ => return None,
     };
     let tag = words.next().map(|tag| Tag(tag.to_owned()));
@@ -279,6 +288,7 @@ mod tests {
             Button::Stop,
             Button::UseHeard,
             Button::DropHeard,
+            Button::Project,
         ];
         for button in all {
             let data = button.data(&tag());

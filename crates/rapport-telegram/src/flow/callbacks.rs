@@ -66,6 +66,9 @@ impl ChatState {
         if let (Button::Revoke, Some(tag)) = (press.button, &press.tag) {
             return self.revoke(tap, tag.clone());
         }
+        if let (Button::Project, Some(tag)) = (press.button, &press.tag) {
+            return self.on_project_tap(tap, tag);
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -159,7 +162,8 @@ impl ChatState {
             | Button::Revoke
             | Button::Stop
             | Button::UseHeard
-            | Button::DropHeard => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
+            | Button::DropHeard
+            | Button::Project => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
     }
 
@@ -256,7 +260,8 @@ impl ChatState {
             | Button::Revoke
             | Button::Stop
             | Button::UseHeard
-            | Button::DropHeard => nothing(NOT_ASKED),
+            | Button::DropHeard
+            | Button::Project => nothing(NOT_ASKED),
         }
     }
 

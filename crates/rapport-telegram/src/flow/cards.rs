@@ -235,11 +235,14 @@ impl ChatState {
         if let Some(turn) = TurnCard::read(&key.question) {
             let chosen = shown.chosen.get(key);
             let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, chosen)?;
-            return Some((shown.room, card));
+            let text = self.labelled(&key.session, shown.room, card.text);
+            return Some((shown.room, Card { text, ..card }));
         }
         let nothing = BTreeSet::new();
         let chosen = shown.chosen.get(key).unwrap_or(&nothing);
-        Some((shown.room, card::open(&key.session, &shown.presenter, focus, chosen)?))
+        let card = card::open(&key.session, &shown.presenter, focus, chosen)?;
+        let text = self.labelled(&key.session, shown.room, card.text);
+        Some((shown.room, Card { text, ..card }))
     }
 
     /// Updates the check boxes on a card's message.
@@ -276,7 +279,7 @@ impl ChatState {
         let is_news = self.cards.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);
         let Some(shown) = self.sessions.get(&key.session).filter(|_| is_news && !passes) else { return };
-        let (session, why) = (key.session.to_string(), why.to_string());
+        let (session, why) = (self.address(&key.session), why.to_string());
         if let Some(alone) = private(shown.owner).filter(|alone| alone.chat != shown.room.chat) {
             let task = card::short(&shown.presenter.session().created().task, 200);
             let words = format!(
@@ -318,7 +321,8 @@ impl ChatState {
         shown.chosen.remove(key);
         let text =
             card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
-        let (chat, card) = (shown.room.chat, Card::plain(text));
+        let room = shown.room;
+        let (chat, card) = (room.chat, Card::plain(self.labelled(&key.session, room, text)));
         self.cards.know_tag(chat, key);
         let shown = note.shown.iter().map(|message| Outgoing::Edit(card.edit(*message)));
         // Nobody is asked for words any more.
@@ -331,7 +335,8 @@ impl ChatState {
     fn close_message(&mut self, key: &CardKey, message: i32) {
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let (room, text) = (shown.room, card::closed(&shown.presenter, &key.question));
-        let card = Card::plain(text.unwrap_or_else(|| Text::new().plain("Over.")));
+        let text = text.unwrap_or_else(|| Text::new().plain("Over."));
+        let card = Card::plain(self.labelled(&key.session, room, text));
         self.send(room, Outgoing::Edit(card.edit(message)));
     }
 

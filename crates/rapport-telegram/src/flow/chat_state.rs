@@ -16,6 +16,7 @@ use super::follow::Found;
 use super::messages::Early;
 use super::notes::Notes;
 use super::progress::{Busy, stop_key};
+use super::projects::Project;
 use super::quiet::QuietHours;
 use super::recent::EndedWork;
 use crate::CHANNEL;
@@ -36,6 +37,10 @@ const MOST_TAPS: usize = 10_000;
 /// The settings of the channel.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
+    /// The project that is served, or the first of several.
+    pub(super) project: Project,
+    /// The other projects that are served.
+    pub(super) others: Vec<Project>,
     /// The owner of sessions that began elsewhere.
     pub(super) owner: Option<u64>,
     /// The time after which a person is reminded; zero for never.
@@ -129,7 +134,8 @@ impl ShownSession {
 pub(super) struct RoomState {
     /// The newest planned task, until it is over.
     pub(super) plan: Option<(Timestamp, SessionId)>,
-    pub(super) chat: Option<(Timestamp, SessionId)>,
+    /// The conversations, by the directory of their project.
+    pub(super) chats: BTreeMap<String, (Timestamp, SessionId)>,
     /// The newest session, over or not.
     pub(super) newest: Option<Newest>,
 }
@@ -148,8 +154,15 @@ impl RoomState {
         self.plan.as_ref().map(|(_, id)| id)
     }
 
-    pub(super) fn chat(&self) -> Option<&SessionId> {
-        self.chat.as_ref().map(|(_, id)| id)
+    /// The conversation about this project.
+    pub(super) fn chat(&self, project: &Project) -> Option<&SessionId> {
+        self.chats.get(&project.path).map(|(_, id)| id)
+    }
+
+    /// A conversation began about the project in this directory. The newest one counts.
+    pub(super) fn began_chat(&mut self, project: String, began: (Timestamp, SessionId)) {
+        let newest = self.chats.entry(project).or_insert_with(|| began.clone());
+        *newest = began.max(newest.clone());
     }
 }
 
@@ -227,6 +240,7 @@ impl ChatState {
             Input::Update(incoming, ticket) => self.on_update(*incoming, ticket),
             Input::Opened(chat) => self.show_refused(chat),
             Input::Moved { from, to } => self.on_moved(from, to),
+            Input::TopicNamed { room, by, name } => self.on_topic_named(self.notes.now(room), by, &name),
             Input::Found(session, entries) => self.on_found(session, entries),
             Input::AllFound => self.on_all_found(),
             Input::Seen(seen) => self.on_seen(seen),

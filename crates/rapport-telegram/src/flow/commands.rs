@@ -2,7 +2,7 @@
 
 use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
-use rapport_door::Content;
+use rapport_door::{Content, JointSessions};
 
 use super::announce::NEW_CONVERSATION;
 use super::button::Button;
@@ -15,7 +15,7 @@ use super::messages::Visit;
 use super::notes::Guest;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 15] = [
+pub const COMMANDS: [(&str, &str); 16] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "open questions, recent results, costs"),
     ("stop", "stop the agent in this chat, and keep its conversation"),
@@ -24,6 +24,7 @@ pub const COMMANDS: [(&str, &str); 15] = [
     ("log", "its log, as a file"),
     ("export", "the whole session in one file: answers, plan, result, log"),
     ("file", "a file of the project: /file <path>"),
+    ("project", "the projects that I serve; choose the one for this chat"),
     ("always", "what agents may do without asking; revoke it"),
     ("quiet", "no sounds: /quiet 22:00-07:00, /quiet 2h, /quiet off"),
     ("new", "begin a new conversation"),
@@ -45,6 +46,7 @@ impl ChatState {
             "diff" | "log" | "export" => return self.newest_content(&visit, name),
             "file" => return self.project_file(&visit, rest),
             "always" => return self.always(visit),
+            "project" => self.choose_project(&visit, rest),
             "quiet" => self.set_quiet(&visit, rest),
             "start" | "help" => self.greet(visit.room, GREETING),
             "status" => self.status(&visit),
@@ -76,7 +78,8 @@ impl ChatState {
             return self.only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
         }
         let older = self.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
-        let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work);
+        let project = self.project_in(visit.room).path.clone();
+        let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work, project);
         let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
         self.type_for(visit.room);
         self.carry_out(&visit, ops);
@@ -86,7 +89,9 @@ impl ChatState {
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
-        let chat = self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat()?));
+        let project = self.project_in(visit.room);
+        let chat =
+            self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat(project)?));
         tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
             return self.only_say(&visit, "There is nothing to cancel here.");
@@ -116,7 +121,8 @@ impl ChatState {
     }
 
     fn new_chat(&mut self, visit: Visit) {
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
+        let project = self.project_in(visit.room);
+        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
         let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
             return self.only_say(&visit, NEW_CONVERSATION);
         };
@@ -137,7 +143,7 @@ impl ChatState {
                 (Content::Diff, ContentForm::Block { title, file: CHANGES })
             }
             "export" => {
-                let file = format!("{id}.md");
+                let file = format!("{}.md", JointSessions::split(&id).1);
                 (Content::Export, ContentForm::File { caption: task, file })
             }
             _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl".into() }),
@@ -182,12 +188,12 @@ impl ChatState {
             for focus in shown.presenter.focus() {
                 let Some(question) = waits_for(session, focus) else { continue };
                 let key = CardKey::of(id, focus);
-                let (task, since) = (session.created().task.clone(), self.now.duration_since(focus.at));
+                let (task, since) = (self.titled(id, shown, room), self.now.duration_since(focus.at));
                 let data = Button::Jump.data(&key.tag());
                 waiting.push((key, Waiting { question, task, since, data }));
             }
             if shown.presenter.focus().is_empty() && (session.has_turn() || shown.presenter.is_thinking()) {
-                working.push(session.created().task.clone());
+                working.push(self.titled(id, shown, room));
             }
         }
         waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));

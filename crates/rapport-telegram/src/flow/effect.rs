@@ -29,6 +29,8 @@ pub(super) enum Input {
     Opened(i64),
     /// A group became a supergroup, which is another chat.
     Moved { from: i64, to: i64 },
+    /// Somebody made a topic of this name, or gave it this name.
+    TopicNamed { room: Room, by: u64, name: String },
     /// At the start: the log of one session.
     Found(SessionId, Result<Vec<Entry>, DoorError>),
     /// At the start: all sessions were found.
@@ -80,10 +82,10 @@ pub(super) enum Effect {
     ReadAll,
     /// Read content of a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },
-    /// Read the rules of the project. [`Input::Rules`] follows.
-    ReadRules(AfterRules),
-    /// Revoke a rule of the project. [`Input::Operated`] follows.
-    Forget { rule: Rule, then: AfterOps },
+    /// Read the rules of the project in this directory. [`Input::Rules`] follows.
+    ReadRules { project: String, then: AfterRules },
+    /// Revoke a rule of that project. [`Input::Operated`] follows.
+    Forget { project: String, rule: Rule, then: AfterOps },
     /// Fetch the files of a message. [`Input::Fetched`] follows.
     Fetch { files: Vec<FileRef>, then: Box<AfterFetch> },
     /// Transcribe a voice message. [`Input::Heard`] follows.
@@ -246,6 +248,8 @@ pub(super) struct NewSession {
     /// Its task, or its first message.
     pub(super) task: String,
     pub(super) aim: Aim,
+    /// The directory of its project.
+    pub(super) project: String,
     pub(super) room: Room,
     pub(super) owner: u64,
     /// The update that asked for it, for de-duplication after a kill.

@@ -45,13 +45,13 @@ impl ChatState {
         if goes_on_here(session, &entries) {
             self.found.resuming.push(id.clone());
         }
-        if let (Some(first), Some((room, owner))) = (entries.first(), self.place(session.created())) {
+        if let (Some(first), Some((room, owner))) = (entries.first(), self.place(&id, session.created())) {
             self.note_newest(
                 room,
                 Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
             );
         }
-        if let Some(place) = self.place(session.created()).filter(|_| session.is_over()) {
+        if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
             self.note_ended(&id, session, place);
         }
         // Most sessions have nothing to show any more.
@@ -69,7 +69,7 @@ impl ChatState {
     fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
         let session = presenter.session();
         let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
-        let Some(place) = self.place(session.created()) else { return false };
+        let Some(place) = self.place(id, session.created()) else { return false };
         is_told && !goes_on_here(session, entries) && self.hold_back(id, presenter, place)
     }
 
@@ -96,7 +96,7 @@ impl ChatState {
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.leave_backlog(id);
-        let session = id.to_string();
+        let session = self.address(id);
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
                 Notice::NotOurs { session, why: seal.to_string() }
@@ -130,7 +130,7 @@ impl ChatState {
                 (Update::Progress(progress), Some(busy)) => busy.note(progress),
                 (Update::Progress(_), None) | (Update::Action(_), _) => {}
                 (Update::Lost(why), _) => {
-                    let session = seen.session.to_string();
+                    let session = self.address(&seen.session);
                     self.want(Effect::Notify(Notice::Lost { session, why }));
                 }
             }
@@ -177,7 +177,7 @@ impl ChatState {
     /// The same for a session whose log is read from its beginning.
     fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
         // Nobody may have access yet.
-        if self.place(session.created()).is_none() {
+        if self.place(id, session.created()).is_none() {
             return false;
         }
         if self.notes.of(id).is_some() {
@@ -222,7 +222,7 @@ impl ChatState {
 
     /// Shows a session that began with this entry.
     fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
-        let Some(place) = self.place(presenter.session().created()) else { return Followed::Old };
+        let Some(place) = self.place(id, presenter.session().created()) else { return Followed::Old };
         let (began, task) = (first.at, presenter.session().created().task.clone());
         self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
         self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
@@ -230,13 +230,16 @@ impl ChatState {
     }
 
     /// The room and the owner of a session. One that began elsewhere belongs to the first user with access.
-    fn place(&self, created: &Created) -> Option<(Room, u64)> {
+    /// It is shown to them alone, in the topic of its project if they have one.
+    fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
-        let room = created.origin.as_ref().and_then(Room::of).or_else(|| private(owner))?;
+        let alone = || private(owner).map(|alone| self.topic_for(id, alone).unwrap_or(alone));
+        let room = created.origin.as_ref().and_then(Room::of).or_else(alone)?;
         Some((self.notes.now(room), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
+        let project = self.project_of(id).path.clone();
         let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
@@ -250,7 +253,7 @@ impl ChatState {
                     if shown.at_home && shown.presenter.is_planned() {
                         room.plan = room.plan.take().max(Some(began));
                     } else if shown.at_home && shown.presenter.is_chat() {
-                        room.chat = room.chat.take().max(Some(began));
+                        room.began_chat(project.clone(), began);
                     }
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
@@ -314,7 +317,7 @@ impl ChatState {
         self.cards.forget(id);
         if let Some(state) = self.rooms.get_mut(&room) {
             state.plan.take_if(|(_, plan)| plan == id);
-            state.chat.take_if(|(_, chat)| chat == id);
+            state.chats.retain(|_, (_, chat)| chat != id);
         }
         self.want(Effect::Release(id.clone()));
     }

@@ -22,6 +22,8 @@ pub struct Incoming {
     /// The id of the update, for de-duplication.
     pub id: String,
     pub room: Room,
+    /// The name with which its topic was made, if it is known.
+    pub topic: Option<String>,
     /// Whether it is a private chat with the bot.
     pub private: bool,
     pub sender: Sender,
@@ -135,6 +137,23 @@ pub fn opened(update: &Update) -> Option<i64> {
     }
 }
 
+/// A topic that somebody made or renamed: its room, who did it, and the name.
+pub fn topic_named(update: &Update) -> Option<(Room, u64, String)> {
+    let UpdateContent::Message(message) = &update.content else { return None };
+    let created = message.forum_topic_created.as_ref();
+    let name = created.or(message.forum_topic_edited.as_ref())?.name.clone()?;
+    let by = message.from.as_ref()?.id;
+    let thread = message.message_thread_id.unwrap_or(message.message_id);
+    Some((Room { chat: message.chat.id, topic: Some(thread.into()) }, by, name))
+}
+
+/// The name with which the topic of a message was made: such a message replies to the one that made the topic.
+fn topic_name(message: &Message) -> Option<String> {
+    let first = message.reply_to_message.as_deref()?;
+    let is_first = message.message_thread_id == Some(first.message_id);
+    first.forum_topic_created.as_ref().filter(|_| is_first)?.name.clone()
+}
+
 fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let sender = message.from.as_ref().filter(|user| !user.is_bot).map(sender)?;
     let text = message.text.as_deref().or(message.caption.as_deref());
@@ -155,8 +174,8 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let id = format!("telegram:{bot}:{update}");
     let (private, is_joined) = (is_private(&message.chat), !message.joined.is_empty());
     let files = [message].into_iter().chain(&message.joined).filter_map(file).collect();
-    let (room, message) = (room(message), message.message_id);
-    Some(Incoming { id, room, private, sender, message, what, files, is_joined })
+    let (room, topic, message) = (room(message), topic_name(message), message.message_id);
+    Some(Incoming { id, room, topic, private, sender, message, what, files, is_joined })
 }
 
 fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
@@ -165,7 +184,8 @@ fn edited(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let (id, room, private) = (update.to_string(), room(message), is_private(&message.chat));
     let what = What::Edited { text: without_mention(text, bot) };
     let (number, files) = (message.message_id, file(message).into_iter().collect());
-    let incoming = Incoming { id, room, private, sender, message: number, what, files, is_joined: false };
+    let (topic, is_joined) = (topic_name(message), false);
+    let incoming = Incoming { id, room, topic, private, sender, message: number, what, files, is_joined };
     is_addressed(message, bot).then_some(incoming)
 }
 
@@ -267,7 +287,7 @@ fn pressed(update: u32, query: &CallbackQuery, bot: &str) -> Option<Incoming> {
     let id = update.to_string();
     let (sender, files) = (sender(&query.from), Vec::new());
     let message = message.unwrap_or_default();
-    Some(Incoming { id, room, private, sender, message, what, files, is_joined: false })
+    Some(Incoming { id, room, topic: None, private, sender, message, what, files, is_joined: false })
 }
 
 fn room(message: &Message) -> Room {

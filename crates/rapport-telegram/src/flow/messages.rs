@@ -64,7 +64,7 @@ pub(super) struct Early {
 
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
-        let Incoming { id, room, private, sender, message, what, files, is_joined } =
+        let Incoming { id, room, topic, private, sender, message, what, files, is_joined } =
             self.in_new_chat(incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
@@ -76,6 +76,9 @@ impl ChatState {
             | What::Press { .. } => None,
         };
         let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
+        if let Some(name) = topic.filter(|_| verdict == Verdict::Allowed) {
+            self.learn_topic(room, &name);
+        }
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
             (Verdict::Paired, _) => self.pair(room, sender, ticket),
@@ -253,7 +256,7 @@ impl ChatState {
         let waiting = cards.iter().filter_map(|key| {
             let shown = self.sessions.get(&key.session)?;
             let question = shown.question(&key.question)?.text.clone();
-            let task = shown.presenter.session().created().task.clone();
+            let task = self.titled(&key.session, shown, visit.room);
             let data = Button::Words.data(&key.tag());
             Some(Waiting { question, task, since: SignedDuration::ZERO, data })
         });
@@ -354,10 +357,11 @@ impl ChatState {
         if let Some(id) = self.stopped(&visit) {
             return self.say_to(&visit, &id, text);
         }
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat().cloned());
+        let project = self.project_in(visit.room);
+        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
         let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
         let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
-            let new = NewSession::asked_by(&visit, text, Aim::Chat);
+            let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
             return self.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
         if !self.may(visit.sender.id, shown) {
@@ -449,9 +453,9 @@ impl ChatState {
 
 impl NewSession {
     /// The session that the sender of an update asks for.
-    pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim) -> Self {
+    pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim, project: String) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
-        Self { task, aim, room, owner, request, grown_from: None, files: visit.files.clone() }
+        Self { task, aim, project, room, owner, request, grown_from: None, files: visit.files.clone() }
     }
 }
 

@@ -24,6 +24,7 @@ mod moved;
 mod notes;
 mod outbound;
 mod progress;
+mod projects;
 mod recent;
 mod remind;
 mod start;
@@ -71,9 +72,10 @@ use super::webhook::{Webhook, WebhookConfig, WebhookError};
 use super::{BotFiles, Now, Transcriber, poll};
 
 pub use commands::COMMANDS;
+pub use projects::Project;
 
-/// Creates the first fact of a session of this channel, from its task and aim.
-pub type Template = Arc<dyn Fn(String, Aim) -> Created + Send + Sync>;
+/// Creates the first fact of a session of this channel, from the directory of its project, its task and its aim.
+pub type Template = Arc<dyn Fn(&str, String, Aim) -> Created + Send + Sync>;
 
 /// The time limit for emptying the outbox when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -84,7 +86,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel consists of.
 pub struct ChannelParts {
-    /// All sessions of the project.
+    /// All sessions of the projects.
     pub sessions: Arc<dyn Sessions>,
     pub api: Arc<Api>,
     /// The bot's own account.
@@ -94,6 +96,10 @@ pub struct ChannelParts {
     pub folder: PathBuf,
     /// Creates the first facts of sessions.
     pub template: Template,
+    /// The project that is served, or the first of several.
+    pub project: Project,
+    /// The other projects that are served.
+    pub others: Vec<Project>,
     /// The users with access.
     pub access: Access,
     /// The file of users who paired with a code.
@@ -316,6 +322,11 @@ impl Handler for UpdateHandler {
             if let Some(chat) = incoming::opened(&update) {
                 // If this is lost, the next message there has the same effect.
                 let _ = self.inputs.send(Input::Opened(chat));
+                return Handled::Durable;
+            }
+            if let Some((room, by, name)) = incoming::topic_named(&update) {
+                // If this is lost, `/project` chooses as well.
+                let _ = self.inputs.send(Input::TopicNamed { room, by, name });
                 return Handled::Durable;
             }
             let Some(incoming) = incoming::read(&update, &self.bot) else { return Handled::Durable };

@@ -46,7 +46,7 @@ impl ChatState {
             self.want(Effect::Write { path, content: None });
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
-            new.chat = new.chat.take().max(state.chat);
+            state.chats.into_iter().for_each(|(project, began)| new.began_chat(project, began));
             new.newest = new.newest.take().max(state.newest);
         }
     }

@@ -51,6 +51,8 @@ enum Line {
     Heard { tag: String, words: HeardWords },
     /// The text of a message became the answer to a question.
     Answered { chat: i64, message: i32, session: SessionId, question: QuestionId },
+    /// A room is about the project in this directory.
+    About { room: Room, project: String },
     /// A guest may answer for the owner in a room.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
 }
@@ -147,6 +149,8 @@ impl CardNote {
 pub(super) struct Notes {
     sessions: HashMap<SessionId, Noted>,
     guests: BTreeSet<(Room, u64, u64)>,
+    /// The directories of the projects that rooms are about.
+    projects: BTreeMap<Room, String>,
     heard: VecDeque<(String, HeardWords)>,
     /// By chat and message, the questions that messages answered, and the order in which they did.
     typed: HashMap<(i64, i32), (SessionId, QuestionId)>,
@@ -287,6 +291,21 @@ impl Notes {
         self.typed.get(&(chat, message))
     }
 
+    /// Notes that a room is about the project in this directory.
+    pub(super) fn about(&mut self, room: Room, project: String) {
+        self.note(Line::About { room, project });
+    }
+
+    /// The directory of the project that was chosen in a room.
+    pub(super) fn project(&self, room: Room) -> Option<&str> {
+        self.projects.get(&room).map(String::as_str)
+    }
+
+    /// The rooms that are about the project in this directory.
+    pub(super) fn rooms_about(&self, project: &str) -> impl Iterator<Item = Room> {
+        self.projects.iter().filter(move |(_, about)| *about == project).map(|(room, _)| *room)
+    }
+
     /// Notes whether a guest may answer for an owner in a room.
     pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
         self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
@@ -369,6 +388,7 @@ impl Notes {
                     self.typed.remove(&oldest);
                 }
             }
+            Line::About { room, project } => drop(self.projects.insert(room, project)),
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
             Line::Guest { room, owner, guest, may: false } => drop(self.guests.remove(&(room, owner, guest))),
         }
@@ -382,6 +402,10 @@ impl Notes {
         self.guests = std::mem::take(&mut self.guests)
             .into_iter()
             .map(|(room, owner, guest)| (Room { chat: now(room.chat), ..room }, owner, guest))
+            .collect();
+        self.projects = std::mem::take(&mut self.projects)
+            .into_iter()
+            .map(|(room, project)| (Room { chat: now(room.chat), ..room }, project))
             .collect();
         self.old.iter_mut().for_each(|(chat, _)| *chat = now(*chat));
         self.answers = std::mem::take(&mut self.answers)
@@ -438,6 +462,8 @@ impl Notes {
             |(tag, words): &(String, HeardWords)| Line::Heard { tag: tag.clone(), words: words.clone() };
         lines.extend(self.heard.iter().map(heard));
         lines.extend(self.quiet.iter().map(|(chat, quiet)| Line::Quiet { chat: *chat, quiet: *quiet }));
+        let about = |(room, project): (&Room, &String)| Line::About { room: *room, project: project.clone() };
+        lines.extend(self.projects.iter().map(about));
         lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
             room: *room,
             owner: *owner,

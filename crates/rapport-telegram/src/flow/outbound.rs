@@ -2,7 +2,7 @@
 //! an input. Nothing is decided here.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -90,12 +90,12 @@ impl Outbound {
                 let kept = move |bytes: Vec<u8>| without(&secrets, bytes);
                 self.work(work, move |read| Some(Input::Content(then, read.map(kept))));
             }
-            Effect::ReadRules(then) => {
-                let sessions = self.sessions.clone();
+            Effect::ReadRules { project, then } => {
+                let sessions = self.sessions_of(&project);
                 self.work(async move { sessions.rules().await }, |rules| Some(Input::Rules(then, rules)));
             }
-            Effect::Forget { rule, then } => {
-                let sessions = self.sessions.clone();
+            Effect::Forget { project, rule, then } => {
+                let sessions = self.sessions_of(&project);
                 let work = async move { sessions.forget_rule(&rule).await };
                 self.work(work, move |outcome| Some(Input::Operated(then, outcome)));
             }
@@ -111,7 +111,7 @@ impl Outbound {
                 let sessions = self.sessions.clone();
                 self.work(async move { sessions.release(&id).await }, |_| None);
             }
-            Effect::Note(line) => self.writer.append(self.notes.clone(), line),
+            Effect::Note(line) => self.writer.append(self.notes.clone(), &line),
             Effect::Write { path, content: Some(content) } => self.writer.replace(path, content),
             Effect::Write { path, content: None } => self.writer.remove(path),
             Effect::AddUser(new) => self.add_user(new),
@@ -119,6 +119,11 @@ impl Outbound {
             Effect::Notify(notice) => drop(self.notices.send(notice)),
             Effect::Finish(ticket) => self.tickets.finish(ticket),
         }
+    }
+
+    /// The sessions of the project in this directory.
+    fn sessions_of(&self, project: &str) -> Arc<dyn Sessions> {
+        self.sessions.of_project(Path::new(project)).unwrap_or_else(|| self.sessions.clone())
     }
 
     /// Calls the door in the background. If the task panics, that becomes its result, so that nobody waits forever.
@@ -210,13 +215,13 @@ impl Outbound {
         let template = self.template.clone();
         // The template reads the project, which blocks.
         let created = spawn_blocking(move || {
-            let NewSession { task, aim, room, owner, request, grown_from, files } = new;
+            let NewSession { task, aim, project, room, owner, request, grown_from, files } = new;
             let created = Created {
                 origin: Some(room.into()),
                 by: person(owner),
                 request,
                 grown_from,
-                ..template(task, aim)
+                ..template(&project, task, aim)
             };
             (created, files)
         });

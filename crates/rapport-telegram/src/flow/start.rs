@@ -29,6 +29,8 @@ pub(super) fn assemble(
         Report::Paused { chat, length } => drop(notices.send(Notice::Paused { chat, length })),
     });
     let settings = Settings {
+        project: parts.project,
+        others: parts.others,
         owner: parts.owner,
         remind: parts.remind,
         folder: parts.folder,

@@ -17,6 +17,7 @@ use super::effect::{
 };
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
+use super::projects::Project;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::outgoing::{Outgoing, Sent};
@@ -43,6 +44,8 @@ impl Stage {
 
     fn with(access: Access, notes: Notes) -> Self {
         let settings = Settings {
+            project: Project { name: "app".into(), path: "/app".into() },
+            others: Vec::new(),
             owner: access.allows(ANNA).then_some(ANNA),
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
@@ -77,6 +80,7 @@ impl Stage {
         let incoming = Incoming {
             id,
             room,
+            topic: None,
             private: room.chat > 0,
             sender,
             message: 0,
@@ -264,6 +268,7 @@ fn tap(key: &CardKey) -> Input {
     let incoming = Incoming {
         id: "1".into(),
         room: HOME,
+        topic: None,
         private: true,
         sender,
         message: 7,
@@ -408,8 +413,17 @@ fn words_answer_the_question_that_waits() {
         What::Words { text: "x".into(), message: 12, reply_to: None },
     );
     let (id, files) = ("joined".into(), Vec::new());
-    let joined =
-        Incoming { id, room: HOME, private: true, sender, message: 12, what, files, is_joined: true };
+    let joined = Incoming {
+        id,
+        room: HOME,
+        topic: None,
+        private: true,
+        sender,
+        message: 12,
+        what,
+        files,
+        is_joined: true,
+    };
     let long = stage.put(Input::Update(Box::new(joined), Ticket(9)));
     assert!(long[0].contains("Please send this as a reply to the one that it answers"), "{long:?}");
 }
@@ -540,7 +554,8 @@ fn an_edited_message_changes_its_answer() {
         stage.updates += 1;
         let (id, sender) = (format!("update {}", stage.updates), Sender { id: ANNA, name: "Anna".into() });
         let (files, is_joined) = (Vec::new(), false);
-        let incoming = Incoming { id, room: HOME, private: true, sender, message, what, files, is_joined };
+        let incoming =
+            Incoming { id, room: HOME, topic: None, private: true, sender, message, what, files, is_joined };
         stage.put(Input::Update(Box::new(incoming), Ticket(stage.updates)))
     };
     let then = AfterOps::Request {
@@ -604,6 +619,7 @@ fn after_a_kill_notes_and_logs_are_enough() {
         let again = Incoming {
             id: "update 0".into(),
             room: HOME,
+            topic: None,
             private: true,
             sender: Sender { id: ANNA, name: "Anna".into() },
             message: 1,
@@ -1085,4 +1101,73 @@ fn what_waited_before_comes_bit_by_bit() {
     // What is held back and does something is shown at once, whatever else waits.
     assert_eq!(stage.put(answer(SessionId::new("s0100"))), ["read s0100 after 0"]);
     assert_eq!(stage.state.backlog.len(42), WAITING - 5 - 3);
+}
+
+/// A stage that serves two projects, with these notes.
+fn of_two_projects(notes: &str) -> Stage {
+    let mut stage = Stage::with(Access::new([ANNA]), Notes::parse(notes));
+    stage.state.settings.others.push(Project { name: "blog".into(), path: "/blog".into() });
+    stage
+}
+
+/// A topic that is made or renamed by somebody with access is about the project that it is named after.
+#[test]
+fn a_topic_gets_its_project_by_its_name() {
+    let room = Room { chat: -7, topic: Some(3) };
+    let named = |by, name: &str| Input::TopicNamed { room, by, name: name.into() };
+    let now = "send \"📁 This topic is about blog now: /plan and messages go to its agents.\" in -7";
+    let mut stage = of_two_projects("");
+    assert!(stage.put(named(STRANGER, "blog")).is_empty());
+    assert!(stage.put(named(ANNA, "blogs")).is_empty());
+    assert_eq!(stage.state.project_in(room).name, "app");
+    assert_eq!(stage.put(named(ANNA, " Blog")), ["note about", now]);
+    assert_eq!(stage.state.project_in(room).name, "blog");
+    assert_eq!(stage.state.project_in(GROUP).name, "app");
+    // A group that becomes a supergroup keeps it.
+    stage.put(Input::Moved { from: -7, to: -100 });
+    assert_eq!(stage.state.project_in(Room { chat: -100, ..room }).name, "blog");
+    let mut only = Stage::new();
+    assert!(only.put(named(ANNA, "app")).is_empty(), "with one project there is nothing to choose");
+}
+
+/// What was begun at a terminal is shown to its owner alone: in the topic of their own chat that is about its project.
+#[test]
+fn a_project_has_a_topic_of_its_own_in_a_private_chat() {
+    let about = r#"{"about":{"room":{"chat":42,"topic":5},"project":"/blog"}}"#;
+    let in_group = r#"{"about":{"room":{"chat":-7,"topic":6},"project":"/blog"}}"#;
+    let elsewhere = Event::Created(Created {
+        terms: Terms { clarifier: Clarifier::Planner, max_rounds: 3, ..Terms::default() },
+        ..Created::new(
+            "x".into(),
+            "/blog".into(),
+            ConversationId::new("c"),
+            By::Person { channel: "terminal".into(), id: "anna".into() },
+        )
+    });
+    for (notes, session, topic) in
+        [(about, "blog:s", Some(5)), (in_group, "blog:s", None), (about, "s", None), ("", "blog:s", None)]
+    {
+        let mut stage = of_two_projects(notes);
+        let entry = stage.entry(vec![elsewhere.clone(), asked(&["q1"])]);
+        let seen = Seen { session: SessionId::new(session), updates: vec![Update::Entry(entry)] };
+        let effects = stage.state.step(Input::Seen(seen), START);
+        let thread = effects.iter().find_map(|effect| match effect {
+            Effect::Send { chat: 42, messages, then: Some(AfterSend::Card(_)) } => match &messages[..] {
+                [Outgoing::Message(message)] => Some(message.thread),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert_eq!(thread, Some(topic), "{notes} {session}");
+    }
+}
+
+/// A command for a terminal names the project, where there are several.
+#[test]
+fn hints_name_the_project_of_a_session() {
+    let (plain, other) = (SessionId::new("s"), SessionId::new("blog:s"));
+    assert_eq!(Stage::new().state.address(&plain), "s");
+    let stage = of_two_projects("");
+    assert_eq!(stage.state.address(&plain), "s --project '/app'");
+    assert_eq!(stage.state.address(&other), "s --project '/blog'");
 }

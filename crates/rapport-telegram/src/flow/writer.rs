@@ -1,7 +1,11 @@
 //! Writes files on a thread of its own, in order: appends lines, replaces and removes files.
+//!
+//! What waits for the disk is bounded: of a file that is replaced only the last content waits, and the lines that wait
+//! have a limit.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rapport_durable::Flush;
 use tokio::sync::{mpsc, oneshot};
@@ -10,95 +14,172 @@ use tokio::task::spawn_blocking;
 use crate::durable;
 use crate::notice::{Notice, Notices};
 
-/// A job for the thread.
-enum Job {
-    Append(PathBuf, String),
-    Replace(PathBuf, Option<Vec<u8>>),
-    Flush(oneshot::Sender<()>),
+/// The number of bytes of lines that may wait. A line that is left out means that a message is sent again after a restart.
+const MOST_BYTES: usize = 8 << 20;
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Lines to append, by file.
+    lines: HashMap<PathBuf, String>,
+    /// The size of those lines.
+    bytes: usize,
+    /// The number of lines that were left out.
+    left_out: usize,
+    /// The last content of files to replace; `None` to remove one.
+    files: HashMap<PathBuf, Option<Vec<u8>>>,
+    /// Whom to tell when all of this is written.
+    flushes: Vec<oneshot::Sender<()>>,
 }
 
-/// A handle to the writing thread. Clones share it.
-#[derive(Clone, Debug)]
-pub(super) struct Writer(mpsc::UnboundedSender<Job>);
-
-impl Writer {
-    /// Starts the thread. Failed writes are reported as notices.
-    pub(super) fn start(notices: Notices) -> Self {
-        let (jobs, taken) = mpsc::unbounded_channel();
-        spawn_blocking(move || write(taken, &notices));
-        Self(jobs)
-    }
-
-    /// Appends a line to a file. It is not synced: a line lost in a power cut only means that a message is sent again.
-    pub(super) fn append(&self, path: PathBuf, line: String) {
-        let _ = self.0.send(Job::Append(path, line));
-    }
-
-    /// Replaces a file. It is whole after a kill; what a power cut damages is written again at the next start.
-    pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
-        let _ = self.0.send(Job::Replace(path, Some(content)));
-    }
-
-    /// Removes a file, if it is there.
-    pub(super) fn remove(&self, path: PathBuf) {
-        let _ = self.0.send(Job::Replace(path, None));
-    }
-
-    /// Waits until everything queued so far is written.
-    pub(super) async fn flush(&self) {
-        let (done, flushed) = oneshot::channel();
-        if self.0.send(Job::Flush(done)).is_ok() {
-            let _ = flushed.await;
+impl Waiting {
+    fn append(&mut self, path: PathBuf, line: &str) {
+        let bytes = line.len() + 1;
+        if self.bytes + bytes > MOST_BYTES {
+            self.left_out += 1;
+            return;
         }
+        self.bytes += bytes;
+        let text = self.lines.entry(path).or_default();
+        text.push_str(line);
+        text.push('\n');
     }
-}
 
-fn write(mut jobs: mpsc::UnboundedReceiver<Job>, notices: &Notices) {
-    while let Some(first) = jobs.blocking_recv() {
-        let (mut lines, mut files, mut flushes) = (Vec::new(), HashMap::new(), Vec::new());
-        let mut next = Some(first);
-        // If a file changes faster than the disk can write it, only its last content is written.
-        while let Some(job) = next {
-            match job {
-                Job::Append(path, line) => lines.push((path, line)),
-                Job::Replace(path, content) => drop(files.insert(path, content)),
-                Job::Flush(done) => flushes.push(done),
-            }
-            next = jobs.try_recv().ok();
+    fn write(self, notices: &Notices) {
+        for (path, text) in self.lines {
+            tell(append(&path, &text), &path, notices);
         }
-        append_all(lines, notices);
-        for (path, content) in files {
+        for (path, content) in self.files {
             let written = match content {
                 Some(content) => durable::replace_later(&path, &content),
                 None => rapport_durable::remove(&path),
             };
             tell(written, &path, notices);
         }
-        for done in flushes {
+        if self.left_out > 0 {
+            let why = format!("{} notes were left out, because the disk is too slow", self.left_out);
+            let _ = notices.send(Notice::Unwritten { why });
+        }
+        for done in self.flushes {
             let _ = done.send(());
         }
     }
 }
 
-fn append_all(lines: Vec<(PathBuf, String)>, notices: &Notices) {
-    let mut by_file: HashMap<PathBuf, String> = HashMap::new();
-    for (path, line) in lines {
-        let text = by_file.entry(path).or_default();
-        text.push_str(&line);
-        text.push('\n');
+/// A handle to the writing thread. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    waiting: Arc<Mutex<Waiting>>,
+    /// Wakes the thread, which ends when the last of these is gone.
+    wake: mpsc::Sender<()>,
+}
+
+impl Writer {
+    /// Starts the thread. Failed writes are reported as notices.
+    pub(super) fn start(notices: Notices) -> Self {
+        let (wake, mut woken) = mpsc::channel(1);
+        let waiting = Arc::new(Mutex::default());
+        let taken = Arc::clone(&waiting);
+        spawn_blocking(move || {
+            while woken.blocking_recv().is_some() {
+                let all = std::mem::take(&mut *lock(&taken));
+                all.write(&notices);
+            }
+        });
+        Self { waiting, wake }
     }
-    for (path, text) in by_file {
-        tell(append(&path, &text), &path, notices);
+
+    /// Appends a line to a file. It is not synced: a line lost in a power cut only means that a message is sent again.
+    pub(super) fn append(&self, path: PathBuf, line: &str) {
+        self.add(|waiting| waiting.append(path, line));
+    }
+
+    /// Replaces a file. It is whole after a kill; what a power cut damages is written again at the next start.
+    pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
+        self.add(|waiting| drop(waiting.files.insert(path, Some(content))));
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, path: PathBuf) {
+        self.add(|waiting| drop(waiting.files.insert(path, None)));
+    }
+
+    /// Waits until everything queued so far is written.
+    pub(super) async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        self.add(|waiting| waiting.flushes.push(done));
+        let _ = flushed.await;
+    }
+
+    fn add(&self, change: impl FnOnce(&mut Waiting)) {
+        change(&mut lock(&self.waiting));
+        // If it is full, the thread has yet to look.
+        let _ = self.wake.try_send(());
     }
 }
 
-fn append(path: &std::path::Path, text: &str) -> std::io::Result<()> {
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
     durable::make_folder(path)?;
     rapport_durable::append(path, text.as_bytes(), Flush::Later)
 }
 
-fn tell(written: std::io::Result<()>, path: &std::path::Path, notices: &Notices) {
+fn tell(written: std::io::Result<()>, path: &Path, notices: &Notices) {
     if let Err(error) = written {
         let _ = notices.send(Notice::Unwritten { why: format!("cannot write {}: {error}", path.display()) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(waiting: Waiting) -> Vec<Notice> {
+        let (notices, mut told) = mpsc::unbounded_channel();
+        waiting.write(&notices);
+        std::iter::from_fn(|| told.try_recv().ok()).collect()
+    }
+
+    /// Whatever a slow disk makes wait, it does not grow without end, and nobody is left waiting.
+    #[test]
+    fn what_waits_for_the_disk_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let (notes, file) = (folder.path().join("notes"), folder.path().join("file"));
+        let mut waiting = Waiting::default();
+        for number in 0..1000 {
+            waiting.files.insert(file.clone(), Some(vec![b'x'; number]));
+        }
+        let line = "x".repeat((1 << 20) - 1);
+        (0..10).for_each(|_| waiting.append(notes.clone(), &line));
+        assert_eq!((waiting.files.len(), waiting.bytes, waiting.left_out), (1, MOST_BYTES, 2));
+        let told = written(waiting);
+        let why = "2 notes were left out, because the disk is too slow".to_owned();
+        assert_eq!(told, [Notice::Unwritten { why }]);
+        let size = |path: &Path| std::fs::metadata(path).unwrap().len();
+        assert_eq!((size(&file), size(&notes)), (999, MOST_BYTES as u64));
+    }
+
+    /// Lines arrive in their order, and what was queued before the end is written.
+    #[tokio::test]
+    async fn everything_is_written_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (notes, file) = (folder.path().join("notes"), folder.path().join("file"));
+        let (notices, mut told) = mpsc::unbounded_channel();
+        let writer = Writer::start(notices);
+        for number in 0..100 {
+            writer.append(notes.clone(), &number.to_string());
+            writer.replace(file.clone(), number.to_string().into_bytes());
+        }
+        writer.flush().await;
+        let lines: Vec<_> = (0..100).map(|number| format!("{number}\n")).collect();
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), lines.concat());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "99");
+        writer.remove(file.clone());
+        writer.flush().await;
+        assert!(!file.exists());
+        assert!(told.try_recv().is_err());
     }
 }

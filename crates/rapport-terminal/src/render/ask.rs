@@ -176,7 +176,9 @@ fn own_words(card: &AskCard, columns: usize, block: &mut Block) {
     line = line.and(Tone::Dim, &format!("{:>digits$}. ", "o"));
     let invites = match card.question.purpose {
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "tell it what to do instead …",
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => "type your own …",
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => {
+            "type your own …"
+        }
     };
     let line = match card.own.is_blank() {
         true => line.and(Tone::Dim, invites),

@@ -56,7 +56,7 @@ pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
             let plan = prose::lines(plan, Tone::Text);
             [Line::empty(), first, Line::empty()].into_iter().chain(plan).collect()
         }
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => Vec::new(),
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => Vec::new(),
     }
 }
 

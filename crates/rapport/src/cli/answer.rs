@@ -168,7 +168,7 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
         (Purpose::Clarify, Act::Answer { reply: Reply::Words(_), .. }) if answer.values.is_empty() => {
             say("No option has that name; it is taken as free text.")
         }
-        (Purpose::Clarify | Purpose::Elicit(_), _) => Ok(()),
+        (Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. }, _) => Ok(()),
         (Purpose::Confirm, _) => say("The agent gets this message, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
             say("The agent is refused, with this message.")

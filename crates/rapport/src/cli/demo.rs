@@ -174,7 +174,8 @@ fn pick(question: &OpenQuestion) -> Reply {
             | Purpose::Elicit(_)
             | Purpose::Permission { .. }
             | Purpose::LeavePlanMode { .. }
-            | Purpose::Confirm,
+            | Purpose::Confirm
+            | Purpose::Budget { .. },
             _,
         ) => Reply::Choices(vec![0]),
     }

@@ -10,6 +10,7 @@ use super::workflow::asking;
 use super::{Common, handover};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
+use crate::workers::kinds;
 
 /// Discard the work of a session, with its worktree
 ///
@@ -40,7 +41,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if handover::can_discard(&known.view) && !args.yes && asking::is_possible(common) {
         let changed = known.view.changes.iter().flat_map(|changes| &changes.files);
         let changed = changed.map(|file| format!("{:<9} {}", file.status, file.path)).collect();
-        asking::agree(&format!("{id} changed in its worktree:"), changed, "Discard this work for good?")?;
+        let worker = known.view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());
+        let what = format!("{id} changed in its {}:", kinds::workplace(worker));
+        asking::agree(&what, changed, "Discard this work for good?")?;
     }
     let ended = handover::carry_out(&place, &id, &Act::Discard)?;
     if common.json {

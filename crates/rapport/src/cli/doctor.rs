@@ -7,16 +7,19 @@ use std::sync::Arc;
 use rapport_door::{ChannelKind, Diagnosis};
 use serde::Serialize;
 
+use super::leftovers::Leftovers;
 use super::output::say_json;
 use super::page::Page;
 use super::workflow::seals;
 use super::{Common, report, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::config::{Layer, Settings};
+use crate::config::{Layer, Settings, WorkerName};
+use crate::engine::strays;
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
-use crate::wiring::{self, Place, ROUNDS};
-use crate::workers::{WorkerKind, git_too_old, kinds};
+use crate::wiring::{self, Place, ROUNDS, SessionKind};
+use crate::workers::containers::Containers;
+use crate::workers::{WorkerKind, WorkerSetup, git_too_old, kinds};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -54,6 +57,8 @@ enum State {
     Missing,
     /// Rapport does not work without it.
     Bad,
+    /// Something that nothing needs.
+    Unused,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
@@ -62,8 +67,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return report::write(common, &place, &file);
     }
     let programs = [settings(&place), agent(&place), git(&place)].into_iter();
-    let workers = kinds::all().filter_map(worker);
-    let rest = [home(&place), store(&place), terminal()];
+    let (setup, chosen) = workers(&place);
+    let workers = kinds::all().filter_map(|kind| worker(kind, &setup, chosen)).chain(strays(&place, &setup));
+    let rest = [home(&place), store(&place)].into_iter().chain(leftovers(&place)).chain([terminal()]);
     let checks: Vec<_> = programs.chain(workers).chain(rest).chain(channels(&place)).collect();
     if common.json {
         say_json(&checks)?;
@@ -85,6 +91,7 @@ fn show(page: &mut Page, check: &Check) {
         State::Good => ("ok     ", Tone::Good),
         State::Missing => ("missing", Tone::Care),
         State::Bad => ("bad    ", Tone::Bad),
+        State::Unused => ("unused ", Tone::Care),
     };
     let line = Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9} ", check.name));
     page.push(line.and(Tone::Text, &check.found).hanging(19));
@@ -165,15 +172,42 @@ fn git(place: &Place) -> Check {
     }
 }
 
+/// What workers are made from. Wrong settings are reported elsewhere.
+fn workers(place: &Place) -> (WorkerSetup, WorkerName) {
+    let Ok(settings) = place.settings(Layer::default()) else { return Default::default() };
+    (place.worker_setup_of(&settings).unwrap_or_default(), settings.worker)
+}
+
 /// What a kind of place needs beside git, if it needs anything.
-fn worker(kind: &dyn WorkerKind) -> Option<Check> {
+fn worker(kind: &dyn WorkerKind, setup: &WorkerSetup, chosen: WorkerName) -> Option<Check> {
     let name = kind.name();
-    Some(match kind.diagnose()? {
+    Some(match kind.diagnose(setup)? {
         Ok(found) => good(name, found),
         Err(none) => {
+            if let Some(said) = kind.without().filter(|_| chosen.as_str() != name) {
+                return Some(good(name, said.to_owned()));
+            }
             let advice = format!("Only a run with the worker {name} needs it. {}", none.advice.join("\n"));
             Check { name, state: State::Missing, found: none.why, advice: Some(advice) }
         }
+    })
+}
+
+/// Containers of this project whose session does not exist, if there are any.
+fn strays(place: &Place, setup: &WorkerSetup) -> Option<Check> {
+    let (containers, store) = (Containers::new(setup), place.store_in(&SessionKind::Sessions));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    // If the engine cannot be asked, that is reported above.
+    let found = runtime.block_on(strays::strays(&containers, &*store, &place.project)).ok()?;
+    let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
+    (!names.is_empty()).then(|| Check {
+        name: "strays",
+        state: State::Missing,
+        found: format!("containers or volumes without a session: {}", names.join(", ")),
+        advice: Some(format!(
+            "Look at what is in them, then remove them: docker rm --force {0}; docker volume rm {0}",
+            names.join(" ")
+        )),
     })
 }
 
@@ -211,6 +245,28 @@ fn store(place: &Place) -> Check {
         },
         None => good("sessions", format!("{} in {}", all.len(), place.whereabouts())),
     }
+}
+
+/// What an interrupted branch left behind, if anything.
+fn leftovers(place: &Place) -> Option<Check> {
+    let left = Leftovers::find(place);
+    if left.is_empty() {
+        return None;
+    }
+    let count = |all: &[PathBuf], one: &str, several: &str| match all.len() {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        several_of => Some(format!("{several_of} {several}")),
+    };
+    let worktrees = count(&left.worktrees, "worktree", "worktrees");
+    let names = count(&left.names, "reserved name", "reserved names");
+    let what: Vec<_> = worktrees.into_iter().chain(names).collect();
+    let found = format!("{} that no session uses", what.join(" and "));
+    let advice = format!(
+        "A branch that was interrupted while it was made left that. If none is being made now, remove it:\n{}",
+        left.removal(place).join("\n")
+    );
+    Some(Check { name: "branches", state: State::Unused, found, advice: Some(advice) })
 }
 
 fn terminal() -> Check {

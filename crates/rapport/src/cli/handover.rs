@@ -1,14 +1,12 @@
 //! Common parts of `apply`, `discard` and the end of a run: the handover of work from a worktree.
 
-use std::path::Path;
-
 use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
 use super::page::Page;
 use super::{Common, choose, diff, host, sessions};
 use crate::channels::terminal::safe;
-use crate::config::{Layer, WorkerName};
+use crate::config::{Layer, Settings};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
@@ -86,34 +84,39 @@ pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Ou
 
 /// Reports what is left of a workplace, if anything.
 pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
+    let workplace = kinds::workplace(&ended.worker);
     match &ended.left {
-        None => say("Its worktree and its branch are gone."),
+        None if workplace == kinds::GIT_WORKTREE => say("Its worktree and its branch are gone."),
+        None => say(format_args!("Its {workplace} is gone.")),
         Some(why) => {
-            say(format_args!("Something of its worktree is left: {}", safe::line(why)))?;
+            say(format_args!("Something of its {workplace} is left: {}", safe::line(why)))?;
             say(format_args!("Once that is fixed, remove it with: rapport discard {id}"))
         }
     }
 }
 
 /// Refuses a worker that this project or this machine does not support.
-pub(super) fn check_worker(project: &Path, worker: WorkerName) -> Outcome {
-    let kind = kinds::find(worker.as_str()).map_err(|why| Failure::new(Code::Usage, why))?;
-    kind.check(project).map_err(|none| {
+pub(super) fn check_worker(place: &Place, settings: &Settings) -> Outcome {
+    let kind = kinds::find(settings.worker.as_str()).map_err(|why| Failure::new(Code::Usage, why))?;
+    kind.check(&place.project, &place.worker_setup_of(settings)?).map_err(|none| {
         let failure = Failure::new(Code::Refused, none.why);
         none.advice.into_iter().fold(failure, Failure::hint)
     })
 }
 
-/// Shows the changes in a worktree at the end of a run, and the next commands.
+/// Shows the changes in a workplace at the end of a run, and the next commands.
 pub(super) async fn tell_work(
     common: &Common,
     place: &Place,
     sessions: &dyn Sessions,
     id: &SessionId,
 ) -> Outcome {
-    if !awaits_decision(&sessions.view(id).await?) {
+    let view = sessions.view(id).await?;
+    if !awaits_decision(&view) {
         return Ok(());
     }
+    let worker = view.workplace.map(|workplace| workplace.worker).unwrap_or_default();
+    let workplace = kinds::workplace(&worker);
     let diff = sessions::diff(sessions, id).await?;
     say("")?;
     let mut page = Page::new(common);
@@ -122,7 +125,7 @@ pub(super) async fn tell_work(
     if diff.lines().count() > SHOWN {
         say(format_args!("… all of it: rapport diff {id}"))?;
     }
-    say(format_args!("This was done in a worktree; {} is as it was.", place.project.display()))?;
+    say(format_args!("This was done in a {workplace}; {} is as it was.", place.project.display()))?;
     say(format_args!("  rapport apply {id}    apply it"))?;
     say(format_args!("  rapport discard {id}  discard it"))
 }

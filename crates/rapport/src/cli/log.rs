@@ -101,6 +101,10 @@ fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
     };
     questions.iter().filter_map(|question| match &question.purpose {
         Purpose::Permission(asked) => Some(asked),
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::LeavePlanMode { .. } | Purpose::Confirm => None,
+        Purpose::Clarify
+        | Purpose::Elicit(_)
+        | Purpose::LeavePlanMode { .. }
+        | Purpose::Confirm
+        | Purpose::Budget { .. } => None,
     })
 }

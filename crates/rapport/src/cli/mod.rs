@@ -17,6 +17,7 @@ mod context;
 mod demo;
 mod diff;
 mod diff_sessions;
+mod diff_turns;
 mod discard;
 mod doctor;
 mod execute;
@@ -24,6 +25,7 @@ mod follow;
 mod graph;
 mod handover;
 mod host;
+mod leftovers;
 mod log;
 mod mcp;
 mod message;
@@ -40,6 +42,7 @@ mod say;
 mod screen;
 mod serve;
 mod sessions;
+mod shell;
 mod status;
 mod stop;
 mod tree;
@@ -119,6 +122,7 @@ enum Command {
     Stop(stop::Args),
     Revoke(revoke::Args),
     Allow(allow::Args),
+    Shell(shell::Args),
     Branch(branch::Args),
     Log(log::Args),
     Diff(diff::Args),
@@ -192,6 +196,7 @@ impl Cli {
             Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),
             Command::Allow(args) => allow::execute(common, args),
+            Command::Shell(args) => shell::execute(common, args),
             Command::Branch(args) => branch::execute(common, args),
             Command::Log(args) => log::execute(common, args),
             Command::Diff(args) => diff::execute(common, args),

@@ -43,8 +43,8 @@ pub(super) struct Args {
     /// Continue a session: another name for `rapport resume`
     #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with_all = ["task", "file"])]
     resume: Option<Option<String>>,
-    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own) or
-    /// "sandbox" (a confined worktree)
+    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own), "sandbox"
+    /// (a confined worktree) or "container" (a copy of the project in a container)
     #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
     worker: Option<WorkerName>,
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     trust::ask_once(common, &place)?;
     let worker = WorkerLayer { kind: args.worker, ..WorkerLayer::default() };
     let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
-    handover::check_worker(&place.project, settings.worker)?;
+    handover::check_worker(&place, &settings)?;
     let created = place.session(task(&args)?, Aim::Work, &settings)?;
     tell_of_no_history(&place);
     host(common, &place, &settings, Start::New(Box::new(created)))

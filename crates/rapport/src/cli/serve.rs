@@ -1,11 +1,12 @@
-//! `rapport serve`: the daemon. It runs the configured channels over the sessions of one project.
+//! `rapport serve`: the daemon. It runs the configured channels over the sessions of one project, or of several.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use rapport_door::{ChannelNotice, Notices, Served};
+use rapport_door::{ChannelNotice, ChannelSetup, JointSessions, Notices, ProjectDoor, Served, Sessions};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -15,10 +16,10 @@ use super::screen::StopSignal;
 use super::{Common, host};
 use crate::channels::terminal::safe;
 use crate::channels::{self, ChannelKinds};
-use crate::config::{Layer, Settings, Sources};
+use crate::config::{Layer, Secret, Settings, Sources};
 use crate::engine::{ChannelLease, claims};
 use crate::error::{Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::{Host, Place};
 
 /// The maximum number of concurrent writes. More only cost memory: the disk is not faster for it.
 const WRITERS: usize = 64;
@@ -29,11 +30,14 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 /// Serve the sessions of a project in the channels that are configured, such as a Telegram bot
 ///
 /// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them. Serves the
-/// project it is started in, or serve.project. It can be stopped at any moment, even killed; after a restart, the same
-/// buttons work.
+/// project it is started in, or those that are named here or in serve.projects. It can be stopped at any moment, even
+/// killed; after a restart, the same buttons work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help())]
 pub(super) struct Args {
+    /// The projects to serve (default: serve.projects, or serve.project, or the one around the current directory)
+    #[arg(value_name = "PROJECT", conflicts_with = "project")]
+    projects: Vec<PathBuf>,
     /// Serve only this channel (can be given several times)
     #[arg(long = "channel", value_name = "NAME", value_parser = names())]
     channels: Vec<String>,
@@ -51,52 +55,112 @@ fn help() -> String {
         "{channels}
 
 Examples:
+  rapport serve ~/shop ~/blog                   two projects with one bot
   rapport serve --json                          what happens, as lines of JSON
   rapport serve --agent rehearsal               with the scripted agent"
     )
 }
 
+/// A project that is served.
+#[derive(Clone, Debug)]
+struct ServedProject {
+    /// A name that no other of them has.
+    name: String,
+    place: Place,
+    settings: Settings,
+}
+
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = place(common)?;
+    let (place, others) = places(common, &args.projects)?;
     let sources = Arc::new(place.sources()?);
     let settings = place.settings_of(&sources, args.agent.layer())?;
     let kinds = place.channels.chosen(&args.channels, &sources)?;
+    let mut names = names_of(std::iter::once(&place).chain(&others)).into_iter();
+    let first = ServedProject { name: names.next().unwrap_or_default(), place, settings };
+    let mut rest = Vec::new();
+    for (place, name) in others.into_iter().zip(names) {
+        let settings = place.settings(args.agent.layer())?;
+        rest.push(ServedProject { name, place, settings });
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(WRITERS)
         .enable_all()
         .build()?;
-    runtime.block_on(serve(common, &place, &settings, sources, kinds))
+    runtime.block_on(serve(common, &first, &rest, sources, kinds))
 }
 
-/// The place of the project to serve: the one that the command line names, else the settings, else the current one.
-fn place(common: &Common) -> Result<Place, Failure> {
+/// The places of the projects to serve: those that the command line names, else the settings, else the current one.
+fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Failure> {
+    let at = |project: &PathBuf| Place::find(&Common { project: Some(project.clone()), ..common.clone() });
+    let several = |projects: &[PathBuf]| {
+        let mut places: Vec<Place> = Vec::new();
+        for project in projects {
+            let place = at(project)?;
+            if places.iter().all(|known| known.project != place.project) {
+                places.push(place);
+            }
+        }
+        Ok::<_, Failure>(places)
+    };
+    let mut places = several(named)?.into_iter();
+    if let Some(first) = places.next() {
+        return Ok((first, places.collect()));
+    }
     let here = Place::find(common)?;
     if common.project.is_some() {
-        return Ok(here);
+        return Ok((here, Vec::new()));
     }
     let sources = here.sources()?;
-    let project = match Settings::load(&sources, Layer::default())?.serve_project {
+    let settings = Settings::load(&sources, Layer::default())?;
+    let mut places = several(&settings.serve_projects)?.into_iter();
+    if let Some(first) = places.next() {
+        return Ok((first, places.collect()));
+    }
+    let project = match settings.serve_project {
         Some(project) => Some(project),
         None => here.channels.project(&sources)?,
     };
-    match project {
-        Some(project) => Place::find(&Common { project: Some(project), ..common.clone() }),
-        None => Ok(here),
-    }
+    Ok((project.map_or(Ok(here), |project| at(&project))?, Vec::new()))
+}
+
+/// The names of projects: those of their directories, with as much of the path as tells each from the others.
+fn names_of<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+    let paths: Vec<Vec<String>> = places
+        .map(|place| {
+            let parts = place.project.components().rev();
+            parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+        })
+        .collect();
+    let name = |path: &Vec<String>| {
+        let ending = |length: usize| path.iter().take(length).rev().cloned().collect::<Vec<_>>().join("/");
+        let is_alone = |length: &usize| {
+            paths.iter().filter(|other| other.iter().take(*length).eq(path.iter().take(*length))).count() == 1
+        };
+        ending((1..path.len()).find(is_alone).unwrap_or(path.len()))
+    };
+    paths.iter().map(name).collect()
 }
 
 /// Runs channels until a signal comes or one of them fails.
 async fn serve(
     common: &Common,
-    place: &Place,
-    settings: &Settings,
+    first: &ServedProject,
+    others: &[ServedProject],
     sources: Arc<Sources>,
     kinds: ChannelKinds,
 ) -> Outcome {
     let mut signal = StopSignal::listen()?;
-    let channels = kinds.open(&place.channel_setup(settings, sources)).await?;
-    let run = place.home.join("run");
+    let own = first.place.channel_setup(&first.settings, sources);
+    let secrets = others.iter().flat_map(|one| one.place.secrets(&one.settings)).map(Secret::into_inner);
+    let setup = ChannelSetup {
+        secrets: own.secrets.iter().cloned().chain(secrets).collect(),
+        project: first.place.project_setup(first.name.clone(), &first.settings),
+        others: others.iter().map(|one| one.place.project_setup(one.name.clone(), &one.settings)).collect(),
+        ..own
+    };
+    let channels = kinds.open(&setup).await?;
+    let run = first.place.home.join("run");
     let lease =
         |name: &'static str| ChannelLease::take(&run, name).map_err(|error| channels::of(name, error.into()));
     let leads = channels.iter().any(|channel| channel.serves_leads()).then_some(claims::LEADS);
@@ -104,9 +168,10 @@ async fn serve(
     let leases: Vec<_> = names.map(lease).collect::<Result<_, _>>()?;
     let (stop, stopped) = watch::channel(false);
     let (notices, heard) = Notices::channel();
-    let host = host::start(place, settings)?;
-    let told = tell(heard, common.json, place.clone())?;
-    let served = Served { sessions: host.sessions(), stop: stopped, notices };
+    let hosts = Hosts::start(first, others).await?;
+    let projects = std::iter::once(first).chain(others).map(|one| one.place.project.clone()).collect();
+    let told = tell(heard, common.json, projects)?;
+    let served = Served { sessions: hosts.sessions(others), stop: stopped, notices };
     let outcome = {
         let running = channels::run(channels, served, &stop);
         tokio::pin!(running);
@@ -118,10 +183,54 @@ async fn serve(
             }
         }
     };
-    host.stop().await;
+    hosts.stop().await;
     let _ = tokio::time::timeout(LAST_NOTICES, told).await;
     drop(leases);
     outcome
+}
+
+/// An engine for each project.
+struct Hosts {
+    first: Host,
+    others: Vec<Host>,
+}
+
+impl Hosts {
+    /// Starts them all, or none.
+    async fn start(first: &ServedProject, others: &[ServedProject]) -> Result<Self, Failure> {
+        let first = host::start(&first.place, &first.settings)?;
+        let mut hosts = Self { first, others: Vec::new() };
+        for other in others {
+            match host::start(&other.place, &other.settings) {
+                Ok(host) => hosts.others.push(host),
+                Err(failure) => {
+                    hosts.stop().await;
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(hosts)
+    }
+
+    /// The door to the sessions of all projects.
+    fn sessions(&self, others: &[ServedProject]) -> Arc<dyn Sessions> {
+        if self.others.is_empty() {
+            return self.first.sessions();
+        }
+        let doors = others.iter().zip(&self.others).map(|(project, host)| ProjectDoor {
+            name: project.name.clone(),
+            path: project.place.project.display().to_string(),
+            sessions: host.sessions(),
+        });
+        Arc::new(JointSessions::new(self.first.sessions(), doors))
+    }
+
+    async fn stop(self) {
+        self.first.stop().await;
+        for other in self.others {
+            other.stop().await;
+        }
+    }
 }
 
 /// Prints the notices of channels, line by line, until all of them have ended. It has a thread of its own, because whoever reads
@@ -129,13 +238,17 @@ async fn serve(
 fn tell(
     mut heard: mpsc::Receiver<ChannelNotice>,
     as_json: bool,
-    place: Place,
+    projects: Vec<PathBuf>,
 ) -> io::Result<oneshot::Receiver<()>> {
     let (done, told) = oneshot::channel();
     let print = move || {
         while let Some(notice) = heard.blocking_recv() {
             // The reader may be gone.
-            let _ = if as_json { say_json(&as_event(notice, &place)) } else { say(in_words(notice, &place)) };
+            let _ = if as_json {
+                say_json(&as_event(notice, &projects))
+            } else {
+                say(in_words(notice, &projects))
+            };
         }
         let _ = done.send(());
     };
@@ -143,10 +256,11 @@ fn tell(
     Ok(told)
 }
 
-fn as_event(notice: ChannelNotice, place: &Place) -> Value {
+fn as_event(notice: ChannelNotice, projects: &[PathBuf]) -> Value {
     match notice {
         ChannelNotice::Serving { channel, name } => {
-            json!({ "event": "serving", "channel": channel, "name": name, "project": place.project })
+            let project = projects.first();
+            json!({ "event": "serving", "channel": channel, "name": name, "project": project, "projects": projects })
         }
         ChannelNotice::Told { channel, message } => {
             json!({ "event": "notice", "channel": channel, "message": message })
@@ -155,11 +269,12 @@ fn as_event(notice: ChannelNotice, place: &Place) -> Value {
     }
 }
 
-fn in_words(notice: ChannelNotice, place: &Place) -> String {
+fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
     match notice {
         ChannelNotice::Serving { name, .. } => {
-            let (name, project) = (safe::line(&name), safe::line(&place.project.display().to_string()));
-            format!("Serving {name} for {project}. Stop with Ctrl-C; nothing is lost.")
+            let projects = projects.iter().map(|project| safe::line(&project.display().to_string()));
+            let (name, projects) = (safe::line(&name), projects.collect::<Vec<_>>().join(" and "));
+            format!("Serving {name} for {projects}. Stop with Ctrl-C; nothing is lost.")
         }
         ChannelNotice::Told { message, .. } => safe::line(&message),
         ChannelNotice::Dropped { count } => {

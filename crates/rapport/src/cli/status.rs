@@ -17,6 +17,7 @@ use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::blocking::wait;
 use crate::wiring::Place;
+use crate::workers::kinds;
 
 /// The number of ended sessions to list without --all.
 const ENDED: usize = 5;
@@ -224,10 +225,13 @@ fn next_step(known: &Known) -> Option<(&'static str, String)> {
         return Some(("", format!("rapport answer {id} --question {} VALUE", question.id)));
     }
     if handover::awaits_decision(view) {
-        return Some((
-            "its work waits in a worktree; see it, then apply or discard it",
-            format!("rapport diff {id}"),
-        ));
+        let worker = view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());
+        let why = if kinds::workplace(worker) == kinds::GIT_WORKTREE {
+            "its work waits in a worktree; see it, then apply or discard it"
+        } else {
+            "its work waits in a container; see it, then apply or discard it"
+        };
+        return Some((why, format!("rapport diff {id}")));
     }
     let goes_on = known.goes_on() && known.is_free();
     goes_on.then(|| ("go on with", format!("rapport resume {id}")))

@@ -8,6 +8,7 @@
 mod actions;
 mod cli;
 mod compat;
+mod containers;
 mod contract;
 mod crash;
 mod driver;

@@ -26,6 +26,7 @@ pub(super) fn terms(dice: u8) -> Terms {
     Terms {
         max_rounds: [3, 2, 5, 0][usize::from(dice % 16).min(3)].max(u32::from(dice % 3)),
         expire: (dice % 2 == 1).then(|| SignedDuration::from_hours(2)),
+        budget_micros: (dice % 5 == 4).then_some(100_000),
         ..Terms::default()
     }
 }
@@ -237,6 +238,7 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
         5 => AgentDid::Babble { line: "warning: something".into() },
         6 => AgentDid::Withdraw { call },
         7 | 8 => AgentDid::Take { call },
+        9 if whom.is_multiple_of(2) => AgentDid::SpendSoFar { cost_micros: 1000 * u64::from(whom) },
         9 => AgentDid::Spend { usage: Usage { input: 1, output: u64::MAX / 2, ..Usage::default() } },
         10 => AgentDid::Leave(Leave::Finished {
             result: ["# Plan:", "", "Done."][usize::from(whom % 3)].into(),

@@ -64,6 +64,32 @@ fn an_agent_that_dies_with_a_question_open_leaves_the_question() {
         .open(&["q3"]);
 }
 
+/// WORK-19: a place that died is made again, and the agent goes on; twice at the same point is once too often.
+#[test]
+fn an_agent_whose_place_died_goes_on_once() {
+    let lost = || Leave::Lost { reason: "its container is gone".into() };
+    let mut story = working();
+    story
+        .leaves(lost(), "cut off: its container is gone")
+        .wants(&["turn 2 running to work []"])
+        .connects()
+        .asks("c2", &[way()], "c2 asked round 3: q3")
+        .leaves(lost(), "cut off: its container is gone")
+        .open(&["q3"]);
+    assert_eq!(story.play.view().status, Status::NeedsInput, "the question waits");
+    let mut story = working();
+    story
+        .leaves(lost(), "cut off: its container is gone")
+        .crash("")
+        .connects()
+        .leaves(lost(), "cut off: its container is gone; failed: its container is gone")
+        .wants(&[])
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .connects_again()
+        .leaves(lost(), "cut off: its container is gone")
+        .wants(&["turn 2 running to work []"]);
+}
+
 #[test]
 fn an_agent_that_was_stopped_is_wanted_again() {
     working()

@@ -27,7 +27,7 @@ fn chat_27_back_opens_the_question_before_and_nothing_else() {
         .act(Act::Back, "refused: there is no earlier question to go back to in this round")
         .act(
             Act::Reopen { question: question("q1") },
-            "refused: the answer to q1 can no longer be changed: the agent already works with it",
+            "refused: the answer to q1 can no longer be changed: it is on its way to the agent",
         );
 }
 

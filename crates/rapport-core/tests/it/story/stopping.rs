@@ -41,7 +41,7 @@ fn it_rests_after_a_kill() {
 /// Nobody is asked anything by an agent that was stopped. What it asked is withdrawn, and it is told so when it goes on.
 #[test]
 fn nobody_is_asked_in_between() {
-    let told = "your question denied: Nobody answered this: a person stopped you here. Do not take it as an answer; ask again \
+    let told = "your question denied: Nobody answered this: you were stopped here. Do not take it as an answer; ask again \
         if you still need to know.";
     let mut story = working();
     story
@@ -49,17 +49,16 @@ fn nobody_is_asked_in_between() {
         .noted(3)
         .act(
             Act::Stop,
-            "round 3 closed: it was withdrawn: the agent was stopped; c2 declined: Nobody answered this: a person \
-             stopped you here; turn 2 stopped by ann (terminal)",
+            "round 3 closed: it was withdrawn: the agent was stopped; c2 declined: Nobody answered this: you were stopped here; turn 2 stopped by ann (terminal)",
         )
         .open(&[])
         .wants(&[])
-        .asks("c3", &[length()], "c3 declined: Nobody answered this: a person stopped you here");
+        .asks("c3", &[length()], "c3 declined: Nobody answered this: you were stopped here");
     let ask = Ask::Permission(Permission::new("Bash", "make"));
     story
         .did(
             AgentDid::Ask { call: call("c4"), ask, parkable: true },
-            "c4 declined: Nobody answered this: a person stopped you here",
+            "c4 declined: Nobody answered this: you were stopped here",
         )
         .open(&[])
         .leaves(Leave::Stopped, "cut off: it was stopped")
@@ -97,16 +96,14 @@ fn a_parked_agent_is_stopped_too() {
         .leaves(Leave::Deferred { call: call("c2") }, "parked at c2");
     story.check(
         &person(bob(), Act::Stop),
-        "round 3 closed: it was withdrawn: the agent was stopped; c2 declined: Nobody answered this: a person stopped \
-         you here; turn 2 stopped by bob (telegram)",
+        "round 3 closed: it was withdrawn: the agent was stopped; c2 declined: Nobody answered this: you were stopped here; turn 2 stopped by bob (telegram)",
     );
     story
         .wants(&[])
         .act(say("so"), "restarted by ann (terminal); heard so from ann (terminal) in turn 2")
         .wants(&[
             "turn 2 running to work [c2]",
-            "c2 replied: your question denied: Nobody answered this: a person \
-            stopped you here. Do not take it as an answer; ask again if you still need to know.",
+            "c2 replied: your question denied: Nobody answered this: you were stopped here. Do not take it as an answer; ask again if you still need to know.",
         ]);
 }
 

@@ -11,6 +11,7 @@ use rapport_durable::read_file;
 use serde_json::Value;
 
 use crate::projects::trust::Brought;
+use crate::workers::Workplace;
 
 /// The CLI's directory in a project.
 const FOLDER: &str = ".claude";
@@ -70,6 +71,16 @@ pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
         others(&folder, FOLDER, &mut found);
     }
     found
+}
+
+/// Whether what gives the CLI permissions, hooks and servers in a workplace is what the project has. Blocks.
+pub(super) fn is_unchanged(place: &dyn Workplace) -> bool {
+    let settings = SETTINGS.map(|name| format!("{FOLDER}/{name}"));
+    settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match place.read(name) {
+        Ok(Some(there)) => read_file(&place.seen_at().join(name), LARGEST).is_ok_and(|here| here == there),
+        Ok(None) => true,
+        Err(_) => false,
+    })
 }
 
 /// The project's instructions for agents, as text; `None` if there are none.

@@ -96,6 +96,19 @@ impl ClaudeConfig {
         }
     }
 
+    /// The same for a workplace. If its files are not on this machine, the agent could have changed there what was looked
+    /// at here: it counts as long as it is the same, and if there was nothing, nothing counts.
+    pub(super) fn of_project_at(&self, place: &dyn Workplace) -> FromProject {
+        let seen = place.seen_at();
+        let from_project = self.from_project(seen);
+        let own = self.own();
+        let is_elsewhere = seen != place.directory() && from_project == FromProject::Everything;
+        if is_elsewhere && (brought::brought(seen, &own).is_empty() || !brought::is_unchanged(place)) {
+            return FromProject::nothing(seen, &own);
+        }
+        from_project
+    }
+
     /// The same for an agent that drafts a plan of actions: it is shown the content of `_context.log`, and nothing
     /// else.
     pub(super) fn for_drafts(&self) -> Self {

@@ -41,9 +41,9 @@ const LONGEST_ARGUMENT: usize = 100_000;
 /// The maximum number of queued reports before reading the agent pauses.
 const MAX_QUEUED: usize = 256;
 
-/// The warning if the conversation could not be copied: the session continues, but not on another machine, nor after
-/// the CLI has removed its own copy.
-const UNKEPT: &str = "no copy of the agent's conversation could be kept with the session";
+/// The warning if the conversation or the work could not be copied: the session continues, but not on another machine,
+/// nor after the originals are gone.
+const UNKEPT: &str = "no copy of the agent's conversation and work could be kept with the session";
 
 /// The pause before the transcript is read again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -76,6 +76,7 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
+                workplace: place.workplace.clone(),
                 conversation: Conversation {
                     config: config.clone(),
                     directory: place.directory().to_owned(),
@@ -103,9 +104,17 @@ type Lines = mpsc::Receiver<Heard>;
 type Refused = mpsc::UnboundedReceiver<String>;
 
 /// Removes the files that the agent was started with, and stores a copy of its conversation with the session, before
-/// the end of the agent is reported. The copy is not essential: without it the session continues as long as the CLI has
-/// its own, so a failure is a warning, not an error.
+/// the end of the agent is reported; of its work as well, if the place of that could be gone later. The copies are not
+/// essential: without them the session continues as long as the CLI and the workplace have their own, so a failure is a
+/// warning, not an error.
 async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) -> io::Result<()> {
+    let workplace = place.workplace.clone();
+    let work = spawn_blocking(move || workplace.work()).await?.map_err(io::Error::other);
+    let kept = match work {
+        Ok(Some(work)) => place.conversation_store.keep_work(work).await,
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
     let (config, conversation, workplace) =
         (config.clone(), order.conversation.clone(), place.workplace.clone());
     let read = move || {
@@ -113,10 +122,10 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) 
         stays_at_home(&config, &*workplace, &conversation)?;
         transcript::content(&config.env, workplace.directory(), &conversation)
     };
-    match spawn_blocking(read).await?? {
-        Some(content) => place.conversation_store.keep(content).await,
-        None => Ok(()),
+    if let Some(content) = spawn_blocking(read).await?? {
+        place.conversation_store.keep(content).await?;
     }
+    kept
 }
 
 /// Refuses a conversation that is outside the home of its workplace: the agent can create links there, and the host can
@@ -216,8 +225,8 @@ async fn find_conversation(
         stays_at_home(&config, &*workplace, &conversation)?;
         transcript::restore(&config.env, directory, &conversation, kept)?;
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
-        let from_project = config.from_project(directory);
-        let config = settings::asking_in_plan_mode(&config, directory, &conversation);
+        let from_project = config.of_project_at(&*workplace);
+        let config = settings::asking_in_plan_mode(&config, workplace.seen_at(), &conversation);
         Ok(Found { transcript, from_project, config })
     };
     spawn_blocking(find).await?
@@ -258,6 +267,8 @@ struct Driver<'a> {
     /// How long it waits after the end of a turn.
     linger: Duration,
     conversation: Conversation,
+    /// Where it works.
+    workplace: Arc<dyn Workplace>,
     /// Until when the transcript is checked for what the agent printed, and the next time.
     proving: Option<(Instant, Instant)>,
 }
@@ -492,9 +503,9 @@ impl<'a> Driver<'a> {
     async fn compare_files(&mut self, known: usize) {
         for report in self.talk.reports.iter_mut().skip(known) {
             let Happened::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else { continue };
-            let (mut compared, directory) = (asked.clone(), self.conversation.directory.clone());
+            let (mut compared, workplace) = (asked.clone(), self.workplace.clone());
             let compare = move || {
-                permission::compare(&mut compared, &directory);
+                permission::compare(&mut compared, &*workplace);
                 compared
             };
             if let Ok(compared) = spawn_blocking(compare).await {

@@ -3,6 +3,7 @@
 //! `config` makes one from the settings, `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
 //! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
+//! `prices` tells about what a message costs.
 //! `brought` is what the CLI would take from a project, `credentials` what it takes from the person.
 
 pub mod brought;
@@ -18,6 +19,7 @@ mod command;
 mod config;
 mod credentials;
 mod driver;
+mod prices;
 mod process;
 mod said;
 mod settings;

@@ -123,6 +123,11 @@ impl Process {
         self.kept.cut();
     }
 
+    /// Whether it runs in a place with a keeper of its own, such as a container.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.kept.is_elsewhere()
+    }
+
     /// Waits until nothing of it is left. Cancel safe.
     pub(super) async fn gone(&mut self) -> io::Result<ExitStatus> {
         self.kept.gone().await

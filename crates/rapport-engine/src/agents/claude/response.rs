@@ -47,6 +47,10 @@ impl Response {
             | WireKind::TaskStarted
             | WireKind::TaskUpdated
             | WireKind::TaskEnded => {}
+            WireKind::Stream if line.parent_tool_use_id.is_empty() => {
+                let tokens = line.event.as_ref().and_then(|event| event.usage.as_ref());
+                tokens.into_iter().for_each(|tokens| self.spending.complete(tokens));
+            }
             WireKind::Stream | WireKind::Receipt | WireKind::Other => {}
         }
     }
@@ -88,6 +92,11 @@ impl Response {
     /// The usage: the total that the agent reported, else the sum over its messages.
     pub fn usage(&self) -> Usage {
         self.total.unwrap_or_else(|| self.spending.so_far())
+    }
+
+    /// About what its messages cost so far, in millionths of a dollar.
+    pub(super) fn cost_so_far(&self) -> u64 {
+        self.spending.cost()
     }
 
     /// The usage of its messages so far.

@@ -72,6 +72,19 @@ impl Disk {
     }
 
     pub(super) fn documented(&self) -> Result<Vec<SessionId>, StoreError> {
+        let all = self.directories()?.into_iter().filter(|(_, path)| has_documents(path));
+        Ok(all.map(|(id, _)| id).collect())
+    }
+
+    pub(super) fn unfilled(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let filled = self.list()?;
+        let all = self.directories()?.into_iter();
+        let unfilled = all.filter(|(id, path)| !has_documents(path) && filled.binary_search(id).is_err());
+        Ok(unfilled.map(|(_, path)| path).collect())
+    }
+
+    /// The directories with the name of a session, sorted by name.
+    fn directories(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
         let all = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             all => all.map_err(io_error("list the sessions in", &self.root))?,
@@ -80,11 +93,11 @@ impl Disk {
         let directories = all.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         let named = directories.filter_map(|entry| {
             let name = entry.file_name().into_string().ok().filter(|name| slug::is_name(name))?;
-            has_documents(&entry.path()).then(|| SessionId::new(name))
+            Some((SessionId::new(name), entry.path()))
         });
-        let mut ids: Vec<_> = named.collect();
-        ids.sort_unstable();
-        Ok(ids)
+        let mut all: Vec<_> = named.collect();
+        all.sort_unstable();
+        Ok(all)
     }
 
     /// A document of the session in this directory; `None` if it does not exist. People may put a link in its place,

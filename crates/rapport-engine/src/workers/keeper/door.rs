@@ -3,12 +3,12 @@
 //! A socket belongs to the network namespace in which it was created, whoever holds it. So the keeper, inside the
 //! sandbox, creates the listening socket and hands it to the host; nothing has to relay.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::process::Command;
 
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use crate::workers::descriptors;
 
 /// The argument, followed by the names of the variables that contain addresses of the door.
 pub(in crate::workers) const DOOR: &str = "--door";
@@ -26,9 +26,7 @@ pub(super) fn open(names: &str, command: &mut Command) -> io::Result<()> {
             command.env(name, value.replace(ADDRESS, &address));
         }
     }
-    let socket = [listener.as_raw_fd()];
-    let rights = [ControlMessage::ScmRights(&socket)];
-    sendmsg::<()>(DESCRIPTOR, &[IoSlice::new(b"d")], &rights, MsgFlags::empty(), None)?;
+    descriptors::send(DESCRIPTOR, &[listener.as_raw_fd()])?;
     // The program does not inherit it.
     Ok(nix::unistd::close(DESCRIPTOR)?)
 }

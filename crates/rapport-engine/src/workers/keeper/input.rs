@@ -5,11 +5,11 @@
 //! arrives. Therefore not only the keeper holds the writing end: it is queued, unread, in a socket that the agent
 //! inherits.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use crate::workers::descriptors;
 
 /// A socket with the writing end of the agent's input in its queue.
 #[derive(Debug)]
@@ -24,8 +24,7 @@ impl HeldInput {
         }
         let (sender, held) = UnixDatagram::pair()?;
         held.set_nonblocking(true)?;
-        let rights = [ControlMessage::ScmRights(&[descriptor])];
-        sendmsg::<()>(sender.as_raw_fd(), &[IoSlice::new(b"i")], &rights, MsgFlags::empty(), None)?;
+        descriptors::send(sender.as_raw_fd(), &[descriptor])?;
         nix::unistd::close(descriptor)?;
         Ok(Some(Self(held)))
     }

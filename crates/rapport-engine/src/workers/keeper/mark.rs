@@ -44,7 +44,7 @@ impl Mark {
         end(|mark| mark == self);
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let (session, host, token) = (parts.next()?, parts.next()?, parts.next()?);
         Some(Self { session: session.to_owned(), host: Host::parse(host)?, token: token.to_owned() })

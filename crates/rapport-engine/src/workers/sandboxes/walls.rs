@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 
 use rapport_durable as durable;
 
-use super::repository;
 use crate::workers::git::line;
 use crate::workers::network::Network;
 use crate::workers::process::Launch;
-use crate::workers::{WorkerError, file_error};
+use crate::workers::{WorkerError, file_error, repository};
 
 /// Its own namespaces. The user is the same, without any further rights, even for root.
 pub(super) const APART: &[&str] = &[

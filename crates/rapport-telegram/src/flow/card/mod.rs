@@ -83,7 +83,8 @@ pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTree
         Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
-        | Purpose::LeavePlanMode { .. } => question::open(presenter, &round, place, &tag, chosen),
+        | Purpose::LeavePlanMode { .. }
+        | Purpose::Budget { .. } => question::open(presenter, &round, place, &tag, chosen),
     })
 }
 
@@ -98,7 +99,8 @@ pub fn closed(presenter: &Presenter, question: &QuestionId) -> Option<Text> {
         Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
-        | Purpose::LeavePlanMode { .. } => question::closed(presenter, &round, place),
+        | Purpose::LeavePlanMode { .. }
+        | Purpose::Budget { .. } => question::closed(presenter, &round, place),
     })
 }
 

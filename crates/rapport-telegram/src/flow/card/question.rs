@@ -122,6 +122,7 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
             Text::new().plain("🔐 ").bold(&format!("May the agent use {}?", short(&asked.tool, TITLE)))
         }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
+        Purpose::Budget { .. } => Text::new().plain("💰 ").bold("The budget is used up"),
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
             Text::new().plain("💬 ").bold("The agent asks")
         }
@@ -130,7 +131,11 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     // The call that waits for permission is shown below, in full.
     let is_that_call = |doing: &&str| match purpose {
         Purpose::Permission(asked) => doing.starts_with(asked.tool.as_str()),
-        Purpose::LeavePlanMode { .. } | Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => false,
+        Purpose::LeavePlanMode { .. }
+        | Purpose::Clarify
+        | Purpose::Elicit(_)
+        | Purpose::Confirm
+        | Purpose::Budget { .. } => false,
     };
     if let Some(doing) = session.last_doing().filter(|doing| !is_that_call(doing)) {
         text = text.plain("\n⚙️ ").code(&short(doing, TITLE));
@@ -161,7 +166,7 @@ fn body(presenter: &Presenter, asker: &Asker, question: &Question) -> Body {
             let plan = visible::lines(plan);
             fitting_body(markdown::text(&plan), || split::reply(&plan, "plan"))
         }
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => {
             let whole = said(question, usize::MAX);
             let pieces = || split::pieces(&whole, format!("{}.txt", question.id), whole.words());
             match asker {

@@ -96,6 +96,8 @@ impl Shell {
             ("PATH", &path),
             ("PS1", "[\\#]> "),
             ("PAGER", "cat"),
+            // What the page shows is without a container engine.
+            ("DOCKER_HOST", "unix:///nowhere"),
             ("GIT_AUTHOR_NAME", "Ada"),
             ("GIT_AUTHOR_EMAIL", "ada@localhost"),
             ("GIT_COMMITTER_NAME", "Ada"),

@@ -1,7 +1,8 @@
 //! What people stumble over: a message says what is wrong, and what to do next works when it is typed.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 
 use rapport_core::Event;
 use serde_json::Value;
@@ -338,6 +339,49 @@ fn another_try_of_a_turn_that_ran_begins_where_the_person_says() {
     // Nothing stands any more, so nobody is asked.
     project.rapport(&["branch", "01"]).check(0, "01-branch-02");
     project.rapport(&["branch", "1-branch-1"]).check(0, "01-branch-03");
+}
+
+/// Killed while the worktree of another try is made: there is no session in it, and `doctor` says how to remove it.
+#[test]
+fn a_killed_try_in_a_worktree_is_found_and_removed() {
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let worktrees = project.root().join(".rapport/worktrees");
+    let left = || {
+        let checks: Value = project.json(&["doctor", "--json"]);
+        let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "branches").cloned();
+        check.map(|check| check["advice"].as_str().unwrap().to_owned())
+    };
+    let mut killed = 0;
+    for point in 1.. {
+        let mut command = project.command();
+        command.args(["branch", "1", "--worktree"]);
+        let ran = command.env("RAPPORT_TRIAL_WRITES", format!("/worktrees/:{point}")).output().unwrap();
+        if ran.status.success() {
+            break;
+        }
+        assert_eq!(ran.status.signal(), Some(9), "{point}: {ran:?}");
+        let made = std::fs::read_dir(&worktrees).into_iter().flatten().flatten();
+        let is_any = made.filter(|entry| entry.path().is_dir()).count() > 0;
+        let advice = left();
+        assert!(advice.is_some() || !is_any || is_used(&worktrees), "{point}: left, and not found");
+        for command in advice.iter().flat_map(|advice| advice.lines().skip(1)) {
+            project.sh(command).check(0, "");
+        }
+        assert_eq!(left(), None, "{point}");
+        killed += usize::from(advice.is_some());
+    }
+    assert!(killed > 5, "only {killed} kills left something");
+    assert_eq!(left(), None, "what was made as a whole is used");
+    assert!(is_used(&worktrees));
+}
+
+/// Whether a session is in one of these worktrees.
+fn is_used(worktrees: &Path) -> bool {
+    let all = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
+    let sessions = all.flat_map(|entry| std::fs::read_dir(entry.path().join(".rapport/sessions")));
+    sessions.flatten().flatten().next().is_some()
 }
 
 #[test]

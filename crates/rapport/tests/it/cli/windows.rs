@@ -1,6 +1,11 @@
 //! What commands and cards look like in terminals of three sizes, and that colour is never the only thing that says
 //! something: without it the text is the same.
 
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use rapport_core::Event;
 
 use crate::files::{self, greeting};
@@ -153,11 +158,80 @@ fn cards_fit_each_terminal() {
     );
     insta::assert_snapshot!("window-checklist", checklist);
     let lines = cards(
-        |_, pty| pty.wait_for("Which colour?"),
+        |_, pty| pty.wait_for(" >"),
         || Project::with_scenario(ONE_QUESTION),
         &["run", "--plain", "paint"],
     );
-    assert!(!lines.contains('│') && lines.contains("Red"), "{lines}");
+    insta::assert_snapshot!("window-lines", lines);
+}
+
+/// The numbers of all styles that were sent to a terminal.
+fn styles(raw: &[u8]) -> BTreeSet<String> {
+    let text = String::from_utf8_lossy(raw);
+    let sequences = text.split("\u{1b}[").skip(1);
+    let styles = sequences.filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+        rest[end..].starts_with('m').then(|| rest[..end].to_owned())
+    });
+    // A colour of the terminal's own theme can also be written by its number among many.
+    let short = |numbers: String| {
+        (1..=6).fold(numbers, |text, n| text.replace(&format!("38;5;{n}"), &format!("3{n}")))
+    };
+    styles.flat_map(|numbers| short(numbers).split(';').map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// A project, a command in it, and what is shown there, each with the keys for the next.
+type Case<'a> = (&'a Project, &'a [&'a str], &'a [(&'a str, &'a str)]);
+
+/// Screens with a card, a review, a list and what commands print, each until it is drawn: what each sent to its terminal.
+fn drawn(env: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+    let with = |project: Project| env.iter().fold(project, |project, (name, value)| project.set(name, value));
+    let planned = files::project(&[&greeting()]);
+    planned.plan_turn("one").check(0, "");
+    let (planned, busy) = (with(planned), with(busy().set("PAGER", "cat")));
+    let question = with(Project::with_scenario(ONE_QUESTION));
+    let cases: [Case<'_>; 5] = [
+        (&question, &["run", "paint"], &[("enter answer", ""), ("? help", "")]),
+        (&planned, &["resume"], &[("(q)uit ›", "m"), ("? help", "")]),
+        (&busy, &["status"], &[("left 0", "")]),
+        (&busy, &["diff", "door"], &[("left 0", "")]),
+        (&busy, &["log", "--tree"], &[("left 0", "")]),
+    ];
+    let screens = cases.map(|(project, args, steps)| {
+        let mut terminal = project.terminal(args, 80, 40);
+        for (shown, keys) in steps {
+            terminal.wait_for(shown);
+            terminal.send(keys);
+        }
+        let text = terminal.text().replace(&name_of(project), "/dir");
+        (masked(text.split("\nleft 0").next().unwrap()), terminal.raw().to_vec())
+    });
+    screens.into()
+}
+
+/// On a dark background and on a light one: only styles that are readable on both, and none where nobody wants colour. The
+/// text is the same.
+#[test]
+fn colours_are_readable_on_every_background_and_say_nothing_alone() {
+    let coloured = drawn(&[("COLORTERM", "truecolor")]);
+    // Bold, dim, italic, underlined, reversed, and the colours of the terminal's own theme but for black and white.
+    let readable = [
+        "", "0", "1", "2", "3", "4", "7", "22", "23", "24", "27", "31", "32", "33", "34", "35", "36", "39",
+        "49", "59",
+    ];
+    for (text, raw) in &coloured {
+        let unreadable: Vec<_> =
+            styles(raw).into_iter().filter(|style| !readable.contains(&&**style)).collect();
+        assert!(unreadable.is_empty(), "{unreadable:?} in\n{text}");
+    }
+    let uses_colour = |(_, raw): &(String, Vec<u8>)| styles(raw).iter().any(|style| style.starts_with('3'));
+    assert!(coloured.iter().all(&uses_colour), "each screen has colour");
+    let plain = drawn(&[("NO_COLOR", "1")]);
+    assert!(!plain.iter().any(uses_colour), "NO_COLOR is not respected");
+    let text =
+        |screens: &[(String, Vec<u8>)]| screens.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>();
+    assert_eq!(text(&coloured), text(&plain), "colour says nothing that the words do not");
+    insta::assert_snapshot!("window-no-colour", text(&plain).join("\n\n"));
 }
 
 /// A window that gets smaller while a card is shown, and keys after that, leave one card.
@@ -185,26 +259,39 @@ fn a_shrunk_window_has_one_card() {
     assert_eq!(all.matches("enter answer").count(), 0, "{all}");
 }
 
-/// A window that is closed while a card is shown ends the program. What was asked waits.
+/// A window that is closed while a card is shown ends the program, whether the system signals that or only its terminal is
+/// gone. What was asked waits.
 #[test]
 fn a_closed_window_ends_the_program() {
-    let project = Project::with_scenario(ONE_QUESTION);
-    let script = format!("exec script -qfc 'exec {} run paint' /dev/null", env!("CARGO_BIN_EXE_rapport"));
-    let mut terminal = project.shell(&script, 80, 24);
-    terminal.wait_for("enter answer");
+    // A session of its own gets no signal when the window of another is closed.
+    for launcher in ["exec", "exec setsid --wait"] {
+        let project = Project::with_scenario(ONE_QUESTION);
+        let program = env!("CARGO_BIN_EXE_rapport");
+        let script = format!("exec script -qfc '{launcher} {program} run paint' /dev/null");
+        let mut terminal = project.shell(&script, 80, 24);
+        terminal.wait_for("enter answer");
+        assert!(!running_in(&project).is_empty(), "the program runs in the project");
+        terminal.signal(Signal::SIGKILL);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while let Some(left) = running_in(&project).pop() {
+            if Instant::now() > deadline {
+                let _ = kill(left, Signal::SIGKILL);
+                panic!("{launcher}: it goes on without a terminal");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        project.rapport(&["status", "paint"]).check(0, "Which colour?");
+    }
+}
+
+/// The processes of the program that work in a project.
+fn running_in(project: &Project) -> Vec<Pid> {
     let directory = project.root().canonicalize().unwrap();
     let is_run = |process: &std::fs::DirEntry| {
         let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
         let works_there = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == directory);
         works_there && command.starts_with(env!("CARGO_BIN_EXE_rapport").as_bytes())
     };
-    let runs = || std::fs::read_dir("/proc").unwrap().flatten().any(|process| is_run(&process));
-    assert!(runs(), "the program runs in the project");
-    terminal.signal(nix::sys::signal::Signal::SIGKILL);
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while runs() {
-        assert!(std::time::Instant::now() < deadline, "it goes on without a terminal");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    project.rapport(&["status", "paint"]).check(0, "Which colour?");
+    let all = std::fs::read_dir("/proc").unwrap().flatten().filter(is_run);
+    all.filter_map(|process| process.file_name().to_str()?.parse().ok().map(Pid::from_raw)).collect()
 }

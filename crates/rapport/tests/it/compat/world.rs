@@ -130,6 +130,7 @@ pub(super) fn answer_everything(project: &Project, running: &mut Running, sessio
                 Purpose::Clarify => answers[&question.text].clone(),
                 Purpose::Confirm => vec!["confirm".to_owned()],
                 Purpose::Elicit(_) => unreachable!("no story has a server"),
+                Purpose::Budget { .. } => unreachable!("no story has a budget"),
                 Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
                     answers.get(PERMISSION).cloned().unwrap_or_else(|| vec!["allow".to_owned()])
                 }

@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use rapport::channels::telegram::BotFiles;
 use rapport::channels::telegram::api::Api;
 use rapport::channels::telegram::channel::{Telegram, TelegramConfig};
+use rapport::channels::telegram::flow::Project;
 use rapport::channels::telegram::rates::Limits;
 use rapport::clock::{self, Clock};
 use rapport::engine::Sessions as _;
@@ -45,7 +46,9 @@ async fn people_in_telegram_see_and_answer() {
         api,
         folder: home.path().join("sessions"),
         left: Vec::new(),
-        template: Arc::new(|task, aim| Created { aim, ..created(&task) }),
+        template: Arc::new(|_, task, aim| Created { aim, ..created(&task) }),
+        project: Project { name: "app".into(), path: "/app".into() },
+        others: Vec::new(),
         users: vec![ANNA],
         remind: SignedDuration::ZERO,
         webhook: None,

@@ -14,8 +14,8 @@ use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Store, StoreError};
 use rapport::workers::local::Local;
 use rapport::workers::{Worker, WorkerError, Workplace};
-use rapport_core::{Act, Aim, By, Created, Entry, Event, SessionId, Status};
-use rapport_door::Content;
+use rapport_core::{Act, Aim, By, Created, Entry, Event, Seed, SessionId, Status, TurnId};
+use rapport_door::{Content, JointSessions, ProjectDoor};
 
 use super::dummy::{SilentAgent, Stream, WatchedAgent};
 
@@ -54,6 +54,48 @@ async fn a_session_of_no_process_is_written_to_its_log() {
         let outside = ProjectSessions::new(store, None, Arc::new(Local), Clock::system());
         is_seen_followed_and_ended(&outside, &id, Reached::Log).await;
     }
+}
+
+/// Several projects behind one door: sessions of one name are told apart, and each is reached in its own project.
+#[tokio::test]
+async fn the_sessions_of_several_projects_are_reached_by_one_door() {
+    let (app, blog) = (Process::start(Arc::new(Memory::new())), Process::start(Arc::new(Memory::new())));
+    let sessions = Arc::new(blog.sessions.clone());
+    let door = ProjectDoor { name: "blog".into(), path: "/blog".into(), sessions };
+    let joint = JointSessions::new(Arc::new(app.sessions.clone()), [door]);
+    let mut seen = joint.watch().await.unwrap();
+    let of = |project: &str| Created { project: project.into(), ..task("the same") };
+    let first = joint.create(of("/app"), None).await.unwrap();
+    let second = joint.create(of("/blog"), None).await.unwrap();
+    assert_eq!(second.as_str(), format!("blog:{first}"));
+    assert_eq!(JointSessions::split(&second), (Some("blog"), first.as_str()));
+    assert_eq!(joint.list().await.unwrap(), [first.clone(), second.clone()]);
+    for (id, project) in [(&first, "/app"), (&second, "/blog")] {
+        assert_eq!(joint.view(id).await.unwrap().id, *id);
+        let entries = joint.entries(id, 0).await.unwrap();
+        assert!(matches!(&entries[0].facts[0], Event::Created(created) if created.project == project));
+        let told = async { seen.next().await.unwrap().session };
+        assert_eq!(tokio::time::timeout(PATIENCE, told).await.unwrap(), *id);
+    }
+    // What grew from a conversation names it as its own project does.
+    let seed = Some(Seed { session: second.clone(), turn: TurnId(1) });
+    let grown = joint.create(Created { grown_from: seed.clone(), ..of("/blog") }, None).await.unwrap();
+    let seeds = |entries: Vec<Entry>| match &entries[0].facts[0] {
+        Event::Created(created) => created.grown_from.clone(),
+        fact => panic!("{fact:?}"),
+    };
+    assert_eq!(seeds(joint.entries(&grown, 0).await.unwrap()), seed);
+    let own = SessionId::new(JointSessions::split(&grown).1);
+    let stored = seeds(blog.sessions.entries(&own, 0).await.unwrap()).unwrap();
+    assert_eq!(stored.session, first, "without the name of the project");
+    joint.act(&second, &person_here(), &cancel()).await.unwrap();
+    let status = async |id| joint.view(id).await.unwrap().status;
+    assert_eq!(
+        (status(&second).await, status(&first).await == Status::Cancelled),
+        (Status::Cancelled, false)
+    );
+    app.stop().await;
+    blog.stop().await;
 }
 
 /// An engine takes up what nobody runs, so that it goes on.

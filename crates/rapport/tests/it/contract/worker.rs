@@ -1,5 +1,5 @@
-//! What every worker must do: the same story, told to the project's own directory, to worktrees, to sandboxes, and to a dummy
-//! that shows what another kind of place takes.
+//! What every worker must do: the same story, told to the project's own directory, to worktrees, to sandboxes, to containers, and
+//! to a dummy that shows what another kind of place takes.
 
 mod dummy;
 mod sandbox;
@@ -7,12 +7,12 @@ mod sandbox;
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use rapport::workers::containers::{ContainerSettings, Containers};
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::local::Local;
-use rapport::workers::network::Network;
-use rapport::workers::process::{Launch, ProcessKind};
+use rapport::workers::process::{Launch, ProcessKind, no_input};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
 use rapport::workers::{Worker, WorkerKind, WorkerSetup, Workers, Workplace, kinds};
@@ -41,6 +41,27 @@ async fn a_sandbox_for_each_session() {
     }
 }
 
+/// WORK-8, WORK-16: the same container for the session from its beginning to its end.
+#[tokio::test]
+async fn a_container_for_each_session() {
+    if let Some(engine) = needs::engine() {
+        let folder = tempfile::tempdir().unwrap();
+        let containers = ContainerSettings {
+            engine: Some(engine),
+            image: needs::IMAGE.into(),
+            ..ContainerSettings::default()
+        };
+        let setup = WorkerSetup {
+            home: folder.path().into(),
+            keeper: env!("CARGO_BIN_EXE_rapport").into(),
+            worktrees: folder.path().join("worktrees"),
+            containers,
+            ..WorkerSetup::default()
+        };
+        story(&Containers::new(&setup), "container").await;
+    }
+}
+
 #[tokio::test]
 async fn a_dummy() {
     let folder = tempfile::tempdir().unwrap();
@@ -59,10 +80,11 @@ fn each_session_says_which_is_its() {
 #[test]
 fn every_kind_can_be_chosen_and_opened_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
-    let setup = WorkerSetup { worktrees: folder.path().into(), person: None, network: Network::None };
+    let setup = WorkerSetup { worktrees: folder.path().into(), ..WorkerSetup::default() };
     let workers = Workers::of_every_kind(&setup);
     let names: Vec<_> = kinds::all().map(WorkerKind::name).collect();
-    assert_eq!((names.as_slice(), kinds::usual().name()), (&["local", "worktree", "sandbox"][..], "local"));
+    assert_eq!(names, ["local", "worktree", "sandbox", "container"]);
+    assert_eq!(kinds::usual().name(), "local");
     for kind in kinds::all() {
         assert_eq!(rapport::config::worker(kind.name()).unwrap().as_str(), kind.name());
         assert!(!kind.in_brief().is_empty());
@@ -70,9 +92,9 @@ fn every_kind_can_be_chosen_and_opened_by_its_name() {
         assert!(workers.find(&id(), &created).is_ok(), "{}", kind.name());
     }
     let walls: Vec<_> = kinds::all().filter(|kind| kind.is_wall()).map(WorkerKind::name).collect();
-    assert_eq!(walls, ["sandbox"]);
+    assert_eq!(walls, ["sandbox", "container"]);
     let bare = tempfile::tempdir().unwrap();
-    let none = kinds::find("worktree").unwrap().check(bare.path()).unwrap_err();
+    let none = kinds::find("worktree").unwrap().check(bare.path(), &setup).unwrap_err();
     assert!(none.why.starts_with("cannot make a worktree: ") && none.advice.len() == 2, "{none:?}");
 }
 
@@ -151,7 +173,7 @@ async fn processes(place: &dyn Workplace) {
             args: &[OsString::from("-c"), OsString::from(script)],
             env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
             mark: Mark::unnamed(),
-            stdin: Stdio::null(),
+            stdin: no_input().unwrap(),
             stdout: written.try_clone().unwrap().into(),
             stderr: written.into(),
             beside: told.into(),
@@ -164,7 +186,8 @@ async fn processes(place: &dyn Workplace) {
     let (mut said, mut names) = (String::new(), String::new());
     output.read_to_string(&mut said).unwrap();
     left.read_to_string(&mut names).unwrap();
-    let directory = place.directory().canonicalize().unwrap();
+    // That of a container is not on this machine.
+    let directory = place.directory().canonicalize().unwrap_or_else(|_| place.directory().to_owned());
     assert_eq!(said, format!("{}\nmark /\n", directory.display()));
     assert_eq!(names, "sleep\n", "what it left behind is ended, and told");
 }

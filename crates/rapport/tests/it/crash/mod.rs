@@ -181,6 +181,7 @@ fn answer(project: &Project, question: &Question) -> Result<(), String> {
         Purpose::Confirm => &["confirm"],
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => &["allow"],
         Purpose::Elicit(_) => unreachable!("no story has a server"),
+        Purpose::Budget { .. } => unreachable!("no story has a budget"),
     };
     let session = project.session();
     let args = [&["answer", session.as_str(), "--question", question.id.as_str()], values].concat();

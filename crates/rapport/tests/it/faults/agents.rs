@@ -140,5 +140,5 @@ fn a_conversation_that_cannot_be_kept_is_told() {
     project.wait_asked_for("confirm");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
-    project.rapport(&["log", "paint"]).check(0, "no copy of the agent's conversation could be kept");
+    project.rapport(&["log", "paint"]).check(0, "no copy of the agent's conversation and work could be kept");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{create, greeting, plan, project, run};
+use super::{create, edit, greeting, plan, project, run};
 use crate::support::patience::wait_for;
 
 /// A branch becomes the latest turn, and would hide a batch that runs, or that was interrupted and waits.
@@ -107,4 +107,50 @@ fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     project.rapport(&["branch", "07"]).check(4, "no session with a turn 07");
     project.rapport(&["branch", "nonsense"]).check(2, "is not a turn");
     project.rapport(&["diff", "02", "09"]).check(4, "no session with turns 02 and 09");
+}
+
+/// FILE-38: two turns are compared by what they make of the files, however their plans say it, run or not.
+#[test]
+fn two_turns_are_compared_by_what_they_make_of_files() {
+    let first = plan("First", &[], &[], &[create("poem.txt", "roses\nare\nred")]);
+    let second = plan("Second", &[], &[], &[edit("poem.txt", "red", "blue"), run("true")]);
+    let alike =
+        plan("Alike", &[], &[], &[edit("poem.txt", "roses\nare\nred", "roses\nare\nblue"), run("true")]);
+    let other = plan("Other", &[], &[], &[edit("poem.txt", "blue", "green"), create("new.txt", "new")]);
+    let project = project(&[&first, &second, &alike, &other]);
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    // A turn and the one before it: exactly what it changed.
+    let diff = project.rapport(&["diff", "01", "02"]).out();
+    let changes =
+        "Changes\n--- 01/poem.txt\n+++ 02/poem.txt\n@@ -1,3 +1,3 @@\n roses\n are\n-red\n+blue\n+ $ true\n";
+    assert!(diff.contains(changes), "{diff}");
+    assert!(!diff.contains("FIND") && !diff.contains("+   + "), "{diff}");
+    // Two ways to the same: a difference of words is none.
+    project.rapport(&["branch", "02", "--undo"]).check(0, "/02-branch-01\n");
+    project.plan_turn("again").check(0, "");
+    project.rapport(&["diff", "02", "02-branch-01"]).check(0, "Changes\n  the same in both (1 file)\n");
+    // Another way, which is not carried out yet, beside one that was.
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.rapport(&["branch", "02", "--keep"]).check(0, "/02-branch-02\n");
+    project.plan_turn("and again").check(0, "");
+    let diff = project.rapport(&["diff", "02-branch-01", "02-branch-02"]).out();
+    for part in [
+        "--- 02-branch-01/new.txt (not there)\n+++ 02-branch-02/new.txt\n@@ -0,0 +1 @@\n+new\n",
+        "--- 02-branch-01/poem.txt\n+++ 02-branch-02/poem.txt\n@@ -1,3 +1,3 @@\n roses\n are\n-blue\n+green\n",
+        "- $ true\n",
+    ] {
+        assert!(diff.contains(part), "{diff}");
+    }
+    let json: Value = project.json(&["diff", "02-branch-01", "02-branch-02", "--json"]);
+    assert!(json["diff"].as_str().unwrap().contains("-blue\n+green\n"), "{json}");
+    let own: Vec<_> =
+        json["turns"][1]["changes"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert!(own.join("\n").contains("-blue\n+green"), "{json}");
+    // A plan that fits no version of the file is said to be one.
+    std::fs::write(project.folder().join("02-branch-02/plan.md"), other.replace("blue", "violet")).unwrap();
+    let diff = project.rapport(&["diff", "02-branch-01", "02-branch-02"]);
+    diff.check(0, "02-branch-02 does not fit the files: EDIT poem.txt");
 }

@@ -59,6 +59,7 @@ fn commands(world: &World) -> Vec<(Vec<&str>, [i32; 2])> {
         (vec!["complete", "resume", ""], [0, 0]),
         (vec!["complete", "branch", "--session", PLANNED, ""], [0, 0]),
         (vec!["demo", "--help"], [0, 0]),
+        (vec!["mcp"], [0, 0]),
     ];
     for session in [signed, unsigned, done, PLANNED, READY] {
         all.extend([
@@ -76,6 +77,7 @@ fn commands(world: &World) -> Vec<(Vec<&str>, [i32; 2])> {
             (vec!["cancel", session], [9, 9]),
             (vec!["stop", session], [9, 9]),
             (vec!["allow", session, "example.com"], [9, 9]),
+            (vec!["shell", session, "--", "true"], [9, 9]),
             (vec!["apply", session], [9, 9]),
             (vec!["discard", session], [9, 9]),
             (vec!["undo", session], [9, 9]),

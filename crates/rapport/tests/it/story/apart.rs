@@ -27,7 +27,7 @@ const LONG: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
 /// A project with some files, one of which is not committed.
 fn project() -> Project {
-    let project = Project::with_scenario(WORK);
+    let project = Project::with_scenario(WORK).reaching_the_engine();
     for (path, content) in [("long.txt", LONG), ("gone.txt", "gone\n"), (".gitignore", "*.secret\nbuild/\n")]
     {
         std::fs::write(project.root().join(path), content).unwrap();
@@ -38,13 +38,17 @@ fn project() -> Project {
     project
 }
 
-/// Each story, in a worktree, and in a sandbox around one.
+/// Each story, in a worktree, in a sandbox around one, and in a container.
 macro_rules! in_every_place {
-    ($($story:ident)*) => {
+    ($($story:ident)*; $($of_worktrees:ident)*) => {
         mod worktree {
             $(#[test]
             fn $story() {
                 super::$story("worktree");
+            })*
+            $(#[test]
+            fn $of_worktrees() {
+                super::$of_worktrees("worktree");
             })*
         }
         mod sandbox {
@@ -54,6 +58,20 @@ macro_rules! in_every_place {
                     super::$story("sandbox");
                 }
             })*
+            $(#[test]
+            fn $of_worktrees() {
+                if super::needs::sandbox() {
+                    super::$of_worktrees("sandbox");
+                }
+            })*
+        }
+        mod container {
+            $(#[test]
+            fn $story() {
+                if super::needs::engine().is_some() {
+                    super::$story("container");
+                }
+            })*
         }
     };
 }
@@ -61,7 +79,7 @@ macro_rules! in_every_place {
 in_every_place! {
     the_work_is_apart_until_it_is_applied_and_leaves_nothing
     discarded_it_leaves_nothing
-    discarding_a_session_that_goes_on_ends_it
+    discarding_a_session_that_goes_on_ends_it;
     killed_while_it_is_made_it_is_made_again
 }
 
@@ -75,7 +93,8 @@ fn work_in(project: &Project, worker: &str) -> String {
     project.wait_asked_for("confirm");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
-    ran.check(0, "This was done in a worktree").out()
+    let word = if worker == "container" { worker } else { "worktree" };
+    ran.check(0, &format!("This was done in a {word}")).out()
 }
 
 /// Everything that a worktree could leave: in git, among the files, among the processes.
@@ -87,6 +106,7 @@ struct Traces {
     in_git: BTreeSet<String>,
     files: BTreeSet<String>,
     mounts: Vec<String>,
+    containers: Vec<String>,
     processes: Vec<String>,
 }
 
@@ -104,9 +124,30 @@ fn traces(project: &Project) -> Traces {
         config: project.git(&["config", "--local", "--list"]),
         in_git: in_git.into_iter().filter(|name| name != "lock").collect(),
         files: files(&project.root()).into_iter().filter(|path| !ours(path)).collect(),
-        mounts: std::fs::read_to_string("/proc/self/mounts").unwrap().lines().map(str::to_owned).collect(),
+        // Other tests have containers at the same time.
+        mounts: std::fs::read_to_string("/proc/self/mounts")
+            .unwrap()
+            .lines()
+            .filter(|line| !line.contains("rapport-engine-"))
+            .map(str::to_owned)
+            .collect(),
+        containers: containers(project),
         processes: project.processes().into_iter().map(|(_, words)| words).collect(),
     }
+}
+
+/// The containers and volumes of this project.
+fn containers(project: &Project) -> Vec<String> {
+    let Some(engine) = needs::engine_if_any() else { return Vec::new() };
+    let label = format!("label=rapport.project={}", project.root().display());
+    let mut found = Vec::new();
+    for what in [&["ps", "--all", "--quiet"][..], &["volume", "ls", "--quiet"]] {
+        let mut docker = std::process::Command::new("docker");
+        let listed = docker.args(["--host", &engine]).args(what).args(["--filter", &label]).output().unwrap();
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        found.extend(String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned));
+    }
+    found
 }
 
 /// Every file below a folder, and every folder that is empty.
@@ -149,12 +190,15 @@ fn the_work_is_apart_until_it_is_applied_and_leaves_nothing(worker: &str) {
     assert_eq!(project.file("long.txt"), LONG, "the project is as it was");
     assert!(!project.root().join("deep").exists() && project.root().join("gone.txt").exists());
     let session = project.session();
-    assert!(project.git(&["branch", "--list"]).contains(&format!("rapport/{session}")));
+    let has_branch = project.git(&["branch", "--list"]).contains(&format!("rapport/{session}"));
+    assert_eq!(has_branch, worker != "container");
     project.rapport(&["diff", "paint"]).check(0, "+ten").check(0, "deleted file mode");
     project.rapport(&["status", "paint"]).check(0, "rapport apply 2");
-    project.rapport(&["status"]).check(0, "its work waits in a worktree").check(0, "rapport diff 2");
+    project.rapport(&["status"]).check(0, "its work waits ").check(0, "rapport diff 2");
 
-    project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "worktree and its branch are gone");
+    let gone =
+        if worker == "container" { "Its container is gone" } else { "worktree and its branch are gone" };
+    project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, gone);
     is_applied(&project, &before);
     assert!(project.file("seen.txt").contains("draft.txt"), "it began with the files as they were");
     assert_eq!(project.git(&["log", "--oneline"]).lines().count(), 2, "nothing is committed");
@@ -328,7 +372,7 @@ fn a_project_without_a_history_is_refused_before_anything_is_made() {
     assert!(!project.root().join(".rapport").exists());
     project
         .rapport(&["run", "--worker", "cloud", "paint"])
-        .check(2, "[possible values: local, worktree, sandbox]");
+        .check(2, "[possible values: local, worktree, sandbox, container]");
 }
 
 /// Killed while the worktree is made: the next process makes it anew.

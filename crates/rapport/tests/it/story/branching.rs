@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{Event, SessionId, Status, View};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::support::project::{Project, Running};
 use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
@@ -412,11 +413,32 @@ fn killed_around_what_git_writes_for_a_worktree_it_leaves_no_half_session() {
     }
     std::fs::rename(&moved, &conversations).unwrap();
     project.git(&["fsck", "--no-dangling"]);
+    removes_what_is_left(&project);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2, "the project, and the branch");
     let branch = branch(&project, original.as_str(), "q1");
     assert_eq!(branch.file(".rapport/memos.yaml"), "- be kind\n");
     finish(&project, &branch.session, "Blue");
     assert_eq!(branch.file("paint.txt"), "Blue\n");
     assert_eq!(state(), before);
+}
+
+/// `doctor` finds what killed branches left, and the commands that it prints remove exactly that.
+fn removes_what_is_left(project: &Project) {
+    let checks = || project.json::<Value>(&["doctor", "--json"]);
+    let left = |checks: &Value| {
+        let mut all = checks.as_array().unwrap().iter();
+        all.find(|check| check["name"] == "branches").cloned()
+    };
+    let sessions = project.store().list().unwrap();
+    let check = left(&checks()).unwrap();
+    assert_eq!(check["state"], "unused");
+    let found = check["found"].as_str().unwrap();
+    assert!(found.contains("worktrees and ") && found.ends_with("that no session uses"), "{found}");
+    for command in check["advice"].as_str().unwrap().lines().skip(1) {
+        project.sh(command).check(0, "");
+    }
+    assert_eq!(left(&checks()), None);
+    assert_eq!(project.store().list().unwrap(), sessions, "what is used stays");
 }
 
 /// But for the file that has git ignore it.

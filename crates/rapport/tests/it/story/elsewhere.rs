@@ -1,5 +1,6 @@
 //! Without a terminal: the run waits, and is answered from other processes.
 
+use rapport_core::Event;
 use serde_json::Value;
 
 use crate::support::project::{Project, Ran};
@@ -45,6 +46,26 @@ fn what_waits_is_seen_and_answered_from_another_process() {
     assert!(
         project.file("greeting.sh").contains("extras='Date, Wish'\nwhom='7'\ntone='Formal'\nending='!'\n")
     );
+}
+
+/// An answer that is complete before its agent runs again cannot be changed at once, because whoever resumes the session
+/// may be telling it just now. It is said why, and how it can be changed later.
+#[test]
+fn an_answer_that_no_agent_has_yet_says_how_it_can_be_changed() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    let refused = project.rapport(&["answer", "paint", "--question", "q1", "--edit", "Blue"]);
+    refused.check(3, "can no longer be changed: it is on its way to the agent");
+    refused.check(3, "When the plan is there, and before you confirm it: rapport answer");
+    let mut running = project.launch(&["resume", "--json", "paint"], &[]);
+    running.until(|fact| matches!(fact, Event::PlanSaved { .. }));
+    project.rapport(&["answer", "paint", "--question", "q1", "--edit", "Blue"]).check(0, "Answered.");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert!(project.file(".claude/todos/paint/paint.md").contains("A: Blue\n"));
 }
 
 /// Every question once, no word twice, and nothing that steers a terminal.

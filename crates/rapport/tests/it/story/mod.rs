@@ -4,6 +4,7 @@ mod agents;
 mod apart;
 mod beside;
 mod branching;
+mod budget;
 mod elsewhere;
 mod interrupted;
 mod parked;

@@ -50,6 +50,7 @@ impl Driven {
                 Happened::Did(AgentDid::Note { line }) => self.notes.push(line),
                 Happened::Did(did) => return Some(did),
                 Happened::Progress(progress) => self.glances.push(progress),
+                Happened::Cost(_) => {}
             }
         }
     }

@@ -1,14 +1,19 @@
 //! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,mcp-client,root,sandbox`.
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,engine,mcp-client,root,sandbox`.
 
 use std::path::PathBuf;
 
+use rapport::workers::containers::Containers;
 use rapport::workers::sandboxes::Sandboxes;
 
 /// Names what may be left out.
 const WITHOUT: &str = "RAPPORT_TEST_WITHOUT";
 /// Names the pinned Claude Code CLI; those of older ones end in `_2_1_90` and the like.
 const CLAUDE: &str = "RAPPORT_TEST_CLAUDE";
+/// Names the container engine of the tests.
+const ENGINE: &str = "RAPPORT_TEST_ENGINE";
+/// The image that this engine has.
+pub(crate) const IMAGE: &str = "rapport-test";
 
 /// The pinned Claude Code CLI. `None` only where the tests that need it were left out on purpose.
 #[track_caller]
@@ -53,6 +58,29 @@ pub(crate) fn sandbox() -> bool {
             false
         }
     }
+}
+
+/// The address of the container engine of the tests. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn engine() -> Option<String> {
+    let Some(address) = std::env::var(ENGINE).ok() else {
+        missing(
+            "engine",
+            &format!(
+                "{ENGINE} names no container engine; `cargo xtask engine` starts one, and `cargo xtask test` too"
+            ),
+        );
+        return None;
+    };
+    if let Err(none) = Containers::check(Some(&address)) {
+        panic!("{ENGINE} is {address}: {none}");
+    }
+    Some(address)
+}
+
+/// The same, for whoever can do without.
+pub(crate) fn engine_if_any() -> Option<String> {
+    std::env::var(ENGINE).ok()
 }
 
 /// Says that something a test needs is missing: the test has failed, unless this was left out on purpose.

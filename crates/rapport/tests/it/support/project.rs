@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::needs;
 use super::patience::{wait_at_most, wait_for};
 use super::pty::Pty;
 pub(crate) use super::running::{Ran, Running};
@@ -78,6 +79,19 @@ impl Project {
         self.env.retain(|(known, _)| known != name);
         self.env.push((name.into(), value.into()));
         self
+    }
+
+    /// The same with agents in this kind of place.
+    pub(crate) fn working_in(self, worker: &str) -> Self {
+        self.reaching_the_engine().set("RAPPORT_WORKER", worker)
+    }
+
+    /// The same with the container engine of the tests, if there is one.
+    pub(crate) fn reaching_the_engine(self) -> Self {
+        match needs::engine_if_any() {
+            Some(engine) => self.set("DOCKER_HOST", &engine).set("RAPPORT_WORKER_IMAGE", needs::IMAGE),
+            None => self,
+        }
     }
 
     /// Something beside the project.

@@ -13,6 +13,7 @@ mod groups;
 mod kills;
 mod left;
 mod looks;
+mod projects;
 mod real;
 mod refused;
 mod stopping;
@@ -102,12 +103,21 @@ impl Stage {
 
     /// Starts it with variables of its own.
     pub(crate) fn serve_with(&mut self, env: &[(&str, &str)]) {
+        self.start(&[], env);
+    }
+
+    /// Starts it with these arguments.
+    pub(crate) fn serve_as(&mut self, args: &[String]) {
+        self.start(args, &[]);
+    }
+
+    fn start(&mut self, args: &[String], env: &[(&str, &str)]) {
         assert!(self.serving.is_none(), "it runs already");
         self.runs += 1;
         let output =
             |name: &str| File::create(self.project.path(&format!("serve-{}.{name}", self.runs))).unwrap();
         let mut command = self.project.command();
-        command.args(["serve", "--json"]).envs(env.iter().copied());
+        command.args(["serve", "--json"]).args(args).envs(env.iter().copied());
         command.stdout(Stdio::from(output("out"))).stderr(Stdio::from(output("err")));
         self.serving = Some(command.spawn().unwrap());
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use rapport::channels::telegram::bot_api::{Update, UpdateContent};
 use rapport::channels::telegram::file_error::FileError;
 use rapport::channels::telegram::intake::{Handled, Handler, Intake, Parts};
-use rapport::channels::telegram::ledger::{Ledger, WINDOW};
+use rapport::channels::telegram::ledger::{Confirming, Ledger, WINDOW};
 use rapport::channels::telegram::notice::Notice;
 use rapport::channels::telegram::{BotFiles, Now};
 use serde_json::json;
@@ -108,8 +108,9 @@ impl World {
         Intake::start(Parts { ledger, files, handler, notices: self.tell.clone(), now: now() })
     }
 
-    pub(super) fn on_disk(&self) -> serde_json::Value {
-        serde_json::from_slice(&std::fs::read(self.files().offset()).unwrap()).unwrap()
+    /// The ledger as a next process would find it.
+    pub(super) fn on_disk(&self) -> Ledger {
+        Ledger::open(&self.files().offset()).unwrap()
     }
 }
 
@@ -156,7 +157,7 @@ async fn what_was_not_done_when_the_process_was_killed_is_handled_by_the_next() 
     let _never = [intake.take(raw(11, 2, "slow")), intake.take(raw(12, 2, "after"))];
     let point = intake.checkpoint().await.unwrap();
     assert_eq!((point.offset, point.unfinished), (Some(13), 2));
-    assert_eq!(world.on_disk()["unfinished"][0]["update_id"], 11);
+    assert!(world.on_disk().is_unfinished(11) && world.on_disk().is_unfinished(12));
     // The process is gone; another one takes over with what is on disk.
     let next = World { notes: Notes::new(), ..world };
     next.notes.go_on.send_replace(true);
@@ -164,8 +165,8 @@ async fn what_was_not_done_when_the_process_was_killed_is_handled_by_the_next() 
     join_all([intake.take(raw(11, 2, "slow")), intake.take(raw(12, 2, "after"))]).await;
     assert_eq!(next.notes.ids(), [11, 12]);
     assert_eq!(intake.checkpoint().await.unwrap().unfinished, 0);
-    assert_eq!(next.on_disk()["unfinished"], json!([]));
-    assert_eq!(next.on_disk()["offset"], 13);
+    assert_eq!(next.on_disk().unfinished_count(), 0);
+    assert_eq!(next.on_disk().offset(now()()), Some(13));
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,13 +248,60 @@ fn the_ledger_remembers_a_window_and_refuses_what_it_does_not_understand() {
         ledger.take(id, raw(id, 1, "x"), Timestamp::UNIX_EPOCH);
         ledger.finish(id);
     }
-    let (path, page) = ledger.page().unwrap();
-    assert!(ledger.page().is_none());
-    Ledger::write(&path, &page).unwrap();
+    ledger.writing(Confirming::No).unwrap().write().unwrap();
+    assert!(ledger.writing(Confirming::Yes).is_none());
     let ledger = Ledger::open(&path).unwrap();
     assert!(ledger.is_done(last) && ledger.is_done(11) && !ledger.is_done(10));
-    std::fs::write(&path, "{\"version\": 2, \"more\": {}}").unwrap();
-    assert!(matches!(Ledger::open(&path), Err(FileError::Newer { version: 2, .. })));
+    std::fs::write(&path, "{\"version\": 3, \"more\": {}}").unwrap();
+    assert!(matches!(Ledger::open(&path), Err(FileError::Newer { version: 3, .. })));
     std::fs::write(&path, "{\"version\": 1").unwrap();
+    assert!(matches!(Ledger::open(&path), Err(FileError::Damaged { .. })));
+}
+
+/// What is between two pages is a line each, and only what is confirmed before it is done waits for the disk. However the
+/// process ends, the next one knows the same.
+#[test]
+fn what_is_between_two_pages_is_found_again() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("telegram/7001.offset");
+    let lines = path.with_added_extension("jsonl");
+    let at = now()();
+    let mut ledger = Ledger::open(&path).unwrap();
+    ledger.take(1, raw(1, 1, "x"), at);
+    ledger.writing(Confirming::Yes).unwrap().write().unwrap();
+    assert!(std::fs::read_to_string(&path).unwrap().contains("\"version\":2"));
+    assert_eq!(std::fs::read_to_string(&lines).unwrap(), "", "the first is a page");
+    ledger.finish(1);
+    let broken = "{\"update_id\": 2,\n \"message\": {}}".to_owned();
+    ledger.take(2, RawValue::from_string(broken).unwrap(), at);
+    ledger.writing(Confirming::No).unwrap().write().unwrap();
+    assert_eq!(std::fs::read_to_string(&lines).unwrap().lines().count(), 2);
+    assert!(ledger.writing(Confirming::Yes).is_some(), "it is confirmed, so it has to be on the disk");
+    assert!(ledger.writing(Confirming::Yes).is_none());
+    let known = |ledger: &Ledger| (ledger.is_done(1), ledger.is_unfinished(2), ledger.offset(at));
+    assert_eq!(known(&Ledger::open(&path).unwrap()), (true, true, Some(3)));
+    // Killed in the middle of a line: it was not confirmed.
+    let whole = std::fs::read(&lines).unwrap();
+    std::fs::write(&lines, [&whole[..], b"{\"done\":2"].concat()).unwrap();
+    assert_eq!(known(&Ledger::open(&path).unwrap()), (true, true, Some(3)));
+    // Killed between the page and the end of its lines: they are read once more, and change nothing.
+    for id in 3..2000 {
+        ledger.take(id, raw(id, 1, "x"), at);
+        ledger.finish(id);
+        if let Some(writing) = ledger.writing(Confirming::No) {
+            writing.write().unwrap();
+        }
+    }
+    assert!(std::fs::read_to_string(&lines).unwrap().lines().count() <= WINDOW / 2 + 2, "it does not grow");
+    let before = std::fs::read(&lines).unwrap();
+    ledger.unwritten();
+    ledger.writing(Confirming::No).unwrap().write().unwrap();
+    assert_eq!(std::fs::read(&lines).unwrap(), b"");
+    std::fs::write(&lines, before).unwrap();
+    let again = Ledger::open(&path).unwrap();
+    assert_eq!((again.is_done(1999), again.unfinished_count(), again.offset(at)), (true, 1, Some(2000)));
+    assert!(again.is_unfinished(2), "it is not done");
+    // A line that is damaged is said to be, and nothing is guessed.
+    std::fs::write(&lines, "{\"took\": {}}\n").unwrap();
     assert!(matches!(Ledger::open(&path), Err(FileError::Damaged { .. })));
 }

@@ -21,6 +21,8 @@ struct Telegram {
     sent: Mutex<Vec<(Duration, i64, String)>>,
     answers: Mutex<VecDeque<(i64, Answer)>>,
     down_until: Mutex<Duration>,
+    /// On these words Telegram always fails.
+    fails_on: Mutex<Option<&'static str>>,
     takes: Duration,
 }
 
@@ -35,6 +37,7 @@ impl Telegram {
             sent: Mutex::default(),
             answers: Mutex::default(),
             down_until: Mutex::default(),
+            fails_on: Mutex::default(),
             takes,
         })
     }
@@ -64,6 +67,9 @@ impl Telegram {
         if at < *self.down_until.lock().unwrap() {
             return Err(ApiError::Unreachable("down".into()));
         }
+        if self.fails_on.lock().unwrap().is_some_and(|on| words(what) == on) {
+            return failing();
+        }
         let mut answers = self.answers.lock().unwrap();
         let told = answers.iter().position(|(to, _)| *to == chat).and_then(|at| answers.remove(at));
         told.map_or(Ok(Sent::Posted(1)), |(_, answer)| answer)
@@ -78,6 +84,10 @@ impl Deliver for Telegram {
             answer
         })
     }
+}
+
+fn failing() -> Answer {
+    Err(ApiError::Failing("Internal Server Error".into()))
 }
 
 fn words(what: &Outgoing) -> String {
@@ -217,15 +227,25 @@ async fn a_card_does_not_wait_behind_what_an_agent_does() {
 #[tokio::test(start_paused = true)]
 async fn what_always_fails_does_not_block_its_chat() {
     let telegram = Telegram::new();
-    let failing = || Err(ApiError::Failing("Internal Server Error".into()));
-    for _ in 0..6 {
-        telegram.will_answer(1, failing());
-    }
+    *telegram.fails_on.lock().unwrap() = Some("bad");
     let outbox = Outbox::start(telegram.clone());
     let (bad, next) = (outbox.send(1, message("bad")), outbox.send(1, message("next")));
-    assert_eq!((bad.await, next.await), (failing(), Ok(Sent::Posted(1))));
-    assert_eq!(telegram.words(1), ["bad", "bad", "bad", "bad", "bad", "bad", "next"]);
+    assert_eq!(next.await, Ok(Sent::Posted(1)));
+    assert!(telegram.began.elapsed() < Duration::from_secs(1), "{:?}", telegram.began.elapsed());
+    assert_eq!(telegram.words(1)[..3], ["bad", "bad", "next"]);
+    // What comes while the bad one waits does not wait for it either.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let before = telegram.began.elapsed();
+    assert_eq!(outbox.send(1, message("later")).await, Ok(Sent::Posted(1)));
+    assert_eq!(telegram.began.elapsed(), before);
+    assert_eq!(bad.await, failing());
+    assert_eq!(telegram.words(1).iter().filter(|words| *words == "bad").count(), 6);
     assert!(telegram.began.elapsed() < Duration::from_secs(60));
+    // If Telegram fails on everything, that is waited for, and all arrives; only the first two may change places.
+    (0..4).for_each(|_| telegram.will_answer(3, failing()));
+    let all: Vec<_> = (1..=3).map(|n| outbox.send(3, message(&n.to_string()))).collect();
+    assert!(join_all(all).await.into_iter().all(|sent| sent == Ok(Sent::Posted(1))));
+    assert_eq!(telegram.words(3), ["1", "1", "2", "2", "2", "1", "3"]);
     // One failure, or one refusal of the token, is a hiccup.
     for hiccup in [failing(), Err(ApiError::Unauthorized("Unauthorized".into()))] {
         telegram.will_answer(2, hiccup);
@@ -548,6 +568,20 @@ async fn what_waits_for_a_chat_has_a_bound_and_other_chats_are_not_affected() {
     assert_eq!(outbox.send(3, Outgoing::Document(big)).await, Err(ApiError::Full));
     assert_eq!((other.await, first.await), (Ok(Sent::Posted(1)), Ok(Sent::Posted(1))));
     assert!(join_all(waiting).await.into_iter().all(|sent| sent.is_ok()));
+}
+
+/// However many chats there are, what waits for all of them has a bound; what is of passing interest is left out before.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_all_chats_together_has_a_bound() {
+    let telegram = Telegram::new();
+    *telegram.down_until.lock().unwrap() = Duration::from_secs(5);
+    let outbox = Outbox::start(telegram.clone());
+    let waiting: Vec<_> = (0..20_000).map(|n| outbox.send(n % 100 + 1, message("card"))).collect();
+    assert_eq!(outbox.send(7, message("one more")).await, Err(ApiError::Full));
+    let typing = Outgoing::Action { action: ChatAction::Typing, thread: None };
+    assert_eq!(outbox.send(7, typing).await, Ok(Sent::Dropped));
+    assert!(join_all(waiting).await.into_iter().all(|sent| sent.is_ok()), "none of those is lost");
+    assert_eq!(outbox.send(7, message("one more")).await, Ok(Sent::Posted(1)));
 }
 
 #[tokio::test(start_paused = true)]

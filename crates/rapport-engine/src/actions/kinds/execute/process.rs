@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -17,7 +17,7 @@ use crate::actions::Stop;
 use crate::workers::Workplace as _;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
-use crate::workers::process::{Kept, Launch, ProcessKind};
+use crate::workers::process::{Kept, Launch, ProcessKind, no_input};
 
 /// How long a command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ impl Process {
             args: &args,
             env: environment.into_iter().chain(own).collect(),
             mark: Mark::unnamed(),
-            stdin: Stdio::null(),
+            stdin: no_input()?,
             // One pipe for both, so that the order of the output is kept.
             stdout: written.try_clone()?.into(),
             stderr: written.into(),

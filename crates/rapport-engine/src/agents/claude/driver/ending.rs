@@ -114,6 +114,10 @@ impl Ending {
         if let Some(reason) = start_failure(last_words.back()).filter(|_| not_started) {
             return Leave::NotStarted { reason: reason.clone() };
         }
+        // A keeper in another place reports an exit code, unless the whole place is gone.
+        if process.is_elsewhere() && status.is_some_and(|status| status.code().is_none()) {
+            return Leave::Lost { reason: format!("the place in which {program} ran is gone") };
+        }
         Leave::Failed { reason: format!("{program} {}{}", exited(status), quoted(&last_words)) }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
 use super::words;
+use crate::workers::Workplace;
 
 /// The time limit for finding the smallest diff; after that a larger one is used.
 const AT_MOST: Duration = Duration::from_millis(500);
@@ -132,19 +133,30 @@ fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
 }
 
 /// Adds the difference from an existing file. Blocks, so it runs off the loop.
-pub(super) fn compare(asked: &mut Permission, directory: &Path) {
+pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
     let Some(content) = asked.parts.iter().find_map(|part| match part {
         Part::Content(content) if asked.tool == "Write" => Some(content),
         _ => None,
     }) else {
         return;
     };
-    if let Some(before) = read(&directory.join(&asked.what)) {
+    if let Some(before) = there(place, &asked.what) {
         let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before.as_str(), content.as_str());
         let diff = diff.unified_diff().missing_newline_hint(false).to_string();
         let same = || Part::Note("the file has this content already".into());
         asked.parts.push(if diff.is_empty() { same() } else { Part::Diff(diff) });
     }
+}
+
+/// The text of a file where the agent works. If that is not on this machine, a path there means nothing here.
+fn there(place: &dyn Workplace, path: &str) -> Option<String> {
+    let whole = place.directory().join(path);
+    if place.seen_at() == place.directory() {
+        return read(&whole);
+    }
+    let inside = whole.strip_prefix(place.directory()).ok()?.to_str()?.to_owned();
+    let content = place.read(&inside).ok()??;
+    String::from_utf8(content).ok().filter(|text| text.len() as u64 <= LARGEST_FILE)
 }
 
 /// The text of a regular file that is not too large. Anything else at that path is not waited for.
@@ -171,6 +183,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::workers::local::Directory;
 
     fn asked(tool: &str, input: Value, suggestions: Value) -> Permission {
         let raw = |value: Value| serde_json::value::to_raw_value(&value).unwrap();
@@ -247,11 +260,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.txt"), "one\ntwo\n").unwrap();
         let mut written = asked("Write", json!({"file_path": "a.txt", "content": "one\n2\n"}), json!([]));
-        compare(&mut written, folder.path());
+        compare(&mut written, &Directory::at(folder.path()));
         assert_eq!(written.text(), "  a.txt\n  @@ -1,2 +1,2 @@\n  one\n- two\n+ 2\n");
         nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let mut written = asked("Write", json!({"file_path": "pipe", "content": "x"}), json!([]));
-        compare(&mut written, folder.path());
+        compare(&mut written, &Directory::at(folder.path()));
         assert_eq!(written.text(), "  pipe\n+ x\n");
     }
 }

@@ -236,7 +236,12 @@ impl Talk {
     }
 
     fn hear_line(&mut self, text: &str, line: &Line<'_>) -> Option<Leave> {
+        let cost_before = self.response.cost_so_far();
         self.response.process(line);
+        let cost_micros = self.response.cost_so_far();
+        if cost_micros > cost_before {
+            self.reports.push_back(Happened::Cost(cost_micros));
+        }
         match line.kind() {
             WireKind::Init => self.init(line),
             WireKind::Assistant => self.assistant(line),

@@ -65,6 +65,9 @@ pub struct Message<'a> {
     pub id: Text<'a>,
     #[serde(borrow)]
     pub content: Content<'a>,
+    /// The model that made it.
+    #[serde(borrow)]
+    pub model: Text<'a>,
     /// Its usage so far.
     pub usage: Part<Tokens>,
 }
@@ -173,6 +176,8 @@ pub struct StreamEvent<'a> {
     /// `message_start`, `content_block_delta`, `message_stop`, ...
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
+    /// The usage of the whole message, at its end.
+    pub usage: Part<Tokens>,
 }
 
 /// A deferred call.

@@ -311,6 +311,15 @@ pub(super) fn processes_in(directory: &Path) -> Vec<i32> {
         .collect()
 }
 
+/// The processes with this home.
+pub(super) fn processes_at_home(home: &Path) -> Vec<i32> {
+    let wanted = format!("HOME={}", home.display()).into_bytes();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    let environment = |id: &i32| fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+    ids.filter(|id| environment(id).split(|byte| *byte == 0).any(|pair| pair == wanted)).collect()
+}
+
 /// Waits until something is so; nothing tells when it is, so this looks again and again.
 pub(super) async fn until(what: &str, is_so: impl Fn() -> bool) {
     const PATIENCE: Duration = Duration::from_secs(20);

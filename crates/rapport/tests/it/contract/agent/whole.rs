@@ -10,7 +10,7 @@ use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
 use rapport_core::{AgentDid, Event, Purpose, Question, SessionId, View};
 
-use super::actor::{Actor, as_script, processes_in};
+use super::actor::{Actor, as_script, processes_at_home, processes_in};
 use super::asking::{database, storage};
 use super::ending::WAIT;
 use crate::support::model::{Model, offline};
@@ -59,6 +59,16 @@ on_every_agent! {
     swept_away_while_a_question_is_parked
 }
 
+// The same in a container (WORK-1, WORK-5, WORK-8, WORK-16).
+on_every_agent! {
+    container:
+    from_a_task_to_its_report
+    parked_at_every_question
+    killed_with_a_question_open
+    killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
+}
+
 /// Who plays a story, and where they work.
 #[derive(Clone)]
 struct Cast {
@@ -71,7 +81,12 @@ impl Cast {
     #[track_caller]
     fn of(actor: Option<Actor>, worker: &'static str) -> Option<Self> {
         let actor = actor?;
-        (worker != "sandbox" || needs::sandbox()).then_some(Self { actor, worker })
+        let is_possible = match worker {
+            "sandbox" => needs::sandbox(),
+            "container" => needs::engine().is_some(),
+            _ => true,
+        };
+        is_possible.then_some(Self { actor, worker })
     }
 }
 
@@ -304,11 +319,11 @@ impl World {
         let (Cast { actor, worker }, scenario) = (cast.into(), scenario.build());
         let Actor::Claude(program) = actor else {
             let scenario = serde_json::to_string(&scenario).unwrap();
-            let project = Project::with_scenario(&scenario).set("RAPPORT_WORKER", worker);
+            let project = Project::with_scenario(&scenario).working_in(worker);
             return Self { project, model: None, worker };
         };
         let mut project = Project::with_agent(&format!("'{}' {arguments}", program.display()));
-        project = project.set("RAPPORT_WORKER", worker);
+        project = project.working_in(worker);
         let model = Model::play(as_script(&scenario, &project.root()));
         let url = format!("http://{}", model.address());
         for (name, value) in offline(&url) {
@@ -331,6 +346,11 @@ impl World {
 
     /// The processes of Rapport and of its agent.
     fn processes(&self) -> Vec<i32> {
+        if self.worker == "container" {
+            // Every container has the same directory, and an agent's home is its own.
+            let at_home = processes_at_home(&self.workplace().with_extension("home"));
+            return at_home.into_iter().chain(processes_in(&self.project.root())).collect();
+        }
         let places = BTreeSet::from([self.project.root(), self.workplace()]);
         places.iter().flat_map(|place| processes_in(place)).collect()
     }
@@ -427,6 +447,7 @@ impl World {
             Purpose::Confirm => "confirm",
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "allow",
             Purpose::Elicit(_) => unreachable!("no story has a server"),
+            Purpose::Budget { .. } => unreachable!("no story has a budget"),
         };
         let session = self.project.session();
         let args = ["answer", session.as_str(), "--question", question.id.as_str(), value];

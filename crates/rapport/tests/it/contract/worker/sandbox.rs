@@ -6,13 +6,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::thread;
 
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::network::Network;
-use rapport::workers::process::{Launch, ProcessKind};
+use rapport::workers::process::{Launch, ProcessKind, no_input};
 use rapport::workers::proxy::Service;
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::{Worker as _, Workplace};
@@ -69,7 +68,7 @@ async fn says((place, person): (&dyn Workplace, &Path), script: &str, service: O
             args: &[OsString::from("-c"), OsString::from(script)],
             env: vec![("PATH".into(), path), ("HTTPS_PROXY".into(), "http://outer:1".into())],
             mark: Mark::unnamed(),
-            stdin: Stdio::null(),
+            stdin: no_input().unwrap(),
             stdout: written.try_clone().unwrap().into(),
             stderr: written.into(),
             beside: told.into(),

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use crate::workers::WorkerError;
-use crate::workers::git::git;
+use super::WorkerError;
+use super::git::git;
 
 /// Settings that git needs to read the repository, and those about people.
 const SHOWN: [&str; 10] = [
@@ -20,11 +20,24 @@ const SHOWN: [&str; 10] = [
     "user.email",
 ];
 
+/// Those that say how the repository itself is stored.
+const FORMAT: [&str; 2] = ["core.repositoryformatversion", "core.bare"];
+
 /// The settings of a project's repository, as a git config file.
 pub(super) fn settings(project: &Path) -> Result<Vec<u8>, WorkerError> {
+    chosen(project, |_| true)
+}
+
+/// The same for another repository with the same history, which has its own format.
+pub(super) fn of_people(project: &Path) -> Result<Vec<u8>, WorkerError> {
+    chosen(project, |key| !FORMAT.contains(&key) && !key.starts_with("extensions."))
+}
+
+fn chosen(project: &Path, is_chosen: impl Fn(&str) -> bool) -> Result<Vec<u8>, WorkerError> {
     let all = git(project, None, &["config", "--local", "--null", "--list"])?;
     let all = String::from_utf8_lossy(&all);
     let pairs = all.split('\0').filter_map(|pair| pair.split_once('\n'));
+    let pairs = pairs.filter(|(key, _)| is_chosen(key));
     Ok(pairs.filter_map(|(key, value)| shown(key, value)).collect::<String>().into_bytes())
 }
 

@@ -1,0 +1,269 @@
+//! What goes into a container and what comes out of it: the project's history as a bundle and its files on the way in, a
+//! patch on the way out. A patch is all that is taken from a container: git checks every path in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rapport_durable as durable;
+
+use super::container::{self, Container, give, give_all};
+use super::{FILES, RUN};
+use crate::workers::apart::Apart;
+use crate::workers::git::{git, line};
+use crate::workers::local::{self, Scratch};
+use crate::workers::repository;
+use crate::workers::{OURS, WorkerError, file_error};
+
+/// Makes the repository and the files. `base.git` is for the host's own questions: whatever an agent does to the
+/// repository of its files, the work can be told from it.
+const FILL: &str = r#"set -eu
+run=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6
+rm -rf base.git project ready
+command -v git >/dev/null || { echo "there is no git in the image" >&2; exit 1; }
+git init --quiet --bare --object-format="$format" base.git
+git --git-dir=base.git fetch --quiet "$run/bundle" "+$base:refs/heads/base"
+# What is ignored and committed all the same is part of the work.
+GIT_INDEX_FILE=base.git/work git --git-dir=base.git read-tree refs/heads/base
+git clone --quiet --no-checkout base.git project
+cd project
+git checkout --quiet -b "$branch" "$start"
+git remote remove origin
+cat "$run/config" >> .git/config
+git --git-dir=../base.git config core.bare false
+cat "$run/config" >> ../base.git/config
+mkdir -p "./$inside"
+[ ! -d "$run/include" ] || cp -R "$run/include/." "./$inside"
+[ ! -f "$run/patch" ] || git apply --binary --whitespace=nowarn "$run/patch"
+cd ..
+touch ready
+sync"#;
+
+/// Whether the files are complete.
+const IS_READY: &str = "[ -f ready ]";
+
+/// Prints the difference between a state and the files. The index remembers which files have not changed; each run has a
+/// copy, so that one that is killed leaves no lock that others wait for.
+const TELL: &str = r#"set -eu
+base=$1 inside=$2
+shift 2
+known=$PWD/base.git/work
+export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$known-$$
+rm -f "$GIT_INDEX_FILE.lock"
+cp -p "$known" "$GIT_INDEX_FILE"
+trap 'rm -f "$GIT_INDEX_FILE"' EXIT
+cd "project/$inside"
+all() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false add --all --ignore-errors -- :/ "$@"; }
+code=2
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  all "$@" 2>/dev/null && code=0 || code=$?
+  [ $code -gt 1 ] || break
+  sleep 0.05
+done
+[ $code -le 1 ] || all "$@"
+git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
+mv -f "$GIT_INDEX_FILE" "$known""#;
+
+/// Lists files that are not tracked; a name that ends with a slash is a repository of its own, which no patch contains.
+const NESTED: &str = "cd project && git ls-files -z --others --exclude-standard";
+
+/// The name of the branch that the agent sees.
+fn branch(apart: &Apart) -> String {
+    format!("rapport/{}", apart.session)
+}
+
+/// Fills a new container with the project as it is, and begins the work. A stored patch is applied to the files.
+pub(super) fn fill(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+    patch: Option<&[u8]>,
+) -> Result<(), WorkerError> {
+    let run = &container.run;
+    let put = |name: &str, content: &[u8]| {
+        let path = run.join(name);
+        let written = durable::replace_private(&path, content).and_then(|()| give(&path));
+        written.map_err(file_error("write", &path))
+    };
+    let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
+    let bundled = bundle(apart, &base, run)?;
+    put("config", &repository::of_people(&apart.project)?)?;
+    match patch {
+        Some(patch) => put("patch", patch)?,
+        None => durable::remove(&run.join("patch")).map_err(file_error("remove", run))?,
+    }
+    include(apart, run)?;
+    let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
+    let start = format!("{base}^");
+    let (name, branch, inside) = (bundled.name.clone(), branch(apart), inside.to_owned());
+    let filled = container::wait(container, |container| async move {
+        container.make().await?;
+        let inside = if inside.is_empty() { "." } else { inside.as_str() };
+        let ran = container.script(FILL, &[RUN, &name, &start, &branch, &format, inside]).await?;
+        Ok(ran)
+    })?;
+    drop(bundled);
+    for name in ["config", "patch"] {
+        durable::remove(&run.join(name)).map_err(file_error("remove", run))?;
+    }
+    durable::remove_folder(&run.join("include")).map_err(file_error("remove", run))?;
+    if filled.code != 0 {
+        return Err(WorkerError::Engine { what: "put the project into the container", why: filled.why() });
+    }
+    apart.begin(&base)
+}
+
+/// Whether a container has all that was put into it.
+pub(super) async fn is_filled(container: &Container) -> Result<bool, WorkerError> {
+    Ok(container.script(IS_READY, &[]).await?.code == 0)
+}
+
+/// The commit with the current state, on top of the one at which the work begins.
+fn new_base(apart: &Apart) -> Result<String, WorkerError> {
+    let state = apart.project_here().state()?;
+    let is_shallow = line(&apart.project, &["rev-parse", "--is-shallow-repository"])? == "true";
+    // The history of a shallow repository has no beginning, so nobody else could read it.
+    let start = match is_shallow {
+        true => apart.commit(&apart.with_ours(&state)?, None)?,
+        false => apart.start(&state)?,
+    };
+    apart.commit(&state, Some(&start))
+}
+
+/// A file with the history of the work, and the ref in it. Both are removed on drop.
+struct Bundle {
+    project: PathBuf,
+    name: String,
+    file: PathBuf,
+}
+
+fn bundle(apart: &Apart, base: &str, run: &Path) -> Result<Bundle, WorkerError> {
+    let name = format!("refs/rapport-in/{}", apart.session);
+    let bundle = Bundle { project: apart.project.clone(), name, file: run.join("bundle") };
+    git(&apart.project, None, &["update-ref", &bundle.name, base])?;
+    let file = bundle.file.to_string_lossy().into_owned();
+    git(&apart.project, None, &["bundle", "create", "--quiet", &file, &bundle.name])?;
+    give(&bundle.file).map_err(file_error("give away", &bundle.file))?;
+    Ok(bundle)
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        // Leftovers are replaced the next time.
+        let _ = git(&self.project, None, &["update-ref", "-d", &self.name]);
+        let _ = durable::remove(&self.file);
+    }
+}
+
+/// Copies the ignored files that the project wants in the container.
+fn include(apart: &Apart, run: &Path) -> Result<(), WorkerError> {
+    let folder = run.join("include");
+    durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
+    let included = apart.included()?;
+    if included.is_empty() {
+        return Ok(());
+    }
+    for path in included {
+        let (from, to) = (apart.project.join(&path), folder.join(&path));
+        durable::copy(&from, &to).map_err(file_error("copy", &from))?;
+    }
+    give_all(&folder).map_err(file_error("give away", &folder))
+}
+
+/// The work as a patch since the beginning, safe for every kind of content.
+pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<Vec<u8>, WorkerError> {
+    let base = format!("{}^{{tree}}", apart.base()?);
+    let inside = if inside.is_empty() { "." } else { inside }.to_owned();
+    let told = container::wait(container, |container| async move {
+        let without = OURS.map(|ours| format!(":(exclude){ours}"));
+        let args = [base.as_str(), &inside].into_iter().chain(without.iter().map(String::as_str));
+        container.script(TELL, &args.collect::<Vec<_>>()).await
+    })?;
+    match told.code {
+        0 => Ok(told.out),
+        _ => Err(WorkerError::Engine { what: "read the work in the container", why: told.why() }),
+    }
+}
+
+/// The state of the files after a patch, as a tree in the project's repository. Git refuses paths that lead out of the
+/// tree, through a link or otherwise, or into `.git`.
+pub(super) fn state_of(run: &Path, apart: &Apart, patch: &[u8]) -> Result<String, WorkerError> {
+    let base = format!("{}^{{tree}}", apart.base()?);
+    if patch.is_empty() {
+        return line(&apart.project, &["rev-parse", "--verify", &base]);
+    }
+    let file = run.join(format!("out-{}", uuid::Uuid::new_v4().simple()));
+    durable::replace_private(&file, patch).map_err(file_error("write", &file))?;
+    let top = local::top(&apart.project)?;
+    let scratch = Scratch::take(&top)?;
+    let index = Some(scratch.path());
+    git(&top, index, &["read-tree", &base])?;
+    let name = file.to_string_lossy().into_owned();
+    let applied = git(&top, index, &["apply", "--cached", "--binary", "--whitespace=nowarn", &name]);
+    let removed = durable::remove(&file).map_err(file_error("remove", &file));
+    applied?;
+    removed?;
+    let tree = git(&top, index, &["write-tree"])?;
+    Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+}
+
+/// Other repositories among the files with work that a patch does not contain.
+pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerError> {
+    let told = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
+    let names = told.out.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// The project's directory in the container.
+pub(super) fn directory(inside: &str) -> PathBuf {
+    let top = Path::new(FILES).join("project");
+    if inside.is_empty() { top } else { top.join(inside.trim_end_matches('/')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::SessionId;
+
+    use super::*;
+
+    /// A project with a link that leads out of it, and a session that has begun.
+    fn begun(folder: &Path) -> Apart {
+        let app = folder.join("app");
+        std::fs::create_dir(&app).unwrap();
+        std::fs::write(app.join("a.txt"), "a\n").unwrap();
+        std::os::unix::fs::symlink(folder, app.join("out")).unwrap();
+        git(&app, None, &["init", "--quiet"]).unwrap();
+        git(&app, None, &["add", "--all"]).unwrap();
+        git(&app, None, &["commit", "--quiet", "-m", "begun"]).unwrap();
+        let apart = Apart::of(&app, &SessionId::new("20260124-one"));
+        apart.begin(&new_base(&apart).unwrap()).unwrap();
+        apart
+    }
+
+    fn adding(path: &str) -> String {
+        format!(
+            "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+        )
+    }
+
+    #[test]
+    fn a_patch_becomes_a_state_and_one_that_leads_elsewhere_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let apart = begun(folder.path());
+        let run = folder.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let state = state_of(&run, &apart, adding("new/b.txt").as_bytes()).unwrap();
+        let files = git(&apart.project, None, &["ls-tree", "-r", "--name-only", &state]).unwrap();
+        assert_eq!(String::from_utf8(files).unwrap(), "a.txt\nnew/b.txt\nout\n");
+        let nothing = state_of(&run, &apart, b"").unwrap();
+        assert_eq!(nothing, line(&apart.project, &["rev-parse", "HEAD^{tree}"]).unwrap());
+        for path in
+            [".git/hooks/x", ".GIT/config", "deep/.git/config", "../outside", "a/../../outside", "out/x"]
+        {
+            let refused = state_of(&run, &apart, adding(path).as_bytes());
+            assert!(refused.is_err(), "{path}");
+        }
+        assert!(state_of(&run, &apart, b"no patch\n").is_err());
+        assert_eq!(std::fs::read_dir(&run).unwrap().count(), 0, "nothing is left");
+        assert!(!apart.project.join("new").exists(), "the project is not touched");
+    }
+}

@@ -1,0 +1,354 @@
+//! The container of one session at the engine, and the volume with its files: made, started, ended, removed.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, chown, lchown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, Mount, MountType,
+};
+use rapport_durable as durable;
+
+use super::docker::{self, Docker, Exec, Ran};
+use super::{ContainerSettings, FILES, NAME, PROGRAM, RUN};
+use crate::workers::keeper::idle;
+use crate::workers::network::Network;
+use crate::workers::{NoWorkplace, WorkerError, file_error};
+
+/// The network of containers that may reach everything.
+const OPEN: &str = "rapport";
+/// The user of agents, if the person is root: inside nobody is.
+const USER: u32 = 1000;
+
+/// How often to start a container that stops before it is used.
+const TRIES: usize = 5;
+
+/// The labels of containers and volumes.
+pub(super) const SESSION: &str = "rapport.session";
+pub(super) const PROJECT: &str = "rapport.project";
+pub(super) const HOME: &str = "rapport.home";
+pub(super) const EPOCH: &str = "rapport.epoch";
+
+/// What a container is made from.
+#[derive(Clone, Debug)]
+pub(super) struct Making {
+    pub(super) settings: ContainerSettings,
+    pub(super) network: Network,
+    /// Rapport's own program.
+    pub(super) keeper: PathBuf,
+    /// What the agent's program needs of this machine: itself, or the packages that it is part of.
+    pub(super) agent: Option<PathBuf>,
+    pub(super) labels: HashMap<String, String>,
+}
+
+/// The container of one session.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) docker: Arc<Docker>,
+    /// Its name, and that of its volume.
+    pub(super) name: String,
+    making: Making,
+    /// The agent's home on this machine, which is at the same path inside.
+    pub(super) home: PathBuf,
+    /// A folder of this machine by which both sides exchange files and sockets.
+    pub(super) run: PathBuf,
+    /// Only one call at a time starts it.
+    starting: tokio::sync::Mutex<()>,
+    /// When it was started by this process, as the engine tells it.
+    started: Mutex<Option<String>>,
+}
+
+impl Container {
+    pub(super) fn new(
+        docker: Arc<Docker>,
+        name: String,
+        making: Making,
+        home: PathBuf,
+        run: PathBuf,
+    ) -> Self {
+        let (starting, started) = (tokio::sync::Mutex::default(), Mutex::default());
+        Self { docker, name, making, home, run, starting, started }
+    }
+
+    /// The user and group of agents: the person's own, so that the files in their home are theirs on both sides.
+    pub(super) fn user() -> (u32, u32) {
+        let (user, group) = (nix::unistd::getuid(), nix::unistd::getgid());
+        if user.is_root() { (USER, USER) } else { (user.as_raw(), group.as_raw()) }
+    }
+
+    /// The same as the engine names it.
+    pub(super) fn user_name() -> String {
+        let (user, group) = Self::user();
+        format!("{user}:{group}")
+    }
+
+    /// Makes the folders of this machine that it uses.
+    pub(super) fn make_folders(&self) -> Result<(), WorkerError> {
+        for folder in [&self.home, &self.run] {
+            durable::private_folder(folder).map_err(file_error("make", folder))?;
+            give(folder).map_err(file_error("give away", folder))?;
+        }
+        Ok(())
+    }
+
+    /// Whether its volume exists.
+    pub(super) async fn has_files(&self) -> Result<bool, WorkerError> {
+        self.docker.has_volume(&self.name).await
+    }
+
+    /// Makes the volume and the container, and starts it.
+    pub(super) async fn make(&self) -> Result<(), WorkerError> {
+        self.docker.create_volume(&self.name, self.labels()).await?;
+        self.up(Use::Host).await?;
+        // A new volume belongs to root, who has no rights here except those of an owner.
+        let open = Exec {
+            user: "0:0".into(),
+            directory: "/".into(),
+            command: ["chmod", "1777", FILES].map(str::to_owned).to_vec(),
+            env: Vec::new(),
+        };
+        let ran = self.docker.run(&self.name, open).await?;
+        if ran.code == 0 { Ok(()) } else { Err(unusable(&self.making.settings.image, &ran)) }
+    }
+
+    /// Starts it if it does not run; makes it again if only its volume is left. Before an agent starts, whatever another
+    /// process started there is ended: it has no host any more.
+    pub(super) async fn up(&self, user: Use) -> Result<(), WorkerError> {
+        let _one = self.starting.lock().await;
+        let found = self.docker.inspect(&self.name).await?;
+        let is_there = found.is_some();
+        if let Some(started) = found.as_ref().and_then(running_since) {
+            if user == Use::Host || self.started_here().as_ref() == Some(&started) {
+                return Ok(());
+            }
+            self.docker.kill(&self.name).await?;
+        }
+        if !is_there {
+            self.create().await?;
+        }
+        if let Err(error) = self.docker.start(&self.name).await {
+            if !is_there {
+                return Err(error);
+            }
+            // Something of this machine that it was made from may have moved.
+            self.docker.remove(&self.name).await?;
+            self.create().await?;
+            self.docker.start(&self.name).await?;
+        }
+        let found = self.docker.inspect(&self.name).await?;
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = found.as_ref().and_then(running_since);
+        Ok(())
+    }
+
+    fn started_here(&self) -> Option<String> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs a shell script inside to its end, in the directory of the files.
+    pub(super) async fn script(&self, script: &str, args: &[&str]) -> Result<Ran, WorkerError> {
+        let words = ["sh", "-c", script, "sh"].into_iter().chain(args.iter().copied());
+        let exec = Exec {
+            user: Self::user_name(),
+            directory: FILES.to_owned(),
+            command: words.map(str::to_owned).collect(),
+            // Nothing that the agent configured for itself.
+            env: ["HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"].map(str::to_owned).to_vec(),
+        };
+        for _ in 1..TRIES {
+            self.up(Use::Host).await?;
+            match self.docker.run(&self.name, exec.clone()).await {
+                Err(_) if self.has_stopped().await? => {}
+                ran => return ran,
+            }
+        }
+        self.up(Use::Host).await?;
+        self.docker.run(&self.name, exec).await
+    }
+
+    /// Starts a program for an agent inside, and does not wait for it. Returns the name of its run.
+    pub(super) async fn begin(&self, exec: Exec) -> Result<String, WorkerError> {
+        for _ in 1..TRIES {
+            self.up(Use::Agent).await?;
+            match self.docker.begin(&self.name, exec.clone()).await {
+                Err(_) if self.has_stopped().await? => {}
+                begun => return begun,
+            }
+        }
+        self.up(Use::Agent).await?;
+        self.docker.begin(&self.name, exec).await
+    }
+
+    /// Whether it does not run: an unused one stops by itself, perhaps just before it is used again.
+    async fn has_stopped(&self) -> Result<bool, WorkerError> {
+        Ok(self.docker.inspect(&self.name).await?.as_ref().and_then(running_since).is_none())
+    }
+
+    /// Ends everything in it. It can be started again.
+    pub(super) async fn end(&self) -> Result<(), WorkerError> {
+        self.docker.kill(&self.name).await
+    }
+
+    /// Ends it, if it still runs since this process started it.
+    pub(super) async fn end_own(&self) -> Result<(), WorkerError> {
+        let Some(ours) = self.started_here() else { return Ok(()) };
+        let found = self.docker.inspect(&self.name).await?;
+        if found.as_ref().and_then(running_since) == Some(ours) { self.end().await } else { Ok(()) }
+    }
+
+    /// Removes it, and its volume.
+    pub(super) async fn remove(&self) -> Result<(), WorkerError> {
+        self.docker.remove(&self.name).await?;
+        self.docker.remove_volume(&self.name).await
+    }
+
+    fn labels(&self) -> HashMap<String, String> {
+        let mut labels = self.making.labels.clone();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        labels.insert(EPOCH.to_owned(), now.as_millis().to_string());
+        labels
+    }
+
+    async fn create(&self) -> Result<(), WorkerError> {
+        let settings = &self.making.settings;
+        if self.docker.image(&settings.image).await?.is_none() {
+            return Err(no_image(&settings.image));
+        }
+        if self.making.network == Network::Open {
+            self.docker.create_network(OPEN).await?;
+        }
+        let (processors, memory) = self.docker.size().await?;
+        let limits = settings.limits.within(processors, memory);
+        let host = HostConfig {
+            init: Some(true),
+            cap_drop: Some(vec!["ALL".to_owned()]),
+            security_opt: Some(vec!["no-new-privileges".to_owned()]),
+            memory: i64::try_from(limits.memory).ok(),
+            // No swap beyond that.
+            memory_swap: i64::try_from(limits.memory).ok(),
+            nano_cpus: Some(i64::from(limits.processors) * 1_000_000_000),
+            pids_limit: Some(i64::from(limits.processes)),
+            network_mode: Some(if self.making.network == Network::Open { OPEN } else { "none" }.to_owned()),
+            // What a container prints is of no use, and would fill the disk.
+            log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
+            mounts: Some(self.mounts()),
+            ..HostConfig::default()
+        };
+        let body = ContainerCreateBody {
+            image: Some(settings.image.clone()),
+            user: Some(Self::user_name()),
+            working_dir: Some(FILES.to_owned()),
+            entrypoint: Some(vec![PROGRAM.to_owned()]),
+            cmd: Some(["keep", idle::IDLE, &settings.idle.as_secs().to_string()].map(str::to_owned).to_vec()),
+            labels: Some(self.labels()),
+            host_config: Some(host),
+            ..ContainerCreateBody::default()
+        };
+        self.docker.create(&self.name, body).await
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let shown = |source: &Path, target: &Path| Mount { read_only: Some(true), ..bound(source, target) };
+        let mut mounts = vec![
+            Mount {
+                typ: Some(MountType::VOLUME),
+                source: Some(self.name.clone()),
+                target: Some(FILES.to_owned()),
+                ..Mount::default()
+            },
+            bound(&self.home, &self.home),
+            bound(&self.run, Path::new(RUN)),
+            shown(&self.making.keeper, Path::new(PROGRAM)),
+        ];
+        mounts.extend(self.making.agent.iter().map(|agent| shown(agent, agent)));
+        mounts
+    }
+}
+
+/// For whom a container is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The host looks into it.
+    Host,
+    /// An agent is to run in it.
+    Agent,
+}
+
+fn bound(source: &Path, target: &Path) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(source.to_string_lossy().into_owned()),
+        target: Some(target.to_string_lossy().into_owned()),
+        ..Mount::default()
+    }
+}
+
+/// When a container was started; `None` if it does not run.
+fn running_since(found: &ContainerInspectResponse) -> Option<String> {
+    let state = found.state.as_ref().filter(|state| state.running == Some(true))?;
+    state.started_at.as_ref().map(ToString::to_string)
+}
+
+/// Gives a file of this machine to the user of agents.
+pub(super) fn give(path: &Path) -> io::Result<()> {
+    let (user, group) = Container::user();
+    if nix::unistd::getuid().is_root() { lchown(path, Some(user), Some(group)) } else { Ok(()) }
+}
+
+/// Gives a pipe to them, who could not open it by its name otherwise. Anything else stays whose it is.
+pub(super) fn give_pipe(pipe: &OwnedFd) -> io::Result<()> {
+    let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
+    let (user, group) = Container::user();
+    let is_pipe = std::fs::metadata(&path)?.file_type().is_fifo();
+    if is_pipe && nix::unistd::getuid().is_root() { chown(&path, Some(user), Some(group)) } else { Ok(()) }
+}
+
+/// Gives them everything in a folder, without following links.
+pub(super) fn give_all(folder: &Path) -> io::Result<()> {
+    give(folder)?;
+    if !nix::unistd::getuid().is_root() {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() { give_all(&entry.path())? } else { give(&entry.path())? }
+    }
+    Ok(())
+}
+
+fn no_image(image: &str) -> WorkerError {
+    let none = NoWorkplace {
+        why: format!("the container engine has no image {image}"),
+        advice: vec![
+            "Get it with docker pull, or build it as docs/workers.md says",
+            "Name another image: worker.image in config.yaml",
+        ],
+    };
+    WorkerError::Unavailable { worker: NAME, none }
+}
+
+/// An image that lacks what every workplace needs.
+pub(super) fn unusable(image: &str, ran: &Ran) -> WorkerError {
+    let none = NoWorkplace {
+        why: format!("the image {image} cannot be used: {}", ran.why()),
+        advice: vec![
+            "It needs git, a shell, the usual small programs and the GNU C library: see docs/workers.md",
+        ],
+    };
+    WorkerError::Unavailable { worker: NAME, none }
+}
+
+/// Blocks until a call about a container has ended.
+pub(super) fn wait<T, F>(
+    container: &Arc<Container>,
+    call: impl FnOnce(Arc<Container>) -> F,
+) -> Result<T, WorkerError>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, WorkerError>> + Send + 'static,
+{
+    docker::wait(call(container.clone()))
+}

@@ -1,0 +1,368 @@
+//! The container engine, over its API: Docker, or what speaks the same.
+//!
+//! Workplaces block, and are used from any thread, with a runtime and without; so the calls run on a runtime of their
+//! own.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::mpsc::sync_channel;
+
+use bollard::errors::Error;
+use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, ContainerSummaryStateEnum, NetworkCreateRequest,
+    VolumeCreateRequest,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, InspectContainerOptions, InspectNetworkOptions, KillContainerOptions,
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptions, RemoveVolumeOptions,
+    StartContainerOptions,
+};
+use bollard::{API_DEFAULT_VERSION, container::LogOutput};
+use futures_util::StreamExt as _;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::OnceCell;
+
+use crate::workers::{NoWorkplace, WorkerError};
+
+/// The variable that names another engine.
+pub const VARIABLE: &str = "DOCKER_HOST";
+/// Where the engine is otherwise.
+const USUAL: &str = "unix:///var/run/docker.sock";
+
+/// How long a call may take, in seconds.
+const TIMEOUT: u64 = 120;
+
+const START_IT: &str = "Start the engine, on Debian and Ubuntu with: systemctl start docker";
+const INSTALL: &str = "Install a container engine, on Debian and Ubuntu with: apt-get install docker.io";
+const BE_ALLOWED: &str = "Let yourself use the engine: add your user to the group docker, and log in again";
+const ON_THIS_MACHINE: &str =
+    "Name an engine on this machine by its socket: DOCKER_HOST=unix:///var/run/docker.sock";
+
+/// A container engine at an address. It is asked for the first time when it is needed.
+#[derive(Debug)]
+pub(super) struct Docker {
+    address: String,
+    client: OnceCell<bollard::Docker>,
+}
+
+/// What a program in a container said, and how it ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ran {
+    pub(super) code: i64,
+    pub(super) out: Vec<u8>,
+    pub(super) err: Vec<u8>,
+}
+
+impl Ran {
+    /// The last words of a program that failed.
+    pub(super) fn why(&self) -> String {
+        let said = String::from_utf8_lossy(&self.err);
+        let told = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let told = told.map_or_else(|| format!("exit code {}", self.code), str::to_owned);
+        told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    }
+}
+
+/// A container, or a volume without one.
+#[derive(Clone, Debug)]
+pub(super) struct Labelled {
+    pub(super) name: String,
+    pub(super) labels: HashMap<String, String>,
+    pub(super) is_running: bool,
+}
+
+/// A program to run in a container.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Exec {
+    pub(super) user: String,
+    pub(super) directory: String,
+    pub(super) command: Vec<String>,
+    pub(super) env: Vec<String>,
+}
+
+impl Docker {
+    /// The engine at this address, or the usual one.
+    pub(super) fn at(address: Option<&str>) -> Self {
+        let address = address.filter(|address| !address.is_empty()).unwrap_or(USUAL).to_owned();
+        Self { address, client: OnceCell::new() }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Connects, the first time.
+    async fn client(&self) -> Result<&bollard::Docker, NoWorkplace> {
+        let connect = async || {
+            let Some(path) = self.address.strip_prefix("unix://") else {
+                let why = format!("{VARIABLE} names an engine on another machine: {}", self.address);
+                return Err(NoWorkplace { why, advice: vec![ON_THIS_MACHINE] });
+            };
+            let client = bollard::Docker::connect_with_unix(path, TIMEOUT, API_DEFAULT_VERSION);
+            let connected = match client {
+                Ok(client) => client.negotiate_version().await,
+                Err(error) => Err(error),
+            };
+            connected.map_err(|error| unreachable(path, &error))
+        };
+        self.client.get_or_try_init(connect).await
+    }
+
+    async fn connected(&self) -> Result<&bollard::Docker, WorkerError> {
+        self.client().await.map_err(|none| WorkerError::Unavailable { worker: super::NAME, none })
+    }
+
+    /// The engine's version, if it can be reached.
+    pub(super) async fn version(&self) -> Result<String, NoWorkplace> {
+        let client = self.client().await?;
+        let path = self.address.trim_start_matches("unix://");
+        let found = client.version().await.map_err(|error| unreachable(path, &error))?;
+        let name = found.platform.map(|platform| platform.name).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "Docker".to_owned());
+        Ok(format!("{name} {} at {}", found.version.unwrap_or_default(), self.address))
+    }
+
+    /// The number of processors, and the memory in bytes.
+    pub(super) async fn size(&self) -> Result<(Option<u64>, Option<u64>), WorkerError> {
+        let info = self.connected().await?.info().await.map_err(failed("ask the container engine"))?;
+        let positive = |number: Option<i64>| number.and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
+        Ok((positive(info.ncpu), positive(info.mem_total)))
+    }
+
+    /// The variables that an image sets; `None` if there is no such image.
+    pub(super) async fn image(&self, name: &str) -> Result<Option<Vec<String>>, WorkerError> {
+        let found = self.connected().await?.inspect_image(name).await;
+        let found = there(found).map_err(failed("look at the image"))?;
+        Ok(found.map(|image| image.config.and_then(|config| config.env).unwrap_or_default()))
+    }
+
+    pub(super) async fn inspect(&self, name: &str) -> Result<Option<ContainerInspectResponse>, WorkerError> {
+        let found = self.connected().await?.inspect_container(name, None::<InspectContainerOptions>).await;
+        there(found).map_err(failed("look at the container"))
+    }
+
+    pub(super) async fn create(&self, name: &str, body: ContainerCreateBody) -> Result<(), WorkerError> {
+        let options = CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
+        let created = self.connected().await?.create_container(Some(options), body).await;
+        created.map(drop).map_err(failed("make the container"))
+    }
+
+    /// Starts a container; one that runs already continues.
+    pub(super) async fn start(&self, name: &str) -> Result<(), WorkerError> {
+        let started = self.connected().await?.start_container(name, None::<StartContainerOptions>).await;
+        started.map_err(failed("start the container"))
+    }
+
+    /// Kills a container, if it runs.
+    pub(super) async fn kill(&self, name: &str) -> Result<(), WorkerError> {
+        let killed = self.connected().await?.kill_container(name, None::<KillContainerOptions>).await;
+        match killed {
+            // It does not run.
+            Err(Error::DockerResponseServerError { status_code: 404 | 409 | 500, .. }) => Ok(()),
+            killed => killed.map_err(failed("stop the container")),
+        }
+    }
+
+    /// Removes a container, even if it runs.
+    pub(super) async fn remove(&self, name: &str) -> Result<(), WorkerError> {
+        let options = RemoveContainerOptions { force: true, v: false, link: false };
+        let removed = self.connected().await?.remove_container(name, Some(options)).await;
+        there(removed).map(drop).map_err(failed("remove the container"))
+    }
+
+    pub(super) async fn has_volume(&self, name: &str) -> Result<bool, WorkerError> {
+        let found = there(self.connected().await?.inspect_volume(name).await);
+        found.map(|found| found.is_some()).map_err(failed("look at the volume"))
+    }
+
+    /// Creates a volume, unless it exists.
+    pub(super) async fn create_volume(
+        &self,
+        name: &str,
+        labels: HashMap<String, String>,
+    ) -> Result<(), WorkerError> {
+        let request = VolumeCreateRequest {
+            name: Some(name.to_owned()),
+            labels: Some(labels),
+            ..VolumeCreateRequest::default()
+        };
+        let created = self.connected().await?.create_volume(request).await;
+        created.map(drop).map_err(failed("make the volume"))
+    }
+
+    pub(super) async fn remove_volume(&self, name: &str) -> Result<(), WorkerError> {
+        let removed = self.connected().await?.remove_volume(name, None::<RemoveVolumeOptions>).await;
+        there(removed).map(drop).map_err(failed("remove the volume"))
+    }
+
+    /// Creates a network to the outside, unless it exists.
+    pub(super) async fn create_network(&self, name: &str) -> Result<(), WorkerError> {
+        let client = self.connected().await?;
+        let found = there(client.inspect_network(name, None::<InspectNetworkOptions>).await);
+        if found.map_err(failed("look at the network"))?.is_some() {
+            return Ok(());
+        }
+        let request = NetworkCreateRequest {
+            name: name.to_owned(),
+            driver: Some("bridge".to_owned()),
+            ..NetworkCreateRequest::default()
+        };
+        client.create_network(request).await.map(drop).map_err(failed("make the network"))
+    }
+
+    /// The containers with this label, and the volumes that are left without one.
+    pub(super) async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, WorkerError> {
+        let client = self.connected().await?;
+        let filters = HashMap::from([("label", vec![label])]);
+        let all = ListContainersOptionsBuilder::new().all(true).filters(&filters).build();
+        let found = client.list_containers(Some(all)).await.map_err(failed("list containers"))?;
+        let mut found: Vec<_> = found
+            .into_iter()
+            .map(|one| Labelled {
+                name: one
+                    .names
+                    .into_iter()
+                    .flatten()
+                    .next()
+                    .unwrap_or_default()
+                    .trim_start_matches('/')
+                    .to_owned(),
+                labels: one.labels.unwrap_or_default(),
+                is_running: one.state == Some(ContainerSummaryStateEnum::RUNNING),
+            })
+            .collect();
+        let volumes = ListVolumesOptionsBuilder::new().filters(&filters).build();
+        let volumes = client.list_volumes(Some(volumes)).await.map_err(failed("list volumes"))?;
+        for volume in volumes.volumes.unwrap_or_default() {
+            if !found.iter().any(|one| one.name == volume.name) {
+                found.push(Labelled { name: volume.name, labels: volume.labels, is_running: false });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Starts a program in a running container, and does not wait for it. Returns the name of its run.
+    pub(super) async fn begin(&self, container: &str, exec: Exec) -> Result<String, WorkerError> {
+        let client = self.connected().await?;
+        let run = client.create_exec(container, options(exec, false)).await.map_err(failed("start it"))?;
+        let detached = StartExecOptions { detach: true, ..StartExecOptions::default() };
+        client.start_exec(&run.id, Some(detached)).await.map_err(failed("start it"))?;
+        Ok(run.id)
+    }
+
+    /// The exit code of a run; `None` while it runs.
+    pub(super) async fn ended(&self, run: &str) -> Result<Option<i64>, WorkerError> {
+        let found = self.connected().await?.inspect_exec(run).await.map_err(failed("look at it"))?;
+        Ok(found.exit_code.filter(|_| found.running == Some(false)))
+    }
+
+    /// Runs a program in a running container to its end.
+    pub(super) async fn run(&self, container: &str, exec: Exec) -> Result<Ran, WorkerError> {
+        const WHAT: &str = "run a program in the container";
+        let client = self.connected().await?;
+        let run = client.create_exec(container, options(exec, true)).await.map_err(failed(WHAT))?;
+        let mut ran = Ran::default();
+        if let StartExecResults::Attached { mut output, .. } =
+            client.start_exec(&run.id, None).await.map_err(failed(WHAT))?
+        {
+            while let Some(said) = output.next().await {
+                match said.map_err(failed(WHAT))? {
+                    LogOutput::StdErr { message } => ran.err.extend_from_slice(&message),
+                    said => ran.out.extend_from_slice(&said.into_bytes()),
+                }
+            }
+        }
+        // If the container is killed, the run has no exit code, or an unknown one.
+        let found = client.inspect_exec(&run.id).await.map_err(failed(WHAT))?;
+        ran.code = found.exit_code.filter(|_| found.running == Some(false)).unwrap_or(-1);
+        Ok(ran)
+    }
+}
+
+fn options(exec: Exec, is_attached: bool) -> CreateExecOptions<String> {
+    CreateExecOptions {
+        attach_stdout: Some(is_attached),
+        attach_stderr: Some(is_attached),
+        cmd: Some(exec.command),
+        env: Some(exec.env),
+        user: Some(exec.user),
+        working_dir: Some(exec.directory),
+        ..CreateExecOptions::default()
+    }
+}
+
+/// `None` if what was asked about does not exist.
+fn there<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Err(Error::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(Error) -> WorkerError {
+    move |error| WorkerError::Engine { what, why: in_words(&error) }
+}
+
+fn in_words(error: &Error) -> String {
+    match error {
+        Error::DockerResponseServerError { message, .. } => message.trim().replace('\n', "; "),
+        error => with_causes(error),
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut why = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !why.contains(&more) {
+            why = format!("{why}: {more}");
+        }
+        cause = error.source();
+    }
+    why
+}
+
+/// Why the engine at this socket cannot be reached, and what to do.
+fn unreachable(path: &str, error: &Error) -> NoWorkplace {
+    let found = std::os::unix::net::UnixStream::connect(path);
+    let advice = match found.err().map(|error| error.kind()) {
+        Some(io::ErrorKind::NotFound) => vec![START_IT, INSTALL],
+        Some(io::ErrorKind::PermissionDenied) => vec![BE_ALLOWED],
+        _ => vec![START_IT],
+    };
+    NoWorkplace { why: format!("no container engine answers at {path}: {}", in_words(error)), advice }
+}
+
+/// Runs it on the runtime of the engine's calls, and blocks until its end.
+pub(super) fn wait<T: Send + 'static>(
+    call: impl Future<Output = Result<T, WorkerError>> + Send + 'static,
+) -> Result<T, WorkerError> {
+    let (done, outcome) = sync_channel(1);
+    let lost =
+        |error: io::Error| WorkerError::Engine { what: "call the container engine", why: error.to_string() };
+    runtime().map_err(lost)?.spawn(async move {
+        // The receiver waits below.
+        let _ = done.send(call.await);
+    });
+    outcome.recv().map_err(|error| lost(io::Error::other(error)))?
+}
+
+/// Runs it on the runtime of the engine's calls.
+pub(super) fn spawn(call: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    runtime()?.spawn(call);
+    Ok(())
+}
+
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made =
+        Builder::new_multi_thread().worker_threads(1).thread_name("containers").enable_all().build()?;
+    Ok(RUNTIME.get_or_init(|| made))
+}

@@ -1,0 +1,48 @@
+//! `rapport shell`: a shell in the workplace of a session.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+
+use super::{Common, choose};
+use crate::error::{Code, Failure, Outcome};
+use crate::wiring::{self, Place};
+use crate::workers::Worker as _;
+
+/// Look into the workplace of a session, with a shell or another command
+///
+/// In a container it runs inside, as the agent does; in a worktree or a sandbox it runs on this machine, in the
+/// session's directory. It changes nothing by itself, and the session goes on meanwhile.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  rapport shell add-auth
+  rapport shell add-auth -- git status")]
+pub(super) struct Args {
+    /// The session: its name, or a part of it that no other has
+    session: String,
+    /// The command, and its arguments; a shell if there is none
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    // An agent could reach the workplace of another.
+    wiring::refuse_agents()?;
+    let place = Place::find(common)?;
+    let id = choose::by_name(&place, &args.session)?;
+    choose::check_counts(&place, &id)?;
+    let created = choose::known(&place, &id)?.session.created().clone();
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::new(Code::Trouble, format!("cannot look into the workplace of {id}: {why}"))
+    };
+    let found = place.workers().find(&id, &created).map_err(|error| failed(&error))?;
+    let workplace = found.ok_or_else(|| failed(&"it has none yet, or none any more"))?;
+    let mut command = workplace.way_in(&args.command).map_err(|error| failed(&error))?;
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|error| failed(&format!("cannot run {program}: {error}")))?;
+    match status.code().or_else(|| status.signal().map(|signal| 128 + signal)) {
+        Some(0) => Ok(()),
+        code => {
+            Err(Failure::new(Code::Trouble, format!("it ended with the exit code {}", code.unwrap_or(1))))
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! An engine that is killed while an agent works in one of its containers. These tests have an engine of their own, because
+//! others use that of all tests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rapport_core::{Event, Status};
+use tempfile::TempDir;
+
+use super::{ASKS, World, until};
+use crate::support::needs;
+use crate::support::patience::wait_at_most;
+use crate::support::project::Project;
+
+/// An engine, until it is dropped.
+struct OwnEngine {
+    folder: TempDir,
+    dockerd: Child,
+}
+
+impl OwnEngine {
+    /// `None` only where what is missing was left out on purpose.
+    #[track_caller]
+    fn start() -> Option<Self> {
+        let shared = needs::engine()?;
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let dockerd = dockerd(folder.path().into());
+        let own = Self { folder, dockerd };
+        own.until_up();
+        let archive = own.folder.path().join("image.tar");
+        let run = |address: &str, args: &[&str]| {
+            let done = Command::new("docker").args(["--host", address]).args(args).output().unwrap();
+            assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        run(&shared, &["save", "--output", archive.to_str().unwrap(), needs::IMAGE]);
+        run(&own.address(), &["load", "--input", archive.to_str().unwrap()]);
+        fs::remove_file(archive).unwrap();
+        Some(own)
+    }
+
+    fn address(&self) -> String {
+        format!("unix://{}", self.folder.path().join("d.sock").display())
+    }
+
+    fn until_up(&self) {
+        until("the engine answers", || {
+            let asked = Command::new("docker").args(["--host", &self.address(), "version"]).output();
+            asked.is_ok_and(|asked| asked.status.success())
+        });
+    }
+
+    /// Kills it as a crash does; containers and what is in them stay.
+    fn kill(&mut self) {
+        self.dockerd.kill().unwrap();
+        self.dockerd.wait().unwrap();
+        if let Ok(pid) = fs::read_to_string(self.containerd()) {
+            Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+        }
+        for left in [self.containerd(), self.folder.path().join("d.pid")] {
+            let _ = fs::remove_file(left);
+        }
+    }
+
+    fn come_back(&mut self) {
+        self.dockerd = dockerd(self.folder.path().into());
+        self.until_up();
+    }
+
+    fn containerd(&self) -> PathBuf {
+        self.folder.path().join("exec/containerd/containerd.pid")
+    }
+
+    fn world(&self) -> World {
+        let project = Project::with_scenario(ASKS).working_in("container");
+        let project = project.set("DOCKER_HOST", &self.address());
+        World { project, engine: self.address() }
+    }
+}
+
+fn dockerd(folder: PathBuf) -> Child {
+    let place = |option: &str, name: &str| format!("--{option}={}", folder.join(name).display());
+    Command::new("dockerd")
+        .arg(format!("--host=unix://{}", folder.join("d.sock").display()))
+        .args([place("data-root", "root"), place("exec-root", "exec"), place("pidfile", "d.pid")])
+        .args(["--iptables=false", "--ip6tables=false", "--bridge=none"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+impl Drop for OwnEngine {
+    fn drop(&mut self) {
+        let listed =
+            Command::new("docker").args(["--host", &self.address(), "ps", "--all", "--quiet"]).output();
+        let listed = listed.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+        for container in listed.split_whitespace() {
+            let _ =
+                Command::new("docker").args(["--host", &self.address(), "rm", "--force", container]).output();
+        }
+        // It ends its containerd too.
+        let _ = Command::new("kill").arg(self.dockerd.id().to_string()).status();
+        let _ = self.dockerd.wait();
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let here = self.folder.path().to_string_lossy().into_owned();
+        for mount in
+            mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|path| path.starts_with(&here))
+        {
+            let _ = Command::new("umount").arg(mount).status();
+        }
+    }
+}
+
+/// WORK-21: the engine is not between Rapport and the agent, so the answer reaches the agent without it; what needs the
+/// engine works when it is back.
+#[test]
+fn an_engine_that_dies_and_comes_back_loses_nothing() {
+    let Some(mut engine) = OwnEngine::start() else { return };
+    let world = engine.world();
+    let running = world.asked(&[]);
+    engine.kill();
+    assert_eq!(world.project.view().status, Status::NeedsInput);
+    running.kill();
+    world.answer();
+    let session = world.project.session();
+    let refused = world.project.start(&["--resume", session.as_str()], &[]).finish();
+    assert_ne!(refused, 0, "nothing works without the engine");
+    engine.come_back();
+    let resumed = world.project.start(&["--resume", session.as_str()], &[]);
+    assert_eq!(resumed.finish(), 0);
+    world.assert_painted();
+}
+
+/// Host and engine are killed together: the agent does not go on by itself.
+#[test]
+fn an_agent_ends_with_its_host_although_the_engine_is_dead() {
+    let Some(mut engine) = OwnEngine::start() else { return };
+    let world = engine.world();
+    let running = world.asked(&[]);
+    let home = world.project.root().join(format!(".rapport/worktrees/{}.home", world.project.session()));
+    assert!(processes_at_home(&home) >= 3, "its keeper and the agent");
+    engine.kill();
+    running.kill();
+    wait_at_most(Duration::from_secs(3), "the end of the agent", || {
+        (processes_at_home(&home) == 0).then_some(())
+    });
+    engine.come_back();
+    world.answer();
+    let session = world.project.session();
+    let mut resumed = world.project.start(&["--resume", session.as_str()], &[]);
+    resumed.until(|fact| matches!(fact, Event::Reported { .. }));
+    assert_eq!(resumed.finish(), 0);
+    world.assert_painted();
+}
+
+/// The number of processes with this home.
+fn processes_at_home(home: &std::path::Path) -> usize {
+    let wanted = format!("HOME={}", home.display()).into_bytes();
+    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("environ"));
+    let carries = |path: &PathBuf| {
+        fs::read(path).unwrap_or_default().split(|byte| *byte == 0).any(|pair| pair == wanted)
+    };
+    all.filter(carries).count()
+}

@@ -1,0 +1,153 @@
+//! How long a container lives: with its agent, without, and after somebody removed it.
+
+use rapport_core::{Event, Status};
+
+use super::{ASKS, World, until};
+
+/// WORK-5, WORK-16: while the question is open, the container is there, with no rights, limits, and labels.
+#[test]
+fn a_container_has_limits_and_no_rights_and_says_whose_it_is() {
+    let Some(world) = World::new(ASKS) else { return };
+    let running = world.asked(&[]);
+    assert!(world.is_running());
+    assert_eq!(world.project.view().status, Status::NeedsInput);
+    let shell = world.project.rapport(&["shell", "paint", "--", "sh", "-c", "pwd; cat before.txt; exit 7"]);
+    shell.check(1, "/work/project\nbefore\n").check(1, "the exit code 7");
+    for (what, expected) in [
+        ("{{.HostConfig.CapDrop}}", "[ALL]"),
+        ("{{.HostConfig.SecurityOpt}}", "[no-new-privileges]"),
+        ("{{.HostConfig.Memory}}", "2147483648"),
+        ("{{.HostConfig.NanoCpus}}", "2000000000"),
+        ("{{.HostConfig.PidsLimit}}", "4096"),
+        ("{{.HostConfig.NetworkMode}}", "none"),
+        ("{{.HostConfig.Init}}", "true"),
+        ("{{index .Config.Labels \"rapport.session\"}}", world.project.session().as_str()),
+    ] {
+        assert_eq!(world.told(what), expected, "{what}");
+    }
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
+    assert_ne!(world.project.file("user.txt"), "0\n", "nobody is root there");
+}
+
+/// WORK-17: with only a question in flight, an unused container stops; the session waits on, and the answer starts the same
+/// container again.
+#[test]
+fn an_unused_container_stops_and_an_answer_starts_it_again() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    world.project = world.project.set("RAPPORT_WORKER_IDLE", "1s");
+    let running = world.parked();
+    let container = world.told("{{.Id}}");
+    until("the container stops", || !world.is_running());
+    assert_eq!(world.project.view().status, Status::NeedsInput);
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    assert_eq!(world.told("{{.Id}}"), container, "it is the same container");
+    world.assert_painted();
+}
+
+/// Removed by somebody while the question waits, it is made again: from its volume, or, without that, from the store.
+#[test]
+fn a_container_that_was_removed_is_made_again_with_the_work() {
+    for with_volume in [false, true] {
+        let Some(world) = World::new(ASKS) else { return };
+        let running = world.parked();
+        running.kill();
+        let container = world.container();
+        world.docker(&["rm", "--force", &container]);
+        if with_volume {
+            world.docker(&["volume", "rm", &container]);
+            world.project.rapport(&["diff", "paint"]).check(0, "+before");
+        }
+        world.answer();
+        let session = world.project.session();
+        assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
+        world.assert_painted();
+    }
+}
+
+/// Its host is killed: the agent ends at once, and the session goes on where it was.
+#[test]
+fn killed_with_its_host_it_goes_on_in_the_same_container() {
+    let Some(world) = World::new(ASKS) else { return };
+    let running = world.asked(&[]);
+    let container = world.told("{{.Id}}");
+    running.kill();
+    world.answer();
+    let session = world.project.session();
+    let resumed = world.project.start(&["--resume", session.as_str()], &[]);
+    assert_eq!(resumed.finish(), 0);
+    assert_eq!(world.told("{{.Id}}"), container);
+    assert!(!world.is_running(), "a command leaves no container running");
+    world.assert_painted();
+}
+
+/// WORK-19: a container that died under its agent is started again, and the agent goes on; the second time the session has
+/// failed, and can be resumed.
+#[test]
+fn killed_under_its_agent_it_is_started_again_once() {
+    let Some(world) = World::new(WAITS) else { return };
+    let mut running = world.project.start(&["paint"], &[]);
+    running.until_asked();
+    world.project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    for killed in 1..=2 {
+        running.until(|fact| matches!(fact, Event::Used { .. }));
+        world.docker(&["kill", &world.container()]);
+        running.until(|fact| matches!(fact, Event::CutOff { is_lost: true, .. } | Event::Failed { .. }));
+        let failed = world.project.view().status == Status::Failed;
+        assert_eq!(failed, killed == 2, "killed {killed} times");
+    }
+    assert_ne!(running.finish(), 0);
+    // What was there before is there still.
+    world.project.rapport(&["diff", "paint"]).check(0, "+before");
+}
+
+/// An agent at a long command.
+const WAITS: &str = r##"
+version: 1
+name: waits
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "before\n" }
+      - bash: { command: "sleep 1000" }
+    result: "Painted."
+"##;
+
+/// WORK-18: what a killed host left running is ended by the next command that runs sessions, and what belongs to no session
+/// is shown.
+#[test]
+fn what_is_left_behind_is_ended_and_told() {
+    let Some(world) = World::new(ASKS) else { return };
+    world.asked(&[]).kill();
+    assert!(world.is_running(), "only the agent ended with its host");
+    let (session, container) = (world.project.session(), world.container());
+    let mut other = world.project.spawn(&["run", "--worker", "local", "sweep"]);
+    until("the container is ended", || !world.is_running());
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(!world.project.rapport(&["doctor"]).out().contains("without a session"));
+    std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(session.as_str())).unwrap();
+    let told = world.project.rapport(&["doctor"]).out();
+    assert!(told.contains(&format!("containers or volumes without a session: {container}")), "{told}");
+    world.docker(&["rm", "--force", &container]);
+    world.docker(&["volume", "rm", &container]);
+}
+
+/// With an open network, the container is on a network of the engine, and reaches this machine by its address there.
+#[test]
+fn an_open_network_is_one_of_the_engine() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    world.project = world.project.set("RAPPORT_WORKER_NETWORK", "open");
+    let running = world.asked(&[]);
+    assert_eq!(world.told("{{.HostConfig.NetworkMode}}"), "rapport");
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let (gateway, port) =
+        (world.told("{{.NetworkSettings.Networks.rapport.Gateway}}"), listener.local_addr().unwrap().port());
+    let reach = format!("exec 3<>/dev/tcp/{gateway}/{port} && echo reached");
+    world.project.rapport(&["shell", "paint", "--", "bash", "-c", &reach]).check(0, "reached");
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
+}

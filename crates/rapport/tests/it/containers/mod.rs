@@ -1,0 +1,116 @@
+//! Sessions in containers, with a real engine: how long a container lives, and what happens when it, its engine or its host
+//! does not.
+
+mod engines;
+mod faults;
+mod life;
+
+use std::process::Command;
+use std::time::Duration;
+
+use rapport_core::Event;
+
+use crate::support::needs;
+use crate::support::patience::wait_at_most;
+use crate::support::project::{Project, Running};
+
+/// An agent that writes a file, asks, and writes another with what it was told.
+const ASKS: &str = r##"
+version: 1
+name: asks
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "before\n" }
+      - ask:
+          questions:
+            - question: "Which colour?"
+              header: Colour
+              options: [{ label: Red }, { label: Blue }]
+      - bash: { command: "ls -a > seen.txt; id -u > user.txt" }
+      - write: { path: after.txt, content: "after\n" }
+    result: "Painted."
+"##;
+
+/// How long an engine may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A project whose agents work in containers, and the engine.
+struct World {
+    project: Project,
+    engine: String,
+}
+
+impl World {
+    /// `None` only where what is missing was left out on purpose.
+    #[track_caller]
+    fn new(scenario: &str) -> Option<Self> {
+        let engine = needs::engine()?;
+        Some(Self { project: Project::with_scenario(scenario).working_in("container"), engine })
+    }
+
+    /// What the engine's own program says.
+    fn docker(&self, args: &[&str]) -> String {
+        let out = Command::new("docker").args(["--host", &self.engine]).args(args).output().unwrap();
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    /// The name of the session's container.
+    fn container(&self) -> String {
+        let label = format!("label=rapport.project={}", self.project.root().display());
+        self.docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"])
+    }
+
+    fn told(&self, what: &str) -> String {
+        self.docker(&["inspect", "--format", what, &self.container()])
+    }
+
+    fn is_running(&self) -> bool {
+        self.told("{{.State.Running}}") == "true"
+    }
+
+    /// Begins, confirms the plan, and goes on to the question.
+    fn asked(&self, flags: &[&str]) -> Running {
+        let mut running = self.project.start(&[flags, &["paint"]].concat(), &[]);
+        running.until_asked();
+        self.project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+        running.until_asked();
+        running
+    }
+
+    /// The same, until the agent is parked.
+    fn parked(&self) -> Running {
+        let mut running = self.asked(&["--hot", "0s"]);
+        running.until(|fact| matches!(fact, Event::Parked { .. }));
+        running
+    }
+
+    fn answer(&self) {
+        self.project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    }
+
+    /// The work is complete, and the project gets it.
+    fn assert_painted(&self) {
+        self.project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "Its container is gone");
+        assert_eq!(
+            (self.project.file("before.txt"), self.project.file("after.txt")),
+            ("before\n".into(), "after\n".into())
+        );
+        assert!(
+            self.project.file("seen.txt").contains("before.txt"),
+            "the work from before the question was there"
+        );
+        let asked = self.project.facts().into_iter().filter_map(|fact| match fact {
+            Event::Asked { questions, .. } => questions.into_iter().next(),
+            _ => None,
+        });
+        let asked: Vec<_> = asked.filter(|question| question.text == "Which colour?").collect();
+        assert_eq!(asked.len(), 1, "nothing is asked twice: {asked:?}");
+        assert_eq!(self.container(), "", "the container is gone");
+    }
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    wait_at_most(PATIENCE, what, || is_so().then_some(()));
+}
