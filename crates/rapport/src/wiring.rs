@@ -21,7 +21,8 @@ use crate::clock::{self, Clock};
 use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
-use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent, strays};
+use crate::engine::strays::Sweeper;
+use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
 use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
@@ -36,15 +37,18 @@ use crate::stores::files::Files;
 use crate::stores::{Holder, Store};
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, Helpers, TurnError, Workshop};
-use crate::workers::containers::{self, ContainerSettings, Containers};
+use crate::workers::containers::{self, ContainerSettings};
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::{WorkerKind, WorkerSetup, Workers, kinds, local};
+use crate::workers::{Worker, WorkerKind, WorkerSetup, Workers, kinds, local};
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
 
 /// The maximum number of files to name in the warning that the agent is started without them.
 const MOST_NAMED: usize = 5;
+
+/// How long the start of a host waits until places that nobody needs are looked after.
+const SWEEPING: Duration = Duration::from_secs(5);
 
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -319,9 +323,9 @@ impl Place {
         // Sessions with another aim change nothing, or have to work in the project itself.
         let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
         let worker = worker.as_str().to_owned();
-        // An agent that waits in a container is parked before the container would stop.
-        let idle = SignedDuration::try_from(settings.containers.idle).unwrap_or(SignedDuration::MAX);
-        let hot = if worker == containers::NAME { settings.hot.min(idle) } else { settings.hot };
+        let most = kinds::find(&worker).ok().zip(self.worker_setup_of(settings).ok());
+        let most = most.and_then(|(kind, setup)| SignedDuration::try_from(kind.hot_at_most(&setup)?).ok());
+        let hot = most.map_or(settings.hot, |most| settings.hot.min(most));
         let terms = Terms {
             max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
             hot,
@@ -386,12 +390,12 @@ pub struct Host {
     sessions: ProjectSessions,
     engine: Engine,
     socket: Serving,
-    sweeping: Option<JoinHandle<()>>,
+    sweeping: JoinHandle<()>,
 }
 
 impl Host {
-    /// Starts an engine for the sessions of a kind. The helpers do what an action cannot do alone. Needs a runtime.
-    pub fn start(
+    /// Starts an engine for the sessions of a kind. The helpers do what an action cannot do alone.
+    pub async fn start(
         place: &Place,
         settings: &Settings,
         kind: &SessionKind,
@@ -409,15 +413,19 @@ impl Host {
         })?;
         let store = faulty(place.store_in(kind));
         let setup = place.worker_setup_of(settings)?;
-        let sweeping = sweep(place, &setup, settings.worker, &store);
+        let worker = Arc::new(Workers::of_every_kind(&setup));
+        let holder = Holder::this_process(Some(socket.address()));
+        let (agents, planner) = (Arc::new(agents(place, settings)?), planner(place, settings)?);
+        let workshop = Some(kind.workshop(place, settings, helpers)?);
+        let sweeping = sweep(place, worker.clone(), holder.clone()).await;
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agents: Arc::new(agents(place, settings)?),
-            planner: planner(place, settings)?,
-            worker: Arc::new(Workers::of_every_kind(&setup)),
-            workshop: Some(kind.workshop(place, settings, helpers)?),
+            agents,
+            planner,
+            worker,
+            workshop,
             clock: Clock::system(),
-            holder: Holder::this_process(Some(socket.address())),
+            holder,
             home: place.home.clone(),
         });
         let socket = socket.serve(engine.gateway());
@@ -434,9 +442,7 @@ impl Host {
 
     /// Stops the engine; nothing is lost.
     pub async fn stop(self) {
-        if let Some(sweeping) = self.sweeping {
-            sweeping.abort();
-        }
+        self.sweeping.abort();
         self.socket.stop().await;
         self.engine.stop().await;
     }
@@ -474,22 +480,20 @@ fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn Worker
     Ok(chosen)
 }
 
-/// Ends and removes containers of this project that nobody needs, now and again from time to time; if there are none, the
-/// container engine is not asked.
-fn sweep(
-    place: &Place,
-    setup: &WorkerSetup,
-    worker: WorkerName,
-    store: &Arc<dyn Store>,
-) -> Option<JoinHandle<()>> {
-    let has_containers = kinds::workplace(worker.as_str()) == containers::NAME;
-    if !has_containers && !Containers::has_folders(&setup.worktrees) {
-        return None;
-    }
-    let (containers, project) = (Containers::new(setup), place.project.clone());
-    // Before any session is held: then its container may be in use.
-    wait(strays::sweep(&containers, store, &project));
-    Some(tokio::spawn(strays::sweep_always(containers, store.clone(), project)))
+/// Looks after places of this project's sessions that nobody needs, now and again from time to time.
+async fn sweep(place: &Place, worker: Arc<dyn Worker>, holder: Holder) -> JoinHandle<()> {
+    let store = faulty(place.store_in(&SessionKind::Sessions));
+    let sweeper = Sweeper { worker, store, project: place.project.clone(), holder, clock: Clock::system() };
+    let first = sweeper.clone();
+    let mut first = tokio::spawn(async move { first.sweep().await });
+    // Before any session is held, which the sweeper holds for a moment; but an engine that does not answer stops nobody.
+    let done = tokio::time::timeout(SWEEPING, &mut first).await.is_ok();
+    tokio::spawn(async move {
+        if !done {
+            let _ = first.await;
+        }
+        sweeper.always().await;
+    })
 }
 
 /// Prints a warning on stderr, unless this process has printed the same one.

@@ -1,105 +1,163 @@
-//! Containers that nobody needs any more (WORK-18): those of sessions whose work was applied or discarded are removed,
-//! those that a killed host left running are ended, and those that were not used for long are removed, because all that
-//! is needed to make them again is in the store. The container of a session that somebody holds is never touched.
+//! Places that workers keep outside of the project, and that nobody needs any more (WORK-18): those of sessions whose work
+//! was applied or discarded are cleared, those that a killed host left running are stopped, and those that were not used
+//! for long are released, because their worker can make them again from what the store has. Before a place is stopped or
+//! released, its work is stored. The place of a session that another process holds is not touched.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use rapport_core::{SessionId, WorkplaceState};
-use tokio::task::spawn_blocking;
+use jiff::SignedDuration;
+use rapport_core::{Created, SessionId, WorkplaceState};
+use thiserror::Error;
+use tokio::task::{JoinError, spawn_blocking};
 use tracing::{info, warn};
 
 use super::conversation_store::WORK;
-use crate::stores::{Store, StoreError};
-use crate::workers::WorkerError;
-use crate::workers::containers::{Containers, FoundContainer};
+use crate::clock::Clock;
+use crate::stores::{Attacher, Holder, Store, StoreError};
+use crate::workers::{KeptPlace, Worker, WorkerError};
 
-/// After which time an unused container is removed.
-const UNUSED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// After which time an unused place is released.
+const UNUSED: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// How often to look.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// What becomes of a container.
+/// Why places could not be looked at or dealt with.
+#[derive(Debug, Error)]
+pub enum StraysError {
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the attempt was interrupted: {0}")]
+    Lost(#[from] JoinError),
+}
+
+/// What becomes of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Kept,
-    Ended,
-    Removed,
+    Stopped,
+    Released,
+    Cleared,
 }
 
-/// Looks at the containers of a project's sessions again and again.
-pub async fn sweep_always(containers: Containers, store: Arc<dyn Store>, project: PathBuf) {
-    loop {
-        tokio::time::sleep(PAUSE).await;
-        sweep(&containers, &store, &project).await;
+/// Looks after the places of a project's sessions.
+#[derive(Clone)]
+pub struct Sweeper {
+    pub worker: Arc<dyn Worker>,
+    /// The store of the sessions that work in such places.
+    pub store: Arc<dyn Store>,
+    pub project: PathBuf,
+    pub holder: Holder,
+    pub clock: Clock,
+}
+
+impl Sweeper {
+    /// Looks from time to time. What goes wrong is logged: nothing depends on it.
+    pub async fn always(self) {
+        loop {
+            tokio::time::sleep(PAUSE).await;
+            self.sweep().await;
+        }
     }
-}
 
-/// Ends and removes what nobody needs. What goes wrong is logged: nothing depends on it.
-pub async fn sweep(containers: &Containers, store: &Arc<dyn Store>, project: &Path) {
-    let (asked, of) = (containers.clone(), project.to_owned());
-    let Ok(Ok(found)) = spawn_blocking(move || asked.of_project(&of)).await else {
-        // Without an engine there is nothing to sweep.
-        return;
-    };
-    for one in found {
-        let fate = fate(&**store, &one).await.unwrap_or_else(|error| {
-            warn!(%error, container = one.name, "a container could not be judged");
-            Fate::Kept
+    /// Looks at every place once.
+    pub async fn sweep(&self) {
+        let (worker, project) = (self.worker.clone(), self.project.clone());
+        let found = spawn_blocking(move || match worker.may_keep(&project) {
+            true => worker.kept(&project),
+            false => Ok(Vec::new()),
         });
+        // Without an engine there is nothing to look at.
+        let Ok(Ok(found)) = found.await else { return };
+        for place in found {
+            let name = place.name.clone();
+            if let Err(error) = self.look_after(place).await {
+                warn!(%error, place = name, "a place was not looked after");
+            }
+        }
+    }
+
+    async fn look_after(&self, place: KeptPlace) -> Result<(), StraysError> {
+        let is_unused =
+            place.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
+        if !self.store.list().await?.contains(&place.session) {
+            // Its log is gone, and perhaps by mistake: a person decides about the work.
+            let fate = if place.is_running && !place.is_visited { Fate::Stopped } else { Fate::Kept };
+            return self.carry_out(place, None, fate).await;
+        }
+        // A place that is in use is not worth waiting for; nor is anything done for a session that is not trusted.
+        let (entries, log) = match self.store.hold(&place.session, &self.holder).await {
+            Err(StoreError::Busy { .. } | StoreError::NotOurs { .. }) => return Ok(()),
+            held => held?,
+        };
+        let session = self.store.replay(&place.session, &entries)?;
+        let state = session.view(&place.session).workplace.map(|place| place.state);
+        let fate = match state {
+            _ if place.is_visited => Fate::Kept,
+            Some(WorkplaceState::Applied | WorkplaceState::Discarded) => Fate::Cleared,
+            _ if place.is_running => Fate::Stopped,
+            _ if is_unused => Fate::Released,
+            _ => Fate::Kept,
+        };
+        let done = self.carry_out(place, Some((session.created().clone(), log.attacher())), fate).await;
+        // Until here nobody else could use the place.
+        drop(log);
+        done
+    }
+
+    /// Carries it out; the caller holds the session, if there is one.
+    async fn carry_out(
+        &self,
+        place: KeptPlace,
+        session: Option<(Created, Arc<dyn Attacher>)>,
+        fate: Fate,
+    ) -> Result<(), StraysError> {
         if fate == Fate::Kept {
-            continue;
+            return Ok(());
         }
-        info!(container = one.name, ?fate, "a container is not needed");
-        let (containers, name) = (containers.clone(), one.name.clone());
-        let done = spawn_blocking(move || carry_out(&containers, &one, fate)).await;
-        if let Ok(Err(error)) = done {
-            warn!(%error, container = name, "a container was not swept");
+        info!(place = place.name, ?fate, "a place is not needed");
+        if let (Some((created, attacher)), Fate::Stopped | Fate::Released) = (&session, fate) {
+            let work = work(self.worker.clone(), place.session.clone(), created.clone()).await?;
+            if let Some(work) = work {
+                attacher.attach(WORK, work).await?;
+            }
         }
+        let (worker, created) = (self.worker.clone(), session.map(|(created, _)| created));
+        let done = spawn_blocking(move || match (fate, created) {
+            (Fate::Cleared, Some(created)) => worker.clear(&place.session, &created),
+            (Fate::Stopped, _) => worker.stop(&place),
+            (Fate::Released, Some(_)) => worker.release(&place),
+            (Fate::Kept | Fate::Released | Fate::Cleared, _) => Ok(()),
+        });
+        Ok(done.await??)
     }
 }
 
-/// The containers of sessions that do not exist.
+/// The work in a place, if there is a place with work.
+async fn work(
+    worker: Arc<dyn Worker>,
+    session: SessionId,
+    created: Created,
+) -> Result<Option<Vec<u8>>, StraysError> {
+    let read = move || match worker.find(&session, &created) {
+        Ok(Some(place)) => place.work(),
+        Ok(None) | Err(WorkerError::WorkplaceGone { .. }) => Ok(None),
+        Err(error) => Err(error),
+    };
+    Ok(spawn_blocking(read).await??)
+}
+
+/// The places of sessions that do not exist.
 pub async fn strays(
-    containers: &Containers,
+    worker: Arc<dyn Worker>,
     store: &dyn Store,
     project: &Path,
-) -> Result<Vec<FoundContainer>, WorkerError> {
-    let (asked, of) = (containers.clone(), project.to_owned());
-    let found = spawn_blocking(move || asked.of_project(&of)).await;
-    let found = found.map_err(|error| WorkerError::Start(std::io::Error::other(error)))??;
-    let known = store.list().await.unwrap_or_default();
-    Ok(found.into_iter().filter(|one| !known.contains(&one.session)).collect())
-}
-
-fn carry_out(containers: &Containers, found: &FoundContainer, fate: Fate) -> Result<(), WorkerError> {
-    match fate {
-        Fate::Kept => Ok(()),
-        Fate::Ended => containers.end_found(found),
-        Fate::Removed => containers.remove_found(found),
-    }
-}
-
-async fn fate(store: &dyn Store, found: &FoundContainer) -> Result<Fate, StoreError> {
-    let id: &SessionId = &found.session;
-    let unused = if found.is_running { Fate::Ended } else { Fate::Kept };
-    if !store.list().await?.contains(id) {
-        // Its log is gone, and perhaps by mistake: a person decides about the work.
-        return Ok(unused);
-    }
-    if store.holder(id).await?.is_some() {
-        return Ok(Fate::Kept);
-    }
-    let entries = store.read(id, 0).await?;
-    let session = store.replay(id, &entries)?;
-    let state = session.view(id).workplace.map(|place| place.state);
-    if matches!(state, Some(WorkplaceState::Applied | WorkplaceState::Discarded)) {
-        return Ok(Fate::Removed);
-    }
-    let age = SystemTime::now().duration_since(found.made).unwrap_or_default();
-    if age > UNUSED && !found.is_running && store.attached(id, WORK).await?.is_some() {
-        return Ok(Fate::Removed);
-    }
-    Ok(unused)
+) -> Result<Vec<KeptPlace>, StraysError> {
+    let of = project.to_owned();
+    let found = spawn_blocking(move || worker.kept(&of)).await??;
+    let known = store.list().await?;
+    Ok(found.into_iter().filter(|place| !known.contains(&place.session)).collect())
 }

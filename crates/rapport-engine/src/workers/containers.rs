@@ -16,13 +16,14 @@ mod launching;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
@@ -37,9 +38,10 @@ use super::take_over::steps;
 use super::worktree::{lock, make_folder, prefix, remove_last};
 use super::worktrees::WorktreeKind;
 use super::{
-    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, local,
+    KeptPlace, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
+    file_error, local,
 };
-use container::{Container, Making, Use};
+use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
 use launching::Start;
 
@@ -49,7 +51,9 @@ pub use docker::VARIABLE as ENGINE;
 pub const NAME: &str = "container";
 /// Where the volume is inside.
 const FILES: &str = "/work";
-/// Where the folder of the host is inside.
+/// Where the folder of the host with files is inside.
+const GIVEN: &str = "/rapport/given";
+/// Where the folder of the host with sockets is inside.
 const RUN: &str = "/rapport/run";
 /// Rapport's own program inside.
 const PROGRAM: &str = "/rapport/rapport";
@@ -57,17 +61,23 @@ const PROGRAM: &str = "/rapport/rapport";
 /// The image of containers, if the settings name none.
 pub const IMAGE: &str = "rapport-worker";
 
+/// The largest file to read from a container, in bytes.
+const LARGEST_FILE: usize = 64 * 1024 * 1024;
+
+/// How long the end of a program waits for the end of its containers.
+const SETTLING: Duration = Duration::from_secs(10);
+
 /// Variables about paths and sockets that do not exist inside.
 const OUTSIDE: [&str; 7] =
     ["HOME", "PATH", "SHELL", "SSH_AUTH_SOCK", "TMPDIR", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
-/// Reads a file inside, unless it is outside of the directory.
+/// Reads so many bytes of a file inside, unless it is outside of the directory.
 const READ: &str = r#"cd "$1" || exit 4
 path=$(realpath -m -- "$2") || exit 4
 case "$path" in "$1"/*) ;; *) echo "it is outside of the project" >&2; exit 4;; esac
 [ -e "$path" ] || exit 2
 [ -f "$path" ] || { echo "it is not a file" >&2; exit 4; }
-cat -- "$path""#;
+head -c "$3" -- "$path""#;
 
 /// Replaces a file inside, unless it is outside of the directory.
 const REPLACE: &str = r#"cd "$1" || exit 4
@@ -164,43 +174,6 @@ impl Containers {
         )
     }
 
-    /// The containers of a project's sessions, according to the engine.
-    pub fn of_project(&self, project: &Path) -> Result<Vec<FoundContainer>, WorkerError> {
-        let (docker, label) = (self.docker.clone(), format!("{}={}", container::PROJECT, project.display()));
-        let found = docker::wait(async move { docker.labelled(&label).await })?;
-        let found = found.into_iter().filter_map(|one| {
-            let made = one.labels.get(container::EPOCH).and_then(|epoch| epoch.parse().ok());
-            Some(FoundContainer {
-                session: SessionId::new(one.labels.get(container::SESSION)?),
-                name: one.name,
-                is_running: one.is_running,
-                made: UNIX_EPOCH + Duration::from_millis(made.unwrap_or(0)),
-            })
-        });
-        Ok(found.collect())
-    }
-
-    /// Ends a container that was found, and everything in it. It can be started again.
-    pub fn end_found(&self, found: &FoundContainer) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), found.name.clone());
-        docker::wait(async move { docker.kill(&name).await })
-    }
-
-    /// Removes a container that was found, and its volume.
-    pub fn remove_found(&self, found: &FoundContainer) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), found.name.clone());
-        docker::wait(async move {
-            docker.remove(&name).await?;
-            docker.remove_volume(&name).await
-        })
-    }
-
-    /// Whether containers were made for this project, as far as its own folders tell.
-    pub fn has_folders(worktrees: &Path) -> bool {
-        let entries = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == "run"))
-    }
-
     fn contained(&self, session: &SessionId, created: &Created) -> Result<Contained, WorkerError> {
         let project = Path::new(&created.project);
         let inside = prefix(project)?;
@@ -211,6 +184,7 @@ impl Containers {
             directory: carrying::directory(&inside),
             inside,
             reach: Arc::new(Reach::new(self.network.clone())),
+            visit: Mutex::default(),
         })
     }
 
@@ -235,7 +209,7 @@ impl Containers {
                 .collect::<HashMap<_, _>>(),
         };
         let folder = |kind: &str| self.folder.join(format!("{session}.{kind}"));
-        Container::new(self.docker.clone(), name, making, folder("home"), folder("run"))
+        Container::new(self.docker.clone(), name, making, folder)
     }
 
     fn find_place(&self, session: &SessionId, created: &Created) -> Result<Option<Contained>, WorkerError> {
@@ -249,15 +223,6 @@ impl Containers {
             container::wait(&place.container, |container| async move { container.has_files().await })?;
         if has_files { Ok(Some(place)) } else { Err(gone) }
     }
-}
-
-/// A container of a session, or a volume that is left of one, as the engine knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundContainer {
-    pub session: SessionId,
-    pub name: String,
-    pub is_running: bool,
-    pub made: SystemTime,
 }
 
 /// A container, as a kind.
@@ -274,6 +239,10 @@ impl WorkerKind for ContainerKind {
 
     fn workplace(&self) -> &'static str {
         NAME
+    }
+
+    fn has_branch(&self) -> bool {
+        false
     }
 
     fn is_wall(&self) -> bool {
@@ -296,6 +265,11 @@ impl WorkerKind for ContainerKind {
 
     fn without(&self) -> Option<&'static str> {
         Some("no container engine answers; docs/workers.md describes how agents work in containers")
+    }
+
+    /// WORK-17: a container with a waiting agent would not stop by itself.
+    fn hot_at_most(&self, setup: &WorkerSetup) -> Option<Duration> {
+        Some(setup.containers.idle)
     }
 
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
@@ -360,13 +334,67 @@ impl Worker for Containers {
         remove_last(&self.folder);
         Ok(())
     }
+
+    fn may_keep(&self, _project: &Path) -> bool {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == RUN_FOLDER))
+    }
+
+    fn kept(&self, project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+        let (docker, label) = (self.docker.clone(), format!("{}={}", container::PROJECT, project.display()));
+        let found = docker::wait(async move {
+            let mut found = Vec::new();
+            for one in docker.labelled(&label).await? {
+                let container = docker.inspect(&one.name).await?;
+                found.push((one, container.as_ref().and_then(container::stopped_since)));
+            }
+            Ok(found)
+        })?;
+        let found = found.into_iter().filter_map(|(one, unused_since)| {
+            let session = SessionId::new(one.labels.get(container::SESSION)?);
+            Some(KeptPlace {
+                worker: NAME,
+                is_running: one.is_running,
+                is_visited: is_visited(&self.folder.join(format!("{session}.{RUN_FOLDER}"))),
+                session,
+                unused_since,
+                removal: format!("docker rm --force {0}; docker volume rm {0}", one.name),
+                name: one.name,
+            })
+        });
+        Ok(found.collect())
+    }
+
+    fn stop(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), place.name.clone());
+        docker::wait(async move { docker.kill(&name).await })
+    }
+
+    fn release(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), place.name.clone());
+        docker::wait(async move {
+            docker.remove(&name).await?;
+            docker.remove_volume(&name).await
+        })
+    }
+}
+
+/// Whether a person looks into the container with this folder: they hold its lock.
+fn is_visited(run: &Path) -> bool {
+    File::open(run).is_ok_and(|folder| matches!(folder.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Waits, for a while, until containers have ended that this process no longer uses. One that has not ended by then
+/// stops by itself.
+pub(super) fn settle() {
+    docker::settle(SETTLING);
 }
 
 impl Containers {
     /// Removes a container, its volume and its folders.
     fn remove(&self, container: &Arc<Container>) -> Result<(), WorkerError> {
         container::wait(container, |container| async move { container.remove().await })?;
-        for folder in [&container.home, &container.run] {
+        for folder in container.folders() {
             durable::remove_folder(folder).map_err(file_error("remove", folder))?;
         }
         Ok(())
@@ -384,12 +412,14 @@ struct Contained {
     /// The agent's program as it is named, and where it is on this machine, and therefore inside.
     agent: Option<(OsString, PathBuf)>,
     reach: Arc<Reach>,
+    /// Held while a person looks into it.
+    visit: Mutex<Option<File>>,
 }
 
 impl Contained {
     fn state(&self) -> Result<String, WorkerError> {
         let patch = carrying::patch(&self.container, &self.apart, &self.inside)?;
-        carrying::state_of(&self.container.run, &self.apart, &patch)
+        carrying::state_of(&self.container.given, &self.apart, &patch)
     }
 
     fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::Ran> {
@@ -401,8 +431,7 @@ impl Contained {
         ran.map_err(io::Error::other)
     }
 
-    /// The words of the keeper for a process inside. Files of this machine that its arguments name are copied to its
-    /// home.
+    /// The words of the keeper for a process inside. It gets copies of the files of this machine that its arguments name.
     fn arguments(&self, launch: &Launch<'_>, variables: &[&str]) -> io::Result<Vec<String>> {
         let mut words = Vec::new();
         if launch.kind == ProcessKind::Command {
@@ -433,12 +462,15 @@ impl Contained {
         if !path.is_absolute() || !path.is_file() || path.starts_with(&self.container.home) {
             return Ok(text);
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = self.container.home.join(".given").join(&durable::digest(value.as_bytes())[..12]);
-        durable::private_folder(&folder)?;
-        let copy = folder.join(name);
-        durable::replace_private(&copy, &std::fs::read(path)?)?;
-        Ok(format!("{flag}{}", copy.display()))
+        let name = path.file_name().unwrap_or_default();
+        let copy = Path::new(&durable::digest(value.as_bytes())[..12]).join(name);
+        let there = self.container.given.join(&copy);
+        let folder = there.parent().unwrap_or(&there);
+        durable::private_folder(folder)?;
+        container::give(folder)?;
+        durable::replace_private(&there, &std::fs::read(path)?)?;
+        container::give(&there)?;
+        Ok(format!("{flag}{}", Path::new(GIVEN).join(copy).display()))
     }
 
     fn environment(&self, env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
@@ -527,6 +559,8 @@ impl Workplace for Contained {
         let started =
             container::wait(&self.container, |container| async move { container.up(Use::Host).await });
         started.map_err(io::Error::other)?;
+        let visit = File::open(&self.container.run).and_then(|run| run.lock_shared().map(|()| run))?;
+        *self.visit.lock().unwrap_or_else(PoisonError::into_inner) = Some(visit);
         let mut entered = Command::new("docker");
         entered.arg("--host").arg(self.container.docker.address()).args(["exec", "--interactive"]);
         if io::stdin().is_terminal() && io::stdout().is_terminal() {
@@ -544,8 +578,12 @@ impl Workplace for Contained {
     }
 
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
-        let ran = self.script(READ, &[&self.directory.to_string_lossy(), path])?;
+        let most = (LARGEST_FILE + 1).to_string();
+        let ran = self.script(READ, &[&self.directory.to_string_lossy(), path, &most])?;
         match ran.code {
+            0 if ran.out.len() > LARGEST_FILE => {
+                Err(io::Error::other(format!("it is larger than {LARGEST_FILE} bytes")))
+            }
             0 => Ok(Some(ran.out)),
             2 => Ok(None),
             _ => Err(io::Error::other(ran.why())),
@@ -554,10 +592,10 @@ impl Workplace for Contained {
 
     fn replace(&self, path: &str, content: &[u8]) -> io::Result<()> {
         let name = format!("in-{}", uuid::Uuid::new_v4().simple());
-        let file = self.container.run.join(&name);
+        let file = self.container.given.join(&name);
         durable::replace_private(&file, content)?;
         container::give(&file)?;
-        let given = format!("{RUN}/{name}");
+        let given = format!("{GIVEN}/{name}");
         let ran = self.script(REPLACE, &[&self.directory.to_string_lossy(), path, &given]);
         durable::remove(&file)?;
         let ran = ran?;
@@ -613,10 +651,15 @@ impl Workplace for Contained {
 }
 
 impl Drop for Contained {
-    /// A container that this process started does not outlive its use.
+    /// A container that this process started does not outlive its use. Whoever drops this does not wait for the engine.
     fn drop(&mut self) {
-        let ended = container::wait(&self.container, |container| async move { container.end_own().await });
-        if let Err(error) = ended {
+        let container = self.container.clone();
+        let ending = docker::finish(async move {
+            if let Err(error) = container.end_own().await {
+                tracing::warn!(%error, container = container.name, "a container was not ended");
+            }
+        });
+        if let Err(error) = ending {
             tracing::warn!(%error, container = self.container.name, "a container was not ended");
         }
     }

@@ -3,13 +3,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::containers::ContainerSettings;
 use super::network::Network;
 use super::{KINDS, Workers};
-
-/// The word for a workplace that is a git worktree with a branch of its own.
-pub const GIT_WORKTREE: &str = "worktree";
 
 /// A kind of worker, as settings and commands see it.
 pub trait WorkerKind: Sync {
@@ -21,7 +19,12 @@ pub trait WorkerKind: Sync {
 
     /// What its workplace is called in messages to people.
     fn workplace(&self) -> &'static str {
-        GIT_WORKTREE
+        "worktree"
+    }
+
+    /// Whether its workplace has a branch of its own in the project's repository.
+    fn has_branch(&self) -> bool {
+        true
     }
 
     /// Whether it confines the agent.
@@ -42,6 +45,12 @@ pub trait WorkerKind: Sync {
         None
     }
 
+    /// The longest time that an agent of this kind of place waits for an answer before it is parked; `None` if only the
+    /// person's own setting limits it.
+    fn hot_at_most(&self, _setup: &WorkerSetup) -> Option<Duration> {
+        None
+    }
+
     /// These workers with one of this kind.
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers;
 }
@@ -49,7 +58,7 @@ pub trait WorkerKind: Sync {
 /// What workers are made from.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerSetup {
-    /// Where Rapport has its own files, by which it is told from others on this machine.
+    /// Where Rapport has its own files.
     pub home: PathBuf,
     /// Rapport's own program, which runs as the keeper.
     pub keeper: PathBuf,
@@ -91,6 +100,11 @@ pub fn usual() -> &'static dyn WorkerKind {
 /// What the workplace of this kind of worker is called in messages to people.
 pub fn workplace(worker: &str) -> &'static str {
     find(worker).map_or("workplace", WorkerKind::workplace)
+}
+
+/// Whether the workplace of this kind of worker has a branch of its own.
+pub fn has_branch(worker: &str) -> bool {
+    find(worker).is_ok_and(WorkerKind::has_branch)
 }
 
 /// The kind of this name, or which ones there are.

@@ -58,6 +58,10 @@ impl WorkerKind for LocalKind {
         "the project itself"
     }
 
+    fn has_branch(&self) -> bool {
+        false
+    }
+
     fn check(&self, _: &Path, _: &WorkerSetup) -> Result<(), NoWorkplace> {
         Ok(())
     }

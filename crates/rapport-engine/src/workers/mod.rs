@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use thiserror::Error;
 
@@ -67,6 +68,44 @@ pub trait Worker: Send + Sync {
     /// Removes the workplace of a session and everything that belongs to it, even if it was only partly created or
     /// removed before. The project itself is never touched.
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError>;
+
+    /// Whether it may keep something of this project's sessions outside of the project, according to the project's own
+    /// folders. Does not take long.
+    fn may_keep(&self, _project: &Path) -> bool {
+        false
+    }
+
+    /// What it keeps of this project's sessions outside of the project.
+    fn kept(&self, _project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+        Ok(Vec::new())
+    }
+
+    /// Ends everything that runs in a place. It can be used again.
+    fn stop(&self, _place: &KeptPlace) -> Result<(), WorkerError> {
+        Ok(())
+    }
+
+    /// Removes a place that [`Worker::restore`] can make again.
+    fn release(&self, _place: &KeptPlace) -> Result<(), WorkerError> {
+        Ok(())
+    }
+}
+
+/// A place of a session that its worker keeps outside of the project, or what is left of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptPlace {
+    /// The name of its worker.
+    pub worker: &'static str,
+    pub session: SessionId,
+    /// Its name for its worker.
+    pub name: String,
+    pub is_running: bool,
+    /// Whether a person looks into it just now.
+    pub is_visited: bool,
+    /// Since when nothing has run in it, if that is known.
+    pub unused_since: Option<Timestamp>,
+    /// The command with which a person removes it.
+    pub removal: String,
 }
 
 /// The place in which one session works. All methods may block.
@@ -148,9 +187,13 @@ impl Workers {
     }
 
     fn of(&self, created: &Created) -> Result<&dyn Worker, WorkerError> {
-        let found = self.by_name.get(created.worker.as_str());
+        self.named(&created.worker)
+    }
+
+    fn named(&self, name: &str) -> Result<&dyn Worker, WorkerError> {
+        let found = self.by_name.get(name);
         found.map(|worker| &**worker).ok_or_else(|| WorkerError::Unknown {
-            name: created.worker.clone(),
+            name: name.to_owned(),
             known: self.by_name.keys().copied().collect(),
         })
     }
@@ -176,6 +219,28 @@ impl Worker for Workers {
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
         self.of(created)?.clear(session, created)
     }
+
+    fn may_keep(&self, project: &Path) -> bool {
+        self.by_name.values().any(|worker| worker.may_keep(project))
+    }
+
+    fn kept(&self, project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+        let kept: Result<Vec<_>, _> = self.by_name.values().map(|worker| worker.kept(project)).collect();
+        Ok(kept?.concat())
+    }
+
+    fn stop(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+        self.named(place.worker)?.stop(place)
+    }
+
+    fn release(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+        self.named(place.worker)?.release(place)
+    }
+}
+
+/// Waits, for a while, until what workers finish in the background is done. For the end of a program.
+pub fn settle() {
+    containers::settle();
 }
 
 /// An error about a file.

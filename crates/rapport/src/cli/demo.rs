@@ -106,7 +106,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let id = runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        let host = host::start(place, &settings)?;
+        let host = host::start(place, &settings).await?;
         let sessions = host.sessions();
         let story = async {
             let id = sessions.create(place.session(task.to_owned(), Aim::Work, &settings)?, None).await?;

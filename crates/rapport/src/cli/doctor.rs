@@ -15,11 +15,10 @@ use super::{Common, report, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::config::{Layer, Settings, WorkerName};
-use crate::engine::strays;
+use crate::engine::strays::{self, StraysError};
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
 use crate::wiring::{self, Place, ROUNDS, SessionKind};
-use crate::workers::containers::Containers;
-use crate::workers::{WorkerKind, WorkerSetup, git_too_old, kinds};
+use crate::workers::{WorkerError, WorkerKind, WorkerSetup, Workers, git_too_old, kinds};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -193,21 +192,31 @@ fn worker(kind: &dyn WorkerKind, setup: &WorkerSetup, chosen: WorkerName) -> Opt
     })
 }
 
-/// Containers of this project whose session does not exist, if there are any.
+/// Places of sessions that do not exist, if there are any.
 fn strays(place: &Place, setup: &WorkerSetup) -> Option<Check> {
-    let (containers, store) = (Containers::new(setup), place.store_in(&SessionKind::Sessions));
+    const NAME: &str = "strays";
+    let (workers, store) = (Workers::of_every_kind(setup), place.store_in(&SessionKind::Sessions));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    // If the engine cannot be asked, that is reported above.
-    let found = runtime.block_on(strays::strays(&containers, &*store, &place.project)).ok()?;
-    let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
-    (!names.is_empty()).then(|| Check {
-        name: "strays",
+    let found = match runtime.block_on(strays::strays(Arc::new(workers), &*store, &place.project)) {
+        Ok(found) => found,
+        // A worker that cannot be used is reported above.
+        Err(StraysError::Worker(WorkerError::Unavailable { .. })) => return None,
+        Err(error) => {
+            return Some(Check {
+                name: NAME,
+                state: State::Missing,
+                found: format!("cannot look for places without a session: {error}"),
+                advice: None,
+            });
+        }
+    };
+    let named: Vec<_> = found.iter().map(|one| format!("{} {}", one.worker, one.name)).collect();
+    let removals: Vec<_> = found.iter().map(|one| one.removal.as_str()).collect();
+    (!named.is_empty()).then(|| Check {
+        name: NAME,
         state: State::Missing,
-        found: format!("containers or volumes without a session: {}", names.join(", ")),
-        advice: Some(format!(
-            "Look at what is in them, then remove them: docker rm --force {0}; docker volume rm {0}",
-            names.join(" ")
-        )),
+        found: format!("without a session: {}", named.join(", ")),
+        advice: Some(format!("Look at what is in them, then remove them with\n{}", removals.join("\n"))),
     })
 }
 

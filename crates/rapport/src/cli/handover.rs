@@ -47,7 +47,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
         if let Some(ended) = sessions::until(&place.sessions(), id, &outcome).await? {
             return Ok(ended);
         }
-        let host = host::start(place, &settings)?;
+        let host = host::start(place, &settings).await?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
             // Another process was faster, and completes it.
             Err(failure) if failure.code != Code::Busy => Err(failure),
@@ -86,7 +86,9 @@ pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Ou
 pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
     let workplace = kinds::workplace(&ended.worker);
     match &ended.left {
-        None if workplace == kinds::GIT_WORKTREE => say("Its worktree and its branch are gone."),
+        None if kinds::has_branch(&ended.worker) => {
+            say(format_args!("Its {workplace} and its branch are gone."))
+        }
         None => say(format_args!("Its {workplace} is gone.")),
         Some(why) => {
             say(format_args!("Something of its {workplace} is left: {}", safe::line(why)))?;

@@ -7,13 +7,17 @@ use crate::config::Settings;
 use crate::error::Failure;
 use crate::wiring::{Host, Place, SessionKind};
 
-/// Starts an engine for this place. Needs a runtime.
-pub(super) fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
-    start_in(place, settings, &SessionKind::Sessions)
+/// Starts an engine for this place.
+pub(super) async fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
+    start_in(place, settings, &SessionKind::Sessions).await
 }
 
 /// Starts an engine for the sessions of a kind.
-pub(super) fn start_in(place: &Place, settings: &Settings, kind: &SessionKind) -> Result<Host, Failure> {
+pub(super) async fn start_in(
+    place: &Place,
+    settings: &Settings,
+    kind: &SessionKind,
+) -> Result<Host, Failure> {
     let helpers = ProjectHelpers { place: place.clone(), settings: settings.clone() };
-    Host::start(place, settings, kind, Arc::new(helpers))
+    Host::start(place, settings, kind, Arc::new(helpers)).await
 }

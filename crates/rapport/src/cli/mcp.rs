@@ -57,7 +57,7 @@ async fn serve(place: &Place, settings: &Settings, setup: McpSetup) -> Outcome {
     let mut signal = StopSignal::listen()?;
     let run = place.home.join("run");
     let _leases = [ChannelLease::take(&run, CHANNEL)?, ChannelLease::take(&run, claims::LEADS)?];
-    let host = host::start(place, settings)?;
+    let host = host::start(place, settings).await?;
     let served = serve_stdio(setup, host.sessions(), signal.received()).await;
     host.stop().await;
     served.map_err(|error| match error {

@@ -212,6 +212,7 @@ impl Cli {
             Command::Rehearse { args } => return rehearsal::run(args.into_iter()),
             Command::Keep { args } => return keeper::run(args),
         };
+        crate::workers::settle();
         match &outcome {
             Ok(()) => info!("done"),
             // Its message may quote somebody's text.

@@ -89,7 +89,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
-        let host = host::start(place, settings)?;
+        let host = host::start(place, settings).await?;
         let sessions = host.sessions();
         let outcome = async {
             let id = match start {

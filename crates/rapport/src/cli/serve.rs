@@ -198,10 +198,10 @@ struct Hosts {
 impl Hosts {
     /// Starts them all, or none.
     async fn start(first: &ServedProject, others: &[ServedProject]) -> Result<Self, Failure> {
-        let first = host::start(&first.place, &first.settings)?;
+        let first = host::start(&first.place, &first.settings).await?;
         let mut hosts = Self { first, others: Vec::new() };
         for other in others {
-            match host::start(&other.place, &other.settings) {
+            match host::start(&other.place, &other.settings).await {
                 Ok(host) => hosts.others.push(host),
                 Err(failure) => {
                     hosts.stop().await;

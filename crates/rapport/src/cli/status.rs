@@ -197,7 +197,7 @@ fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
         page.push(note(Tone::Dim, &shorten(&turn, room)));
     }
     if let Some((why, command)) = next_step(known) {
-        page.next_step(why, &command);
+        page.next_step(&why, &command);
     }
 }
 
@@ -216,25 +216,22 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 }
 
 /// The next step for a person in a session, and why.
-fn next_step(known: &Known) -> Option<(&'static str, String)> {
+fn next_step(known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
-        return Some(("nothing is done for it until you say so", format!("rapport trust {id}")));
+        return Some(("nothing is done for it until you say so".into(), format!("rapport trust {id}")));
     }
     if let Some(question) = view.questions.first() {
-        return Some(("", format!("rapport answer {id} --question {} VALUE", question.id)));
+        return Some((String::new(), format!("rapport answer {id} --question {} VALUE", question.id)));
     }
     if handover::awaits_decision(view) {
         let worker = view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());
-        let why = if kinds::workplace(worker) == kinds::GIT_WORKTREE {
-            "its work waits in a worktree; see it, then apply or discard it"
-        } else {
-            "its work waits in a container; see it, then apply or discard it"
-        };
+        let workplace = kinds::workplace(worker);
+        let why = format!("its work waits in a {workplace}; see it, then apply or discard it");
         return Some((why, format!("rapport diff {id}")));
     }
     let goes_on = known.goes_on() && known.is_free();
-    goes_on.then(|| ("go on with", format!("rapport resume {id}")))
+    goes_on.then(|| ("go on with".into(), format!("rapport resume {id}")))
 }
 
 /// The open questions of a session, with their options. A permission is shown in at most this many lines.

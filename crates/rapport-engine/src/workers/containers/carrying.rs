@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rapport_durable as durable;
 
 use super::container::{self, Container, give, give_all};
-use super::{FILES, RUN};
+use super::{FILES, GIVEN};
 use crate::workers::apart::Apart;
 use crate::workers::git::{git, line};
 use crate::workers::local::{self, Scratch};
@@ -17,23 +17,23 @@ use crate::workers::{OURS, WorkerError, file_error};
 /// Makes the repository and the files. `base.git` is for the host's own questions: whatever an agent does to the
 /// repository of its files, the work can be told from it.
 const FILL: &str = r#"set -eu
-run=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6
+given=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6
 rm -rf base.git project ready
 command -v git >/dev/null || { echo "there is no git in the image" >&2; exit 1; }
 git init --quiet --bare --object-format="$format" base.git
-git --git-dir=base.git fetch --quiet "$run/bundle" "+$base:refs/heads/base"
+git --git-dir=base.git fetch --quiet "$given/bundle" "+$base:refs/heads/base"
 # What is ignored and committed all the same is part of the work.
 GIT_INDEX_FILE=base.git/work git --git-dir=base.git read-tree refs/heads/base
 git clone --quiet --no-checkout base.git project
 cd project
 git checkout --quiet -b "$branch" "$start"
 git remote remove origin
-cat "$run/config" >> .git/config
+cat "$given/config" >> .git/config
 git --git-dir=../base.git config core.bare false
-cat "$run/config" >> ../base.git/config
+cat "$given/config" >> ../base.git/config
 mkdir -p "./$inside"
-[ ! -d "$run/include" ] || cp -R "$run/include/." "./$inside"
-[ ! -f "$run/patch" ] || git apply --binary --whitespace=nowarn "$run/patch"
+[ ! -d "$given/include" ] || cp -R "$given/include/." "./$inside"
+[ ! -f "$given/patch" ] || git apply --binary --whitespace=nowarn "$given/patch"
 cd ..
 touch ready
 sync"#;
@@ -63,8 +63,10 @@ done
 git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
 mv -f "$GIT_INDEX_FILE" "$known""#;
 
-/// Lists files that are not tracked; a name that ends with a slash is a repository of its own, which no patch contains.
-const NESTED: &str = "cd project && git ls-files -z --others --exclude-standard";
+/// Lists files that are not in the patch; a name that ends with a slash is a repository of its own. The agent's own
+/// repository is not asked: it may be gone.
+const NESTED: &str = r#"export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$PWD/base.git/work
+cd project && git -c core.fsmonitor=false ls-files -z --others --exclude-standard"#;
 
 /// The name of the branch that the agent sees.
 fn branch(apart: &Apart) -> String {
@@ -78,34 +80,34 @@ pub(super) fn fill(
     inside: &str,
     patch: Option<&[u8]>,
 ) -> Result<(), WorkerError> {
-    let run = &container.run;
+    let given = &container.given;
     let put = |name: &str, content: &[u8]| {
-        let path = run.join(name);
+        let path = given.join(name);
         let written = durable::replace_private(&path, content).and_then(|()| give(&path));
         written.map_err(file_error("write", &path))
     };
     let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
-    let bundled = bundle(apart, &base, run)?;
+    let bundled = bundle(apart, &base, given)?;
     put("config", &repository::of_people(&apart.project)?)?;
     match patch {
         Some(patch) => put("patch", patch)?,
-        None => durable::remove(&run.join("patch")).map_err(file_error("remove", run))?,
+        None => durable::remove(&given.join("patch")).map_err(file_error("remove", given))?,
     }
-    include(apart, run)?;
+    include(apart, given)?;
     let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
     let start = format!("{base}^");
     let (name, branch, inside) = (bundled.name.clone(), branch(apart), inside.to_owned());
     let filled = container::wait(container, |container| async move {
         container.make().await?;
         let inside = if inside.is_empty() { "." } else { inside.as_str() };
-        let ran = container.script(FILL, &[RUN, &name, &start, &branch, &format, inside]).await?;
+        let ran = container.script(FILL, &[GIVEN, &name, &start, &branch, &format, inside]).await?;
         Ok(ran)
     })?;
     drop(bundled);
     for name in ["config", "patch"] {
-        durable::remove(&run.join(name)).map_err(file_error("remove", run))?;
+        durable::remove(&given.join(name)).map_err(file_error("remove", given))?;
     }
-    durable::remove_folder(&run.join("include")).map_err(file_error("remove", run))?;
+    durable::remove_folder(&given.join("include")).map_err(file_error("remove", given))?;
     if filled.code != 0 {
         return Err(WorkerError::Engine { what: "put the project into the container", why: filled.why() });
     }
@@ -136,9 +138,9 @@ struct Bundle {
     file: PathBuf,
 }
 
-fn bundle(apart: &Apart, base: &str, run: &Path) -> Result<Bundle, WorkerError> {
+fn bundle(apart: &Apart, base: &str, given: &Path) -> Result<Bundle, WorkerError> {
     let name = format!("refs/rapport-in/{}", apart.session);
-    let bundle = Bundle { project: apart.project.clone(), name, file: run.join("bundle") };
+    let bundle = Bundle { project: apart.project.clone(), name, file: given.join("bundle") };
     git(&apart.project, None, &["update-ref", &bundle.name, base])?;
     let file = bundle.file.to_string_lossy().into_owned();
     git(&apart.project, None, &["bundle", "create", "--quiet", &file, &bundle.name])?;
@@ -155,8 +157,8 @@ impl Drop for Bundle {
 }
 
 /// Copies the ignored files that the project wants in the container.
-fn include(apart: &Apart, run: &Path) -> Result<(), WorkerError> {
-    let folder = run.join("include");
+fn include(apart: &Apart, given: &Path) -> Result<(), WorkerError> {
+    let folder = given.join("include");
     durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
     let included = apart.included()?;
     if included.is_empty() {
@@ -186,12 +188,12 @@ pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> 
 
 /// The state of the files after a patch, as a tree in the project's repository. Git refuses paths that lead out of the
 /// tree, through a link or otherwise, or into `.git`.
-pub(super) fn state_of(run: &Path, apart: &Apart, patch: &[u8]) -> Result<String, WorkerError> {
+pub(super) fn state_of(given: &Path, apart: &Apart, patch: &[u8]) -> Result<String, WorkerError> {
     let base = format!("{}^{{tree}}", apart.base()?);
     if patch.is_empty() {
         return line(&apart.project, &["rev-parse", "--verify", &base]);
     }
-    let file = run.join(format!("out-{}", uuid::Uuid::new_v4().simple()));
+    let file = given.join(format!("out-{}", uuid::Uuid::new_v4().simple()));
     durable::replace_private(&file, patch).map_err(file_error("write", &file))?;
     let top = local::top(&apart.project)?;
     let scratch = Scratch::take(&top)?;
@@ -209,6 +211,9 @@ pub(super) fn state_of(run: &Path, apart: &Apart, patch: &[u8]) -> Result<String
 /// Other repositories among the files with work that a patch does not contain.
 pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerError> {
     let told = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
+    if told.code != 0 {
+        return Err(WorkerError::Engine { what: "read the work in the container", why: told.why() });
+    }
     let names = told.out.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

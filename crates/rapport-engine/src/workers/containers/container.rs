@@ -1,20 +1,22 @@
 //! The container of one session at the engine, and the volume with its files: made, started, ended, removed.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, chown, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, Mount, MountType,
 };
-use rapport_durable as durable;
+use jiff::Timestamp;
+use rapport_durable::{self as durable, HeldFolder};
 
 use super::docker::{self, Docker, Exec, Ran};
-use super::{ContainerSettings, FILES, NAME, PROGRAM, RUN};
+use super::{ContainerSettings, FILES, GIVEN, NAME, PROGRAM, RUN};
+use crate::clock::Clock;
 use crate::workers::keeper::idle;
 use crate::workers::network::Network;
 use crate::workers::{NoWorkplace, WorkerError, file_error};
@@ -26,6 +28,9 @@ const USER: u32 = 1000;
 
 /// How often to start a container that stops before it is used.
 const TRIES: usize = 5;
+
+/// The ending of the name of the folder with sockets, by which one sees that a container was made.
+pub(super) const RUN_FOLDER: &str = "run";
 
 /// The labels of containers and volumes.
 pub(super) const SESSION: &str = "rapport.session";
@@ -54,7 +59,10 @@ pub(super) struct Container {
     making: Making,
     /// The agent's home on this machine, which is at the same path inside.
     pub(super) home: PathBuf,
-    /// A folder of this machine by which both sides exchange files and sockets.
+    /// A folder of this machine with files that the container is given, and cannot change: what an agent can write to,
+    /// it can replace by a link, and the host would write through it.
+    pub(super) given: PathBuf,
+    /// A folder of this machine with sockets by which both sides meet.
     pub(super) run: PathBuf,
     /// Only one call at a time starts it.
     starting: tokio::sync::Mutex<()>,
@@ -67,11 +75,16 @@ impl Container {
         docker: Arc<Docker>,
         name: String,
         making: Making,
-        home: PathBuf,
-        run: PathBuf,
+        folder: impl Fn(&str) -> PathBuf,
     ) -> Self {
+        let (home, given, run) = (folder("home"), folder("given"), folder(RUN_FOLDER));
         let (starting, started) = (tokio::sync::Mutex::default(), Mutex::default());
-        Self { docker, name, making, home, run, starting, started }
+        Self { docker, name, making, home, given, run, starting, started }
+    }
+
+    /// The folders of this machine that it uses.
+    pub(super) fn folders(&self) -> [&Path; 3] {
+        [&self.home, &self.given, &self.run]
     }
 
     /// The user and group of agents: the person's own, so that the files in their home are theirs on both sides.
@@ -88,7 +101,7 @@ impl Container {
 
     /// Makes the folders of this machine that it uses.
     pub(super) fn make_folders(&self) -> Result<(), WorkerError> {
-        for folder in [&self.home, &self.run] {
+        for folder in self.folders() {
             durable::private_folder(folder).map_err(file_error("make", folder))?;
             give(folder).map_err(file_error("give away", folder))?;
         }
@@ -207,8 +220,7 @@ impl Container {
 
     fn labels(&self) -> HashMap<String, String> {
         let mut labels = self.making.labels.clone();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        labels.insert(EPOCH.to_owned(), now.as_millis().to_string());
+        labels.insert(EPOCH.to_owned(), Clock::system().now().as_millisecond().to_string());
         labels
     }
 
@@ -260,6 +272,7 @@ impl Container {
                 ..Mount::default()
             },
             bound(&self.home, &self.home),
+            shown(&self.given, Path::new(GIVEN)),
             bound(&self.run, Path::new(RUN)),
             shown(&self.making.keeper, Path::new(PROGRAM)),
         ];
@@ -286,6 +299,14 @@ fn bound(source: &Path, target: &Path) -> Mount {
     }
 }
 
+/// Since when a container has been stopped; `None` if it runs, or has never run.
+pub(super) fn stopped_since(found: &ContainerInspectResponse) -> Option<Timestamp> {
+    let state = found.state.as_ref().filter(|state| state.running == Some(false))?;
+    let at: Timestamp = state.finished_at.as_ref()?.to_string().parse().ok()?;
+    // The engine's time of a container that has never run is in the year 1.
+    (at > Timestamp::UNIX_EPOCH).then_some(at)
+}
+
 /// When a container was started; `None` if it does not run.
 fn running_since(found: &ContainerInspectResponse) -> Option<String> {
     let state = found.state.as_ref().filter(|state| state.running == Some(true))?;
@@ -306,15 +327,25 @@ pub(super) fn give_pipe(pipe: &OwnedFd) -> io::Result<()> {
     if is_pipe && nix::unistd::getuid().is_root() { chown(&path, Some(user), Some(group)) } else { Ok(()) }
 }
 
-/// Gives them everything in a folder, without following links.
+/// Gives them everything in a folder, without following links: the folder is theirs already, and they may have replaced
+/// any part of it.
 pub(super) fn give_all(folder: &Path) -> io::Result<()> {
-    give(folder)?;
     if !nix::unistd::getuid().is_root() {
         return Ok(());
     }
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() { give_all(&entry.path())? } else { give(&entry.path())? }
+    give(folder)?;
+    give_below(folder, folder)
+}
+
+fn give_below(root: &Path, folder: &Path) -> io::Result<()> {
+    let held = HeldFolder::open(root, folder)?;
+    for entry in std::fs::read_dir(held.at(OsStr::new("")))? {
+        let name = entry?.file_name();
+        let there = held.at(&name);
+        give(&there)?;
+        if there.symlink_metadata()?.is_dir() {
+            give_below(root, &folder.join(&name))?;
+        }
     }
     Ok(())
 }

@@ -6,14 +6,15 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, ContainerSummaryStateEnum, NetworkCreateRequest,
-    VolumeCreateRequest,
+    ContainerCreateBody, ContainerInspectResponse, ContainerSummaryStateEnum, ExecInspectResponse,
+    NetworkCreateRequest, VolumeCreateRequest,
 };
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, InspectNetworkOptions, KillContainerOptions,
@@ -22,8 +23,10 @@ use bollard::query_parameters::{
 };
 use bollard::{API_DEFAULT_VERSION, container::LogOutput};
 use futures_util::StreamExt as _;
+use futures_util::future::join_all;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 use crate::workers::{NoWorkplace, WorkerError};
 
@@ -34,6 +37,10 @@ const USUAL: &str = "unix:///var/run/docker.sock";
 
 /// How long a call may take, in seconds.
 const TIMEOUT: u64 = 120;
+/// The largest output of a program in a container, in bytes: room for the patch of large work.
+const MOST_OUTPUT: usize = 512 * 1024 * 1024;
+/// The exit code of a program that ended without one.
+const UNKNOWN_CODE: i64 = -1;
 
 const START_IT: &str = "Start the engine, on Debian and Ubuntu with: systemctl start docker";
 const INSTALL: &str = "Install a container engine, on Debian and Ubuntu with: apt-get install docker.io";
@@ -159,11 +166,17 @@ impl Docker {
     /// Kills a container, if it runs.
     pub(super) async fn kill(&self, name: &str) -> Result<(), WorkerError> {
         let killed = self.connected().await?.kill_container(name, None::<KillContainerOptions>).await;
-        match killed {
-            // It does not run.
-            Err(Error::DockerResponseServerError { status_code: 404 | 409 | 500, .. }) => Ok(()),
-            killed => killed.map_err(failed("stop the container")),
+        match there(killed) {
+            Ok(_) => Ok(()),
+            // The engine refuses to kill what does not run.
+            Err(Error::DockerResponseServerError { .. }) if !self.is_running(name).await? => Ok(()),
+            Err(error) => Err(failed("stop the container")(error)),
         }
+    }
+
+    async fn is_running(&self, name: &str) -> Result<bool, WorkerError> {
+        let found = self.inspect(name).await?;
+        Ok(found.and_then(|found| found.state).and_then(|state| state.running).unwrap_or(false))
     }
 
     /// Removes a container, even if it runs.
@@ -256,10 +269,10 @@ impl Docker {
     /// The exit code of a run; `None` while it runs.
     pub(super) async fn ended(&self, run: &str) -> Result<Option<i64>, WorkerError> {
         let found = self.connected().await?.inspect_exec(run).await.map_err(failed("look at it"))?;
-        Ok(found.exit_code.filter(|_| found.running == Some(false)))
+        Ok(exit_code(&found))
     }
 
-    /// Runs a program in a running container to its end.
+    /// Runs a program in a running container to its end. One that says too much fails.
     pub(super) async fn run(&self, container: &str, exec: Exec) -> Result<Ran, WorkerError> {
         const WHAT: &str = "run a program in the container";
         let client = self.connected().await?;
@@ -273,13 +286,22 @@ impl Docker {
                     LogOutput::StdErr { message } => ran.err.extend_from_slice(&message),
                     said => ran.out.extend_from_slice(&said.into_bytes()),
                 }
+                // The agent decides how large its files are, and this machine's memory is not its own.
+                if ran.out.len().max(ran.err.len()) > MOST_OUTPUT {
+                    let why = format!("its output is larger than {} MB", MOST_OUTPUT / 1024 / 1024);
+                    return Err(WorkerError::Engine { what: WHAT, why });
+                }
             }
         }
-        // If the container is killed, the run has no exit code, or an unknown one.
         let found = client.inspect_exec(&run.id).await.map_err(failed(WHAT))?;
-        ran.code = found.exit_code.filter(|_| found.running == Some(false)).unwrap_or(-1);
+        ran.code = exit_code(&found).unwrap_or(UNKNOWN_CODE);
         Ok(ran)
     }
+}
+
+/// The exit code of a run; `None` while it runs. If its container is killed, a run ends without one.
+fn exit_code(run: &ExecInspectResponse) -> Option<i64> {
+    (run.running == Some(false)).then(|| run.exit_code.unwrap_or(UNKNOWN_CODE))
 }
 
 fn options(exec: Exec, is_attached: bool) -> CreateExecOptions<String> {
@@ -357,12 +379,50 @@ pub(super) fn spawn(call: impl Future<Output = ()> + Send + 'static) -> io::Resu
     Ok(())
 }
 
+/// Runs it on the runtime of the engine's calls; [`settle`] waits for it.
+pub(super) fn finish(call: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    let finishing = runtime()?.spawn(call);
+    let mut all = FINISHING.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|one| !one.is_finished());
+    all.push(finishing);
+    Ok(())
+}
+
+/// Blocks until everything that was left to [`finish`] is done, or the time is over.
+pub(super) fn settle(at_most: Duration) {
+    let finishing = std::mem::take(&mut *FINISHING.lock().unwrap_or_else(PoisonError::into_inner));
+    if finishing.is_empty() {
+        return;
+    }
+    // An engine that does not answer is not waited for.
+    let _ = wait(async move { Ok(tokio::time::timeout(at_most, join_all(finishing)).await) });
+}
+
+static FINISHING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
 fn runtime() -> io::Result<&'static Runtime> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
     let made =
         Builder::new_multi_thread().worker_threads(1).thread_name("containers").enable_all().build()?;
     Ok(RUNTIME.get_or_init(|| made))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_ended_without_an_exit_code_has_ended() {
+        let run = |running, exit_code| ExecInspectResponse {
+            running: Some(running),
+            exit_code,
+            ..ExecInspectResponse::default()
+        };
+        assert_eq!(exit_code(&run(true, None)), None);
+        assert_eq!(exit_code(&run(false, Some(3))), Some(3));
+        assert_eq!(exit_code(&run(false, None)), Some(UNKNOWN_CODE), "its container was killed");
+    }
 }

@@ -47,7 +47,7 @@ pub(in crate::cli) fn hold_in<T>(
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let outcome = runtime.block_on(async {
         let store = place.store_in(&kind);
-        let host = host::start_in(place, settings, &kind)?;
+        let host = host::start_in(place, settings, &kind).await?;
         let held = OpenSession { common, place, settings, folder, sessions: host.sessions(), store, kind };
         let outcome = match held.sessions.resume(&held.folder.id).await {
             Ok(()) => work(&held).await,

@@ -50,6 +50,31 @@ fn an_image_that_is_missing_or_useless_is_told() {
     world.docker(&["rmi", &name]);
 }
 
+/// A repository that the agent made has no commit, and the project's own is gone: its work is not dropped in silence.
+#[test]
+fn work_in_a_repository_of_its_own_is_told_without_the_agents_git() {
+    let Some(world) = World::new(NESTED) else { return };
+    let running = world.project.start(&["paint"], &[]);
+    world.project.wait_asked_for("confirm");
+    world.project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    world
+        .project
+        .rapport(&["apply", "paint"])
+        .check(7, "inner has changes and is a git repository of its own");
+    world.project.rapport(&["discard", "paint", "--yes"]).check(0, "Its container is gone");
+}
+
+const NESTED: &str = r##"
+version: 1
+name: nested
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "git init --quiet inner; echo work > inner/work.txt; rm -rf .git" }
+    result: "Painted."
+"##;
+
 /// Binary content, modes, links, deletions and names survive the way out; a detached HEAD, uncommitted work, a submodule and
 /// an ignored file that the project wants there survive the way in.
 #[test]

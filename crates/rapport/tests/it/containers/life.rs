@@ -1,5 +1,7 @@
 //! How long a container lives: with its agent, without, and after somebody removed it.
 
+use std::process::Command;
+
 use rapport_core::{Event, Status};
 
 use super::{ASKS, World, until};
@@ -130,10 +132,74 @@ fn what_is_left_behind_is_ended_and_told() {
     assert!(!world.project.rapport(&["doctor"]).out().contains("without a session"));
     std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(session.as_str())).unwrap();
     let told = world.project.rapport(&["doctor"]).out();
-    assert!(told.contains(&format!("containers or volumes without a session: {container}")), "{told}");
+    assert!(told.contains(&format!("without a session: container {container}")), "{told}");
+    assert!(told.contains(&format!("docker rm --force {container}")), "{told}");
     world.docker(&["rm", "--force", &container]);
     world.docker(&["volume", "rm", &container]);
 }
+
+/// WORK-18: nobody ends the container that a person looks into, nor that of a session that another process runs, even if
+/// the other command keeps its sessions elsewhere.
+#[test]
+fn what_is_in_use_is_not_ended() {
+    let Some(world) = World::new(ASKS) else { return };
+    let running = world.asked(&[]);
+    std::fs::write(world.project.root().join("plan.md"), "# Plan\n\n### CREATE made.txt\n```\nmade\n```\n")
+        .unwrap();
+    world.project.rapport(&["execute", "plan.md", "--yes"]).check(0, "");
+    assert!(world.project.root().join("made.txt").exists() && world.is_running());
+    running.kill();
+    let look = "touch looked; while [ ! -e /tmp/seen ]; do sleep 0.1; done";
+    let mut visit = world.project.spawn(&["shell", "paint", "--", "sh", "-c", look]);
+    until("a person looks", || {
+        let there = ["exec", &world.container(), "ls", "/work/project/looked"];
+        Command::new("docker").args(["--host", &world.engine]).args(there).status().unwrap().success()
+    });
+    let mut other = world.project.start(&["--worker", "local", "sweep"], &[]);
+    other.until_asked();
+    assert!(world.is_running(), "the sweep is over, since the other session asks");
+    world.docker(&["exec", &world.container(), "touch", "/tmp/seen"]);
+    assert!(visit.wait().unwrap().success());
+    other.kill();
+}
+
+/// An agent cannot make its host write to a file of this machine: nothing that the host writes goes through a folder that
+/// the agent can change.
+#[test]
+fn links_that_an_agent_leaves_lead_the_host_nowhere() {
+    let outside = tempfile::tempdir().unwrap();
+    let (file, folder) = (outside.path().join("file"), outside.path().join("folder"));
+    std::fs::write(&file, "mine\n").unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let scenario = LINKS.replace("FILE", file.to_str().unwrap()).replace("FOLDER", folder.to_str().unwrap());
+    let Some(world) = World::new(&scenario) else { return };
+    world.parked().kill();
+    let container = world.container();
+    world.docker(&["rm", "--force", &container]);
+    world.docker(&["volume", "rm", &container]);
+    world.answer();
+    let session = world.project.session();
+    assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
+    world.project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    assert!(
+        world.project.file("tried.txt").contains("Read-only file system"),
+        "what it is given is not its own"
+    );
+}
+
+/// An agent that leaves links wherever the host might write.
+const LINKS: &str = r##"
+version: 1
+name: links
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "touch /rapport/given/x 2> tried.txt; for name in bundle config patch include; do ln -sfn FILE /rapport/run/$name; done; ln -sfn FOLDER ~/.given" }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+    result: "Painted."
+"##;
 
 /// With an open network, the container is on a network of the engine, and reaches this machine by its address there.
 #[test]

@@ -2,6 +2,7 @@
 //! to a dummy that shows what another kind of place takes.
 
 mod dummy;
+mod kept;
 mod sandbox;
 
 use std::ffi::OsString;
@@ -59,7 +60,24 @@ async fn a_container_for_each_session() {
             ..WorkerSetup::default()
         };
         story(&Containers::new(&setup), "container").await;
+        too_much(&Containers::new(&setup));
     }
+}
+
+/// The agent decides how large its files are, and the host's memory is not its own.
+fn too_much(containers: &Containers) {
+    let (project, created) = project("container");
+    let place = containers.open(&id(), &created).unwrap();
+    let made = place
+        .way_in(&["dd", "if=/dev/null", "of=large", "bs=1", "count=0", "seek=1T"].map(OsString::from))
+        .unwrap()
+        .status();
+    assert!(made.unwrap().success());
+    let refused = place.read("large").unwrap_err().to_string();
+    assert!(refused.contains("it is larger than"), "{refused}");
+    drop(place);
+    containers.clear(&id(), &created).unwrap();
+    drop(project);
 }
 
 #[tokio::test]

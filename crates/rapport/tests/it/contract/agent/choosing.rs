@@ -75,7 +75,7 @@ async fn the_setting_chooses_the_agent_and_the_session_says_which_it_has() {
     let created = place.session("paint it".into(), Aim::Work, &chosen).unwrap();
     let plain = AgentCommand { name: "plain".into(), command: vec!["plain-agent".into()] };
     assert_eq!(created.agent, Some(plain));
-    let host = Host::start(&place, &chosen, &SessionKind::Sessions, Arc::new(NoHelpers)).unwrap();
+    let host = Host::start(&place, &chosen, &SessionKind::Sessions, Arc::new(NoHelpers)).await.unwrap();
     let sessions = host.sessions();
     let id = sessions.create(created, None).await.unwrap();
     let mut seen = sessions.follow(&id, 0).await.unwrap();

@@ -144,6 +144,13 @@ impl Workplace for Copy {
         Ok(Some(self.note(read(&self.here)?)))
     }
 
+    fn work(&self) -> Result<Option<Vec<u8>>, WorkerError> {
+        let files = read(&self.here)?;
+        Ok(Some(
+            files.into_iter().flat_map(|(path, content)| [path.into_bytes(), content].concat()).collect(),
+        ))
+    }
+
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
         let files = between(&self.state(since), &read(&self.here)?);
         Ok(Changes { files, ..Changes::default() })

@@ -1,0 +1,176 @@
+//! What becomes of a place that its worker keeps outside of the project (WORK-18).
+
+use std::sync::{Arc, Mutex};
+
+use jiff::{SignedDuration, Timestamp};
+use rapport::clock::Clock;
+use rapport::engine::strays::{Sweeper, strays};
+use rapport::stores::memory::Memory;
+use rapport::stores::{Holder, Store};
+use rapport::workers::{KeptPlace, Worker, WorkerError, Workplace};
+use rapport_core::{By, Created, Event, SessionId};
+
+use super::dummy::Copies;
+use super::project;
+
+/// Copies of projects, of which one is kept; notes what becomes of it.
+struct Keeping {
+    copies: Copies,
+    place: KeptPlace,
+    is_readable: bool,
+    done: Mutex<Vec<&'static str>>,
+}
+
+impl Keeping {
+    fn note(&self, what: &'static str) -> Result<(), WorkerError> {
+        self.done.lock().unwrap().push(what);
+        Ok(())
+    }
+}
+
+impl Worker for Keeping {
+    fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        self.copies.open(session, created)
+    }
+
+    fn find(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        match self.is_readable {
+            true => self.copies.find(session, created),
+            false => Err(WorkerError::GitTooOld { found: "1".into() }),
+        }
+    }
+
+    fn clear(&self, _: &SessionId, _: &Created) -> Result<(), WorkerError> {
+        self.note("cleared")
+    }
+
+    fn may_keep(&self, _: &std::path::Path) -> bool {
+        true
+    }
+
+    fn kept(&self, _: &std::path::Path) -> Result<Vec<KeptPlace>, WorkerError> {
+        Ok(vec![self.place.clone()])
+    }
+
+    fn stop(&self, _: &KeptPlace) -> Result<(), WorkerError> {
+        self.note("stopped")
+    }
+
+    fn release(&self, _: &KeptPlace) -> Result<(), WorkerError> {
+        self.note("released")
+    }
+}
+
+/// A session with a place, and what the place is like.
+#[derive(Clone, Copy)]
+struct Case {
+    is_running: bool,
+    is_visited: bool,
+    unused_for: Option<SignedDuration>,
+    is_readable: bool,
+    is_held: bool,
+    is_discarded: bool,
+}
+
+/// Nobody uses it, and it does not run.
+const IDLE: Case = Case {
+    is_running: false,
+    is_visited: false,
+    unused_for: Some(SignedDuration::from_hours(24)),
+    is_readable: true,
+    is_held: false,
+    is_discarded: false,
+};
+const EIGHT_DAYS: Option<SignedDuration> = Some(SignedDuration::from_hours(8 * 24));
+
+/// What was done with the place, and whether its work was stored.
+async fn swept(case: Case) -> (Vec<&'static str>, bool) {
+    let (folder, now) = (tempfile::tempdir().unwrap(), "2026-11-17T12:00:00Z".parse::<Timestamp>().unwrap());
+    let (_project, created) = project("copies");
+    let store: Arc<dyn Store> = Arc::new(Memory::new());
+    let holder = Holder::this_process(None);
+    let person = By::Person { channel: "terminal".into(), id: "anna".into() };
+    let mut facts = vec![Event::Created(created.clone())];
+    if case.is_discarded {
+        facts.push(Event::Discarded { by: person });
+    }
+    let (session, _, log) = store.create("paint", now, facts, &holder).await.unwrap();
+    let held = case.is_held.then_some(log);
+    let copies = Copies::new(folder.path());
+    copies.open(&session, &created).unwrap().replace("work.txt", b"work").unwrap();
+    let place = KeptPlace {
+        worker: "copies",
+        session: session.clone(),
+        name: "place".into(),
+        is_running: case.is_running,
+        is_visited: case.is_visited,
+        unused_since: case.unused_for.map(|time| now - time),
+        removal: "rm place".into(),
+    };
+    let worker = Arc::new(Keeping { copies, place, is_readable: case.is_readable, done: Mutex::default() });
+    let sweeper = Sweeper {
+        worker: worker.clone(),
+        store: store.clone(),
+        project: created.project.clone().into(),
+        holder,
+        clock: Clock::from_fn(move || now),
+    };
+    sweeper.sweep().await;
+    drop(held);
+    let stored = store.attached(&session, "work.patch").await.unwrap();
+    assert!(store.holder(&session).await.unwrap().is_none(), "the session is free again");
+    let done = worker.done.lock().unwrap().clone();
+    (done, stored.is_some_and(|work| String::from_utf8(work).unwrap().contains("work.txt")))
+}
+
+#[tokio::test]
+async fn work_is_stored_before_its_place_is_stopped_or_released() {
+    assert_eq!(swept(IDLE).await, (vec![], false), "it may be needed soon");
+    assert_eq!(swept(Case { is_running: true, ..IDLE }).await, (vec!["stopped"], true));
+    assert_eq!(swept(Case { unused_for: EIGHT_DAYS, ..IDLE }).await, (vec!["released"], true));
+    assert_eq!(swept(Case { is_discarded: true, ..IDLE }).await, (vec!["cleared"], false));
+}
+
+#[tokio::test]
+async fn a_place_is_left_alone_while_it_is_used_or_its_work_cannot_be_stored() {
+    let old = Case { unused_for: EIGHT_DAYS, ..IDLE };
+    for case in [
+        Case { unused_for: None, ..IDLE },
+        Case { is_held: true, ..old },
+        Case { is_held: true, is_running: true, ..IDLE },
+        Case { is_visited: true, is_running: true, ..IDLE },
+        Case { is_visited: true, is_discarded: true, ..IDLE },
+        Case { is_readable: false, ..old },
+        Case { is_readable: false, is_running: true, ..IDLE },
+    ] {
+        assert_eq!(swept(case).await, (vec![], false));
+    }
+}
+
+/// A place whose session does not exist is a person's to remove; a store that cannot be read makes no place a stray.
+#[tokio::test]
+async fn only_the_places_of_sessions_that_do_not_exist_are_strays() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = KeptPlace {
+        worker: "copies",
+        session: SessionId::new("20261117-gone"),
+        name: "place".into(),
+        is_running: true,
+        is_visited: false,
+        unused_since: None,
+        removal: "rm place".into(),
+    };
+    let copies = Copies::new(folder.path());
+    let worker =
+        Arc::new(Keeping { copies, place: place.clone(), is_readable: true, done: Mutex::default() });
+    let found = strays(worker.clone(), &Memory::new(), folder.path()).await.unwrap();
+    assert_eq!(found, [place]);
+    let sessions = folder.path().join("sessions");
+    std::fs::write(&sessions, "not a folder").unwrap();
+    let broken = rapport::stores::files::Files::new(sessions);
+    assert!(strays(worker, &broken, folder.path()).await.is_err());
+}
