@@ -31,7 +31,7 @@ use rapport_durable as durable;
 use super::apart::Apart;
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
-use super::network::{Network, Reach};
+use super::network::{Network, NetworkAccess};
 use super::process::{Elsewhere, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::take_over::steps;
@@ -183,7 +183,7 @@ impl Containers {
             agent: agent_of(created).and_then(|named| Some((named.to_owned(), found(named)?))),
             directory: carrying::directory(&inside),
             inside,
-            reach: Arc::new(Reach::new(self.network.clone())),
+            reach: Arc::new(NetworkAccess::new(self.network.clone())),
             visit: Mutex::default(),
         })
     }
@@ -411,7 +411,7 @@ struct Contained {
     directory: PathBuf,
     /// The agent's program as it is named, and where it is on this machine, and therefore inside.
     agent: Option<(OsString, PathBuf)>,
-    reach: Arc<Reach>,
+    reach: Arc<NetworkAccess>,
     /// Held while a person looks into it.
     visit: Mutex<Option<File>>,
 }
