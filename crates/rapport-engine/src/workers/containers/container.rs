@@ -16,7 +16,6 @@ use rapport_durable::{self as durable, HeldFolder};
 
 use super::docker::{self, Docker, Exec, Ran};
 use super::{ContainerSettings, FILES, GIVEN, NAME, PROGRAM, RUN};
-use crate::clock::Clock;
 use crate::workers::keeper::idle;
 use crate::workers::network::Network;
 use crate::workers::{NoWorkplace, WorkerError, file_error};
@@ -220,7 +219,7 @@ impl Container {
 
     fn labels(&self) -> HashMap<String, String> {
         let mut labels = self.making.labels.clone();
-        labels.insert(EPOCH.to_owned(), Clock::system().now().as_millisecond().to_string());
+        labels.insert(EPOCH.to_owned(), Timestamp::now().as_millisecond().to_string());
         labels
     }
 

@@ -144,8 +144,7 @@ fn what_is_left_behind_is_ended_and_told() {
 fn what_is_in_use_is_not_ended() {
     let Some(world) = World::new(ASKS) else { return };
     let running = world.asked(&[]);
-    std::fs::write(world.project.root().join("plan.md"), "# Plan\n\n### CREATE made.txt\n```\nmade\n```\n")
-        .unwrap();
+    std::fs::write(world.project.root().join("plan.md"), MAKES).unwrap();
     world.project.rapport(&["execute", "plan.md", "--yes"]).check(0, "");
     assert!(world.project.root().join("made.txt").exists() && world.is_running());
     running.kill();
@@ -163,6 +162,9 @@ fn what_is_in_use_is_not_ended() {
     other.kill();
 }
 
+const MAKES: &str =
+    "# Make\n\n## Rationale\nNeeded.\n\n## Action Plan\n\n### CREATE made.txt\n```\nmade\n```\n";
+
 /// An agent cannot make its host write to a file of this machine: nothing that the host writes goes through a folder that
 /// the agent can change.
 #[test]
@@ -179,7 +181,8 @@ fn links_that_an_agent_leaves_lead_the_host_nowhere() {
     world.docker(&["volume", "rm", &container]);
     world.answer();
     let session = world.project.session();
-    assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
+    let code = world.project.start(&["--resume", session.as_str()], &[]).finish();
+    assert_eq!(code, 0, "{:?}", world.project.facts().last());
     world.project.rapport(&["apply", "paint"]).check(0, "Applied to");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
