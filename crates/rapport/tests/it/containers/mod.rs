@@ -79,10 +79,12 @@ impl World {
         running
     }
 
-    /// The same, until the agent is parked.
+    /// The same, until the agent is parked, and its work is stored.
     fn parked(&self) -> Running {
         let mut running = self.asked(&["--hot", "0s"]);
         running.until(|fact| matches!(fact, Event::Parked { .. }));
+        let session = self.project.root().join(".rapport/sessions").join(self.project.session().as_str());
+        until("the work is stored", || session.join("kept/work.patch").exists());
         running
     }
 
