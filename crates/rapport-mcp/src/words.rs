@@ -95,6 +95,9 @@ pub(crate) fn question(open: &OpenQuestion) -> String {
     for (number, option) in (1..).zip(&open.options) {
         let about = option.description.as_ref().map(|about| format!(": {about}")).unwrap_or_default();
         let _ = writeln!(text, "  {number}. {}{about}", option.label);
+        for line in option.preview.iter().flat_map(|preview| preview.lines()) {
+            let _ = writeln!(text, "     | {line}");
+        }
     }
     if open.multi {
         text.push_str("  Several may be chosen: give a list.\n");

@@ -2,6 +2,7 @@
 //! logs are real ones: somebody else's Rapport wrote them.
 
 mod batches;
+mod mcp;
 mod sessions;
 mod trusted;
 mod turns;
