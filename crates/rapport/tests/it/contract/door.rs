@@ -129,7 +129,7 @@ async fn a_list_of_several_projects_is_in_order_and_leaves_out_what_fails() {
         assert_eq!(joint.list().await.unwrap(), begun);
     }
     let next = tokio::time::timeout(PATIENCE, seen.next()).await.unwrap().unwrap();
-    assert_eq!(next.session, begun[0]);
+    assert!(begun.contains(&next.session), "{next:?}");
     match told.try_recv().unwrap() {
         ChannelNotice::LeftOut { project, message } => {
             assert!(project == "broken" && message.contains("sessions"), "{project}: {message}");

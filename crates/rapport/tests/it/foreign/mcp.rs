@@ -5,7 +5,7 @@ use std::fs;
 use rapport_core::SessionId;
 use serde_json::{Value, json};
 
-use super::{clone, log_of, was_started, write};
+use super::{log_of, pull_sessions, was_started, write};
 use crate::mcp::WORKER;
 use crate::mcp::client::Client;
 use crate::mcp::http::Site;
@@ -28,7 +28,7 @@ fn cloned() -> (Project, Vec<SessionId>) {
         }
         client.kill();
         let session = stranger.session();
-        clone(&stranger, &victim);
+        pull_sessions(&stranger, &victim);
         let entries = stranger.store().read(&session, 0).unwrap();
         let conversation = stranger.store().attached(&session, "conversation").unwrap();
         sessions.push(write(&victim.store(), &entries, conversation.as_deref()));

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::WORKER;
 use super::client::Client;
 use super::story::confirm;
-use crate::foreign::{clone, strangers_session};
+use crate::foreign::{pull_sessions, strangers_session};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::scenarios::{BUSY, ONE_QUESTION};
@@ -139,10 +139,9 @@ fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
     // The first call of `wait` was that before.
     wait_for("the call", || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
-        let calls = text.lines().filter(|line| line.contains("called") && line.contains("wait"));
-        (calls.count() == 2).then_some(())
+        (text.matches("called tool=wait").count() == 2).then_some(())
     });
-    clone(&stranger, &project);
+    pull_sessions(&stranger, &project);
     logged("the session to be left out", &["left out", foreign.as_str()]);
     project.rapport(&["answer", session.as_str(), "--question", "q1", "Blue"]).check(0, "Answered.");
     let told = client.told(waiting).says("Start the work with this plan?");
