@@ -98,6 +98,7 @@ impl Branch {
                     created.branched_from = Some(to.origin.clone());
                     // The branch works in a worktree that is made for it, so `local` is the right worker.
                     created.worker = local();
+                    created.apart = Some(false);
                 }
                 Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),
                 _ => {}

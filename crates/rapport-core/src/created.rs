@@ -27,6 +27,10 @@ pub struct Created {
     /// The kind of place that the agent works in.
     #[serde(default = "local", skip_serializing_if = "is_local")]
     pub worker: String,
+    /// Whether that place is apart from the project's directory. Logs of older programs lack it: there, every worker except
+    /// `local` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<bool>,
     /// The agent that does the work. Sessions of older programs lack it and use the current settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
@@ -55,6 +59,7 @@ impl Created {
             aim: Aim::Work,
             terms: Terms::default(),
             worker: local(),
+            apart: None,
             agent: None,
             branched_from: None,
             origin: None,
@@ -65,9 +70,9 @@ impl Created {
 }
 
 impl Created {
-    /// Whether the agent works outside the project's directory, so that its work has to be applied or discarded.
+    /// Whether the agent works apart from the project's directory, so that its work has to be applied or discarded.
     pub fn works_apart(&self) -> bool {
-        !is_local(&self.worker)
+        self.apart.unwrap_or_else(|| !is_local(&self.worker))
     }
 }
 

@@ -37,7 +37,8 @@
 //! | agent | the program that does the work | [`AgentCommand`] |
 //! | lead | the agent that a person talks to and that may answer for them, as far as [`authority`] goes | [`By`] |
 //! | planner | a model that makes rounds of questions before any agent runs | [`Brief`], [`Clarifier`] |
-//! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session | [`Created::worker`], [`WorkplaceView`] |
+//! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session. In the names of MCP tools, which clients know, a worker is a session with its agent | [`Created::worker`], [`WorkplaceView`] |
+//! | engine | the part of Rapport that makes wants true; what runs containers, such as Docker, is a container engine | |
 //! | channel, origin | where people see and answer; the channel and key that a session came from | [`Presenter`], [`Origin`] |
 //! | hot, parked | how a waiting agent waits: with its process alive, or with no process at all | [`AgentState`] |
 //! | cut off | an agent's process that ended in the middle of something | [`Event::CutOff`] |
@@ -58,7 +59,6 @@ mod answer;
 mod branch;
 mod created;
 mod edit;
-mod effects;
 mod elicitation;
 mod event;
 pub mod export;
@@ -67,6 +67,7 @@ mod input;
 mod interactive;
 mod permission;
 mod plan;
+mod plan_effects;
 mod presenter;
 mod progress;
 pub mod prompt;
@@ -88,7 +89,6 @@ pub use answer::{Answer, By, MAX_TEXT};
 pub use branch::{Branch, Destination, StateWanted};
 pub use created::{AgentCommand, Applier, BranchPoint, Clarifier, Created, Origin, Seed, Terms};
 pub use edit::{EditError, Mismatch, apply_edits};
-pub use effects::{FileEffect, PlanEffects};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{Asker, Beside, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
@@ -98,6 +98,7 @@ pub use interactive::{
 };
 pub use permission::{LineKind, Part, Pattern, Permission, PermissionRemark, Rule, ShownLine};
 pub use plan::{PLAN_IS_BEHIND, PlanFile};
+pub use plan_effects::{FileEffect, PlanEffects};
 pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{DONE, NoProgress, ProgressFile, ProgressProblem, Task, cut_out};
 pub use prompt::action_plan::ACTION_PLAN;

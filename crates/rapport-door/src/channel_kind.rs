@@ -63,12 +63,12 @@ pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send 
 
 /// Creates the first fact of a session whose agent works outside of the project's directory, from its task and the kind of
 /// place, or the usual one. Says why there can be none. Blocks.
-pub type NewWorker = Arc<dyn Fn(String, Option<&str>) -> Result<Created, String> + Send + Sync>;
+pub type NewSeparateSession = Arc<dyn Fn(String, Option<&str>) -> Result<Created, String> + Send + Sync>;
 
 /// The workers for sessions whose agents work outside of the project's directory.
 #[derive(Clone)]
 pub struct WorkerChoice {
-    pub new: NewWorker,
+    pub new: NewSeparateSession,
     /// The name of the usual kind.
     pub usual: String,
     /// The names of all kinds.

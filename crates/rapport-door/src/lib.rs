@@ -22,7 +22,7 @@ use rapport_core::{
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
 pub use channel_kind::{
-    ChannelKind, ChannelSetup, Diagnosis, Missing, NewSession, NewWorker, ProjectSetup, WorkerChoice,
+    ChannelKind, ChannelSetup, Diagnosis, Missing, NewSeparateSession, NewSession, ProjectSetup, WorkerChoice,
 };
 pub use error::{DoorError, Holder, StoreError};
 pub use joint::{JointSessions, ProjectDoor};

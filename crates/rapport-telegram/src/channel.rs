@@ -80,7 +80,7 @@ pub struct Telegram {
 }
 
 impl Telegram {
-    /// Takes the lease on the bot, and reads who has access.
+    /// Takes the lease on the bot, and reads who has access. Blocks.
     pub fn open(config: TelegramConfig) -> Result<Self, ChannelError> {
         // With an id that nobody has, nobody could use the bot, and no code would be shown either.
         if config.users.contains(&0) {
@@ -214,9 +214,8 @@ fn ended(error: RunError) -> ChannelError {
     match error {
         RunError::Api(error) => refused(error),
         RunError::Door(error) => error.into(),
-        error @ (RunError::Webhook(_)
-        | RunError::Ledger(_)
-        | RunError::Receiving(_)
-        | RunError::Notes { .. }) => ChannelError::Broken(error.to_string()),
+        error @ (RunError::Webhook(_) | RunError::Ledger(_) | RunError::Task(_) | RunError::Notes { .. }) => {
+            ChannelError::Broken(error.to_string())
+        }
     }
 }

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use rapport_core::{Aim, Clarifier, Created};
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, ProjectSetup};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
+use tokio::task::spawn_blocking;
 
 use crate::api::Api;
 use crate::channel::{Telegram, TelegramConfig, refused};
@@ -68,7 +69,12 @@ telegram.users). If nobody has access yet, a code is shown here: whoever sends i
     }
 
     fn open(&self, setup: ChannelSetup) -> BoxFuture<'static, Result<Box<dyn Channel>, ChannelError>> {
-        async move { Ok(Box::new(open(&setup)?) as Box<dyn Channel>) }.boxed()
+        async move {
+            let opened = spawn_blocking(move || open(&setup)).await;
+            let channel = opened.unwrap_or_else(|error| Err(ChannelError::Broken(error.to_string())))?;
+            Ok(Box::new(channel) as Box<dyn Channel>)
+        }
+        .boxed()
     }
 
     fn diagnose(&self, setup: ChannelSetup) -> BoxFuture<'static, Diagnosis> {
@@ -80,6 +86,7 @@ telegram.users). If nobody has access yet, a code is shown here: whoever sends i
     }
 }
 
+/// Takes the lease on the bot, and reads who has access. Blocks.
 fn open(setup: &ChannelSetup) -> Result<Telegram, ChannelError> {
     let settings = TelegramSettings::load(&setup.settings)?;
     let api = api(&settings)?;
@@ -184,7 +191,11 @@ async fn diagnose(setup: &ChannelSetup) -> Result<String, (String, String)> {
     let me = api.get_me().await.map_err(|error| advised(&refused(error)))?;
     let files = BotFiles::new(&setup.home, api.bot());
     let name = me.username.unwrap_or(me.first_name);
-    let paired = Users::new(&files.users()).load().map_err(|error| {
+    let looked =
+        spawn_blocking(move || (Users::new(&files.users()).load(), Lease::take(&files.lock()))).await;
+    let (paired, lease) =
+        looked.map_err(|error| (format!("cannot read the bot's files: {error}"), String::new()))?;
+    let paired = paired.map_err(|error| {
         (error.to_string(), "Nobody gets access by that file until it is fixed.".to_owned())
     })?;
     let users = match settings.users.len() + paired.len() {
@@ -192,7 +203,7 @@ async fn diagnose(setup: &ChannelSetup) -> Result<String, (String, String)> {
         1 => "one person may use it".to_owned(),
         several => format!("{several} people may use it"),
     };
-    let receives = match Lease::take(&files.lock()) {
+    let receives = match &lease {
         Err(LeaseError::Busy { .. }) => "served on this machine",
         Err(error) => {
             return Err((error.to_string(), "Set RAPPORT_HOME to a folder that can be written.".into()));

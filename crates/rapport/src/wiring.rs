@@ -26,7 +26,7 @@ use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
 use crate::output::warn;
-use crate::planners::messages::Credential;
+use crate::planners::messages::{ApiAccess, Credential};
 use crate::planners::{self, ModelAccess, Planner, Via};
 use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Trust, TrustLevel};
@@ -335,7 +335,8 @@ impl Place {
         // If no agent can be built, starting a turn reports why.
         let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
-        Ok(Created { aim, terms, agent, worker, ..begun })
+        let apart = kinds::find(&worker).ok().map(WorkerKind::is_apart);
+        Ok(Created { aim, terms, agent, worker, apart, ..begun })
     }
 }
 
@@ -444,7 +445,7 @@ impl Host {
 
 /// The kinds of places outside of the project's directory.
 fn kinds_apart() -> impl Iterator<Item = &'static dyn WorkerKind> {
-    kinds::all().filter(|kind| kind.name() != kinds::usual().name())
+    kinds::all().filter(|kind| kind.is_apart())
 }
 
 /// The kind of place for a session that works outside of the project's directory: the named one, else that of the settings, else
@@ -456,7 +457,7 @@ fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn Worker
         Some(name) => kinds::find(name.trim())?,
         None => usual.ok_or("there is no worker that works outside of the project's directory")?,
     };
-    if chosen.name() == kinds::usual().name() {
+    if !chosen.is_apart() {
         let names: Vec<_> = kinds_apart().map(|kind| kind.name()).collect();
         return Err(format!(
             "{} works in the project itself; choose one of {}",
@@ -557,11 +558,9 @@ pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failu
 /// The planner: a model that makes rounds of questions, over its API if there is a key, otherwise through the agent's
 /// CLI.
 pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
-    let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let said = &settings.planner;
-    let key =
-        said.api_key.clone().map(Secret::into_inner).or_else(|| named("ANTHROPIC_API_KEY").map(Into::into));
-    let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
+    let found = ApiAccess::found(variable);
+    let key = said.api_key.clone().map(|key| Credential::Key(key.into_inner()));
     let means = ModelAccess {
         via: match said.via.unwrap_or_default() {
             // The scripted agent needs no network, even if there are keys.
@@ -570,8 +569,8 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
             config::PlannerVia::Api => Via::Api,
             config::PlannerVia::Agent => Via::Agent,
         },
-        credential: key.map(Credential::Key).or_else(token),
-        base_url: said.base_url.clone().or_else(|| named("ANTHROPIC_BASE_URL")),
+        credential: key.or(found.credential),
+        base_url: said.base_url.clone().or(found.base_url),
         model: said.model.clone(),
         timeout: said
             .timeout
@@ -580,9 +579,11 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
         directory: place.project.clone(),
     };
     planners::choose(means).map_err(|error| {
-        Failure::new(Code::Usage, error.to_string()).hint(
-            "Give a key with ANTHROPIC_API_KEY, or let the agent's CLI ask: planner.via is \"agent\" in config.yaml.",
-        )
+        let hint = format!(
+            "Give a key with {}, or let the agent's CLI ask: planner.via is \"agent\" in config.yaml.",
+            ApiAccess::KEY
+        );
+        Failure::new(Code::Usage, error.to_string()).hint(hint)
     })
 }
 

@@ -120,8 +120,8 @@ pub enum Effect<'a> {
     },
     /// Reads a file of the project.
     Reads(&'a str),
-    /// Runs a command, which may read and change anything.
-    Runs,
+    /// Runs this command, which may read and change anything.
+    Runs(&'a str),
     /// Involves a person or another agent.
     Involves,
     /// Nothing that later actions could depend on.
@@ -136,7 +136,7 @@ impl<'a> Effect<'a> {
                 (Some(path), None)
             }
             Effect::Moves { from, to } => (Some(from), Some(to)),
-            Effect::Reads(_) | Effect::Runs | Effect::Involves | Effect::Nothing => (None, None),
+            Effect::Reads(_) | Effect::Runs(_) | Effect::Involves | Effect::Nothing => (None, None),
         };
         first.into_iter().chain(second)
     }
@@ -349,7 +349,7 @@ impl ActionKind {
             ActionKind::Delete { path } => Effect::Deletes(path),
             ActionKind::Move { from, to } => Effect::Moves { from, to },
             ActionKind::Read { resource: Resource::File(path) } => Effect::Reads(path),
-            ActionKind::Execute { .. } => Effect::Runs,
+            ActionKind::Execute { command, .. } => Effect::Runs(command),
             ActionKind::ChatWithUser { .. } | ActionKind::Invoke { .. } => Effect::Involves,
             ActionKind::Read { resource: Resource::Url(_) } | ActionKind::Research { .. } => Effect::Nothing,
         }

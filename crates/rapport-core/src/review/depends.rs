@@ -83,7 +83,7 @@ impl Dependencies {
                     before.push((place, edits));
                     needs.part = Part::Changes(format!("EDIT {path}"));
                 }
-                Effect::Runs => needs.part = Part::Runs,
+                Effect::Runs(_) => needs.part = Part::Runs,
                 Effect::Involves | Effect::Nothing => {}
             }
             actions.push(needs);

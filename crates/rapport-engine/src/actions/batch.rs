@@ -78,7 +78,7 @@ impl ActionBatch<'_> {
             return Err(ActionError::NoBatch { path: self.place.journal.clone() });
         }
         let plan = fingerprint(self.plan);
-        let journaled = self.open(move |journal| take_up(journal, &plan)).await?;
+        let journaled = self.open(move |journal| resume_journal(journal, &plan)).await?;
         Ok(self.go_on(journaled, interrupted, requester, observer, stop).await)
     }
 
@@ -160,7 +160,7 @@ fn fingerprint(plan: &ActionPlan) -> String {
     digest(serde_json::Value::Array(actions).to_string().as_bytes())
 }
 
-fn take_up(journal: &mut Journal, fingerprint: &str) -> Result<String, ActionError> {
+fn resume_journal(journal: &mut Journal, fingerprint: &str) -> Result<String, ActionError> {
     let path = journal.directory().to_owned();
     let Some(Fact::Started { id, plan, .. }) = journal.facts().first() else {
         return Err(ActionError::NoBatch { path });

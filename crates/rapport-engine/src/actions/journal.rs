@@ -235,7 +235,7 @@ impl Journal {
                 return Err(JournalError::NotOurs { path: directory.to_owned(), seal });
             }
             false => sealing
-                .take_up(verifier.as_ref(), || log.sync())
+                .resume(verifier.as_ref(), || log.sync())
                 .map_err(io_error("check the seals of", &path))?,
         }
         log.accept(good).map_err(io_error("cut off the unfinished end of", &path))?;

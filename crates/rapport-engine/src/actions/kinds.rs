@@ -67,7 +67,7 @@ impl Step<'_> {
             }
             ActionKind::Research { queries } => match means.research_command.split_first() {
                 Some((program, args)) => {
-                    let order = research::Order { program, args, queries: &queries };
+                    let order = research::ResearchOrder { program, args, queries: &queries };
                     let running = research::run(means, &root, n, order, observer, stop);
                     self.begin(journaled, ended_early(stop, running)).await
                 }

@@ -96,7 +96,7 @@ pub struct Settings {
     pub warning: Option<String>,
 }
 
-/// The settings of containers. The engine is named as its own programs name it.
+/// The settings of containers. The container engine is named as its own programs name it.
 fn of_containers(worker: &WorkerLayer, sources: &Sources) -> ContainerSettings {
     let usual = ContainerSettings::default();
     ContainerSettings {

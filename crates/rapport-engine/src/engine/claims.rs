@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::Uid;
 use rapport_core::By;
 use rapport_durable::{Lock, Taken, private_folder};
+use tokio::task::spawn_blocking;
 
 use super::socket::person;
 use crate::workers::keeper::descent;
@@ -28,12 +29,16 @@ pub struct ChannelLease {
 
 impl ChannelLease {
     /// Takes the lease for this channel, in the directory where processes of this home find one another.
-    pub fn take(folder: &Path, channel: &str) -> io::Result<Self> {
-        private_folder(folder)?;
-        match Lock::take(&lease(folder, channel, std::process::id()), channel.as_bytes())? {
-            Taken::Ours(lock) => Ok(Self { lock: Some(lock) }),
-            Taken::Theirs(_) => Err(io::ErrorKind::WouldBlock.into()),
-        }
+    pub async fn take(folder: &Path, channel: &'static str) -> io::Result<Self> {
+        let folder = folder.to_owned();
+        let take = move || {
+            private_folder(&folder)?;
+            match Lock::take(&lease(&folder, channel, std::process::id()), channel.as_bytes())? {
+                Taken::Ours(lock) => Ok(Self { lock: Some(lock) }),
+                Taken::Theirs(_) => Err(io::ErrorKind::WouldBlock.into()),
+            }
+        };
+        spawn_blocking(take).await?
     }
 }
 

@@ -213,7 +213,7 @@ impl EventLoop {
         tokio::spawn(async move {
             let hold = async {
                 let (entries, log) = store.hold(&id, &holder).await?;
-                let (session, found) = take_up(id.clone(), store, entries, workshop).await?;
+                let (session, found) = prepare_resume(id.clone(), store, entries, workshop).await?;
                 Ok((Box::new(session), found, log))
             };
             match hold.await {
@@ -594,7 +594,7 @@ fn kinds(facts: &[Event]) -> String {
 }
 
 /// Prepares to resume a session: finds its turns, and kills leftover processes of its agent.
-async fn take_up(
+async fn prepare_resume(
     id: SessionId,
     store: Arc<dyn Store>,
     entries: Vec<Entry>,

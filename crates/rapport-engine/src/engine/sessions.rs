@@ -154,7 +154,7 @@ impl ProjectSessions {
         Ok(self.store.holder(id).await?)
     }
 
-    async fn take_up(&self, id: &SessionId) -> Result<(), DoorError> {
+    async fn resume_here(&self, id: &SessionId) -> Result<(), DoorError> {
         Ok(self.gateway()?.adopt(id).await?)
     }
 
@@ -225,7 +225,7 @@ impl ProjectSessions {
         act: &Act,
     ) -> Result<Option<Reached>, DoorError> {
         if self.here.is_some() {
-            self.take_up(id).await?;
+            self.resume_here(id).await?;
             return Ok(None);
         }
         let is_agent = spawn_blocking(|| descent::is_of_an_agent(std::process::id())).await;
@@ -425,7 +425,7 @@ impl Sessions for ProjectSessions {
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
         async move {
             for _ in 0..TRIES {
-                match self.take_up(id).await {
+                match self.resume_here(id).await {
                     // A command that only writes an answer holds the session for a moment.
                     Err(DoorError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
                         tokio::time::sleep(PAUSE).await;
@@ -433,7 +433,7 @@ impl Sessions for ProjectSessions {
                     outcome => return outcome,
                 }
             }
-            self.take_up(id).await
+            self.resume_here(id).await
         }
         .boxed()
     }
@@ -547,11 +547,11 @@ impl WatchedStore {
     }
 }
 
-/// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
-/// Blocks.
 /// What nobody needs to see through Rapport: git's and Rapport's own folders.
 const KEPT: [&str; 3] = [".git", ".rapport", ".teddy"];
 
+/// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
+/// Blocks.
 fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
     let place = project::resolve(&root, path).map_err(|error| error.to_string())?;

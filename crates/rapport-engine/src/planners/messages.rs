@@ -35,6 +35,26 @@ pub enum Credential {
     Token(SecretString),
 }
 
+/// What the environment says of the API.
+#[derive(Clone, Debug, Default)]
+pub struct ApiAccess {
+    pub credential: Option<Credential>,
+    pub base_url: Option<String>,
+}
+
+impl ApiAccess {
+    /// The variable of the key.
+    pub const KEY: &str = "ANTHROPIC_API_KEY";
+
+    /// Looks these variables up, in the names that the programs of the API's vendor use. Blank ones do not count.
+    pub fn found(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let key = named(Self::KEY).map(|key| Credential::Key(key.into()));
+        let token = || named("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Token(token.into()));
+        Self { credential: key.or_else(token), base_url: named("ANTHROPIC_BASE_URL") }
+    }
+}
+
 /// The configuration of the API.
 #[derive(Clone, Debug)]
 pub struct MessagesConfig {

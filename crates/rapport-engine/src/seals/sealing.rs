@@ -33,7 +33,7 @@ impl Sealing {
 
     /// Continues after the verified lines, and stores their head. Lines that the stored head does not cover are synced
     /// first: their writer may have been killed before it did so, and the head must never be ahead of the log.
-    pub(crate) fn take_up(
+    pub(crate) fn resume(
         &mut self,
         verified: Option<&Verifier>,
         sync: impl FnOnce() -> io::Result<()>,

@@ -4,7 +4,7 @@
 //! `children` (as in `children,kill-after:7`) its children, the keepers, are killed with it. With `lag` every append is
 //! acknowledged one append too early, which is the fault that the crash test has to catch.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -164,8 +164,12 @@ impl Store for Trial {
         self.store.documented()
     }
 
-    fn unfilled(&self) -> Stored<'_, Vec<PathBuf>> {
+    fn unfilled(&self) -> Stored<'_, Vec<SessionId>> {
         self.store.unfilled()
+    }
+
+    fn release<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        self.store.release(id)
     }
 
     fn session_at<'a>(&'a self, path: &'a Path) -> Stored<'a, Option<SessionId>> {

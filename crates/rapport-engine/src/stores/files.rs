@@ -163,8 +163,13 @@ impl Store for Files {
         self.on_disk(Disk::documented)
     }
 
-    fn unfilled(&self) -> Stored<'_, Vec<PathBuf>> {
+    fn unfilled(&self) -> Stored<'_, Vec<SessionId>> {
         self.on_disk(Disk::unfilled)
+    }
+
+    fn release(&self, id: &SessionId) -> Stored<'_, ()> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.release(&id))
     }
 
     fn session_at(&self, path: &Path) -> Stored<'_, Option<SessionId>> {

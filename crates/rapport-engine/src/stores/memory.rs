@@ -1,6 +1,6 @@
 //! Sessions in memory, for tests: the same guarantees as on disk, except for durability.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +24,9 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct Shared {
     sessions: BTreeMap<SessionId, Kept>,
-    reserved: BTreeSet<SessionId>,
+    /// Reserved names, each with the reservation by which it can be filled, unless that ended.
+    reserved: BTreeMap<SessionId, Option<u64>>,
+    reservations: u64,
     watchers: Vec<mpsc::UnboundedSender<SessionId>>,
     failing: bool,
 }
@@ -50,10 +52,14 @@ impl Memory {
         self.lock().failing = true;
     }
 
-    /// Ends a hold without the holder noticing, as when a lease is not renewed.
+    /// Ends a hold, or a reservation, without the holder noticing, as when a lease is not renewed.
     pub fn end_hold(&self, id: &SessionId) {
-        if let Ok(kept) = self.lock().kept(id) {
+        let mut shared = self.lock();
+        if let Ok(kept) = shared.kept(id) {
             kept.holder = None;
+        }
+        if let Some(reservation) = shared.reserved.get_mut(id) {
+            *reservation = None;
         }
     }
 
@@ -75,7 +81,7 @@ impl Memory {
 
 impl Shared {
     fn free_name(&self, words: &str, at: Timestamp) -> Result<SessionId, StoreError> {
-        let is_free = |id: &SessionId| !self.sessions.contains_key(id) && !self.reserved.contains(id);
+        let is_free = |id: &SessionId| !self.sessions.contains_key(id) && !self.reserved.contains_key(id);
         let mut names = super::names(words, at).map(SessionId::new);
         names.find(is_free).ok_or_else(|| full("find a free name in", "memory".to_owned()))
     }
@@ -120,8 +126,10 @@ impl Store for Memory {
         async move {
             let mut shared = self.lock();
             let id = shared.free_name(words, at)?;
-            shared.reserved.insert(id.clone());
-            let reserved: Box<dyn Reserved> = Box::new(ReservedName { store: self.clone(), id });
+            shared.reservations += 1;
+            let reservation = shared.reservations;
+            shared.reserved.insert(id.clone(), Some(reservation));
+            let reserved: Box<dyn Reserved> = Box::new(ReservedName { store: self.clone(), id, reservation });
             Ok(reserved)
         }
         .boxed()
@@ -240,6 +248,30 @@ impl Store for Memory {
         .boxed()
     }
 
+    fn unfilled(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let shared = self.lock();
+            let ended = shared.reserved.iter().filter(|(_, reservation)| reservation.is_none());
+            Ok(ended.map(|(id, _)| id.clone()).collect())
+        }
+        .boxed()
+    }
+
+    fn release<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        async move {
+            let mut shared = self.lock();
+            match shared.reserved.get(id) {
+                None => Err(StoreError::NotFound(id.clone())),
+                Some(Some(_)) => Err(StoreError::Busy { id: id.clone(), holder: Holder::UNKNOWN }),
+                Some(None) => {
+                    shared.reserved.remove(id);
+                    Ok(())
+                }
+            }
+        }
+        .boxed()
+    }
+
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
         async move {
             let mut shared = self.lock();
@@ -283,6 +315,7 @@ impl Store for Memory {
 struct ReservedName {
     store: Memory,
     id: SessionId,
+    reservation: u64,
 }
 
 impl Reserved for ReservedName {
@@ -299,6 +332,9 @@ impl Reserved for ReservedName {
             let beside = attachments.into_iter().collect();
             let session = Kept { entries, beside, ..Kept::default() };
             let mut shared = self.store.lock();
+            if shared.reserved.get(&self.id) != Some(&Some(self.reservation)) {
+                return Err(StoreError::Superseded { id: self.id.clone() });
+            }
             shared.sessions.insert(self.id.clone(), session);
             shared.tell(&self.id);
             Ok(())
@@ -309,7 +345,10 @@ impl Reserved for ReservedName {
 
 impl Drop for ReservedName {
     fn drop(&mut self) {
-        self.store.lock().reserved.remove(&self.id);
+        let mut shared = self.store.lock();
+        if shared.reserved.get(&self.id) == Some(&Some(self.reservation)) {
+            shared.reserved.remove(&self.id);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ pub mod memory;
 pub mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
@@ -111,11 +111,12 @@ pub trait Store: Send + Sync {
         async { Ok(None) }.boxed()
     }
 
-    /// The directories of names that were reserved and never filled, if the store has directories: whoever reserved one
-    /// was interrupted, or is not done yet.
-    fn unfilled(&self) -> Stored<'_, Vec<PathBuf>> {
-        async { Ok(Vec::new()) }.boxed()
-    }
+    /// The names that were reserved and never filled, sorted: whoever reserved one was interrupted.
+    fn unfilled(&self) -> Stored<'_, Vec<SessionId>>;
+
+    /// Releases such a name. One that is still being filled is [`StoreError::Busy`]; a session is
+    /// [`StoreError::NotFound`] here, and stays.
+    fn release<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()>;
 
     /// Creates a log for a session without one, such as a directory of an older tool. An existing log is not changed.
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
@@ -193,7 +194,8 @@ pub trait Attacher: Send + Sync {
 pub trait Reserved: Send {
     fn id(&self) -> &SessionId;
 
-    /// Stores the session with all its entries and attachments: everything, durably, or nothing.
+    /// Stores the session with all its entries and attachments: everything, durably, or nothing. If the name was
+    /// released meanwhile, it fails with [`StoreError::Superseded`].
     fn fill(self: Box<Self>, entries: Vec<Entry>, attachments: Vec<(String, Vec<u8>)>)
     -> Stored<'static, ()>;
 }

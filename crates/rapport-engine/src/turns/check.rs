@@ -38,7 +38,7 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
         Some(_) => named(name, problem),
         None => quoting(text, problem.line, named(name, problem)),
     });
-    let commands = plan.actions.iter().position(|action| action.kind.effect() == Effect::Runs);
+    let commands = plan.actions.iter().position(|action| matches!(action.kind.effect(), Effect::Runs(_)));
     if let Some(action) = commands.filter(|_| !has_history(project)) {
         let text = "without Git, undo cannot revert its changes to files".to_owned();
         remarks.push(PlanRemark { action, text });

@@ -30,7 +30,7 @@ use rapport_durable as durable;
 use super::apart::Apart;
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
-use super::network::{Network, Reach};
+use super::network::{Network, NetworkAccess};
 use super::process::{Elsewhere, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::take_over::steps;
@@ -210,7 +210,7 @@ impl Containers {
             agent: agent_of(created).and_then(|named| Some((named.to_owned(), found(named)?))),
             directory: carrying::directory(&inside),
             inside,
-            reach: Arc::new(Reach::new(self.network.clone())),
+            reach: Arc::new(NetworkAccess::new(self.network.clone())),
         })
     }
 
@@ -383,7 +383,7 @@ struct Contained {
     directory: PathBuf,
     /// The agent's program as it is named, and where it is on this machine, and therefore inside.
     agent: Option<(OsString, PathBuf)>,
-    reach: Arc<Reach>,
+    reach: Arc<NetworkAccess>,
 }
 
 impl Contained {

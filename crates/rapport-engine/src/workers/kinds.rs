@@ -29,6 +29,11 @@ pub trait WorkerKind: Sync {
         false
     }
 
+    /// Whether its workplace is apart from the project's directory, so that work there has to be applied or discarded.
+    fn is_apart(&self) -> bool {
+        true
+    }
+
     /// Checks whether this project and this machine support it. May block.
     fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace>;
 

@@ -62,6 +62,10 @@ impl WorkerKind for LocalKind {
         Ok(())
     }
 
+    fn is_apart(&self) -> bool {
+        false
+    }
+
     fn add_to(&self, workers: Workers, _: &WorkerSetup) -> Workers {
         workers.with(self.name(), Local)
     }

@@ -28,12 +28,12 @@ impl Network {
 
 /// What the processes of one workplace can reach: according to the settings, and what was allowed since.
 #[derive(Debug, Default)]
-pub(super) struct Reach {
+pub(super) struct NetworkAccess {
     network: Network,
     allowed: RwLock<Vec<HostPattern>>,
 }
 
-impl Reach {
+impl NetworkAccess {
     pub(super) fn new(network: Network) -> Self {
         Self { network, ..Self::default() }
     }

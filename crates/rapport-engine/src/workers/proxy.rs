@@ -29,7 +29,7 @@ use tracing::warn;
 
 use super::descriptors;
 use super::keeper::door;
-use super::network::{Network, Reach};
+use super::network::{Network, NetworkAccess};
 
 /// A service that a program uses with a person's credentials.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl Drop for Proxying {
 /// The proxy of one process.
 #[derive(Debug)]
 pub(super) struct Proxy {
-    reach: Arc<Reach>,
+    reach: Arc<NetworkAccess>,
     upstream: Option<Upstream>,
     refused: Option<UnboundedSender<String>>,
     /// Hosts that were refused and reported; each is reported once.
@@ -103,7 +103,7 @@ struct StandIn {
 impl Proxy {
     /// A proxy for this network access, and for this service. Refused hosts are reported.
     pub(super) fn new(
-        reach: Arc<Reach>,
+        reach: Arc<NetworkAccess>,
         service: Option<Service>,
         refused: Option<UnboundedSender<String>>,
     ) -> io::Result<Self> {

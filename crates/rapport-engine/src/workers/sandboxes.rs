@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
 
-use super::network::{Network, Reach};
+use super::network::{Network, NetworkAccess};
 use super::process::{self, Door, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::worktrees::{WorktreeKind, Worktrees};
@@ -90,7 +90,7 @@ impl Sandboxes {
     ) -> Result<Arc<dyn Workplace>, WorkerError> {
         let (root, home) = (self.folder.join(session.as_str()), self.home(session));
         let walls = Walls::around(&root, Path::new(&created.project), &home, self.person.as_deref())?;
-        let reach = Arc::new(Reach::new(self.network.clone()));
+        let reach = Arc::new(NetworkAccess::new(self.network.clone()));
         Ok(Arc::new(Sandbox { worktree, root, home, walls, reach }))
     }
 
@@ -109,7 +109,7 @@ impl WorkerKind for SandboxKind {
     }
 
     fn in_brief(&self) -> &'static str {
-        "such a worktree with walls around it"
+        "a worktree with walls around it"
     }
 
     fn is_wall(&self) -> bool {
@@ -176,7 +176,7 @@ struct Sandbox {
     root: PathBuf,
     home: PathBuf,
     walls: Walls,
-    reach: Arc<Reach>,
+    reach: Arc<NetworkAccess>,
 }
 
 impl Workplace for Sandbox {

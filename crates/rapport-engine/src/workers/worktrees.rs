@@ -42,6 +42,14 @@ impl Worktrees {
     }
 }
 
+/// The session that a directory beside the worktrees belongs to. A worktree is named after its session, and the name of a
+/// session with a separate workplace contains no dot: what else such a workplace needs is beside it, as `NAME.home` (the
+/// agent's home) and `NAME.run` (the sockets by which the host reaches it).
+pub fn session_of(directory: &str) -> &str {
+    let ending = [".home", ".run"].into_iter().find_map(|ending| directory.strip_suffix(ending));
+    ending.unwrap_or(directory)
+}
+
 /// A git worktree, as a kind.
 pub(super) struct WorktreeKind;
 

@@ -188,7 +188,7 @@ impl ChatState {
         }
         let is_saved = session.plan_path().is_some();
         if session.phase() == PhaseView::Working && !session.was_connected() && is_saved {
-            return card::failed_start(id, seq, reason);
+            return card::failed_start(id, seq, &shown.presenter, reason);
         }
         card::failed(id, seq, &shown.presenter, reason)
     }

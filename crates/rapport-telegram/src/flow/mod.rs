@@ -63,7 +63,6 @@ use super::api::{Api, Me};
 use super::api_error::ApiError;
 use super::file_error::FileError;
 use super::intake::{self, Handled, Handler, Intake};
-use super::ledger::Ledger;
 use super::notice::Notices;
 use super::pairing::Pairing;
 use super::rates::Limits;
@@ -142,9 +141,9 @@ pub enum RunError {
     /// The sessions cannot be read or followed.
     #[error(transparent)]
     Door(#[from] DoorError),
-    /// The task that receives updates failed.
+    /// A task of the channel failed.
     #[error("{0}")]
-    Receiving(String),
+    Task(String),
     /// The notes cannot be written.
     #[error("cannot use {path}: {source}")]
     Notes { path: String, source: std::io::Error },
@@ -154,7 +153,7 @@ pub enum RunError {
 pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(), RunError> {
     let seen = parts.sessions.watch().await?;
     let (back, inputs) = mpsc::unbounded_channel();
-    let ledger = Ledger::open(&parts.files.offset())?;
+    let (ledger, notes) = start::read_files(parts.files.clone()).await?;
     let (api, bot) = (parts.api.clone(), parts.me.username.clone().unwrap_or_default());
     let (files, notices, now) = (parts.files.clone(), parts.notices.clone(), parts.now.clone());
     let webhook = match &parts.webhook {
@@ -162,7 +161,7 @@ pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(),
         None => None,
     };
     let (log, logs) = mpsc::channel(WAITING_LOGS);
-    let (mut state, outbound) = start::assemble(parts, back.clone(), log)?;
+    let (mut state, outbound) = start::assemble(parts, notes, back.clone(), log);
     start::resume_sessions(&mut state, &outbound, &now).await?;
     let handler = Arc::new(UpdateHandler { inputs: back, tickets: outbound.tickets.clone(), bot });
     let intake =
@@ -208,7 +207,7 @@ impl Channel {
                 Some(input) = self.inputs.recv() => input,
                 Some(input) = self.logs.recv() => input,
                 ended = &mut receiving, if closing.is_none() => {
-                    outcome = ended.unwrap_or_else(|error| Err(RunError::Receiving(error.to_string())));
+                    outcome = ended.unwrap_or_else(|error| Err(RunError::Task(error.to_string())));
                     closing = Some(close(&intake));
                     Input::Stopping
                 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 
 use super::chat_state::{ChatState, Settings};
 use super::effect::{Effect, Input};
@@ -10,19 +11,31 @@ use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
 use super::writer::Writer;
 use super::{ChannelParts, RunError, tick};
-use crate::Now;
 use crate::durable;
+use crate::ledger::Ledger;
 use crate::notice::Notice;
 use crate::outbox::{Outbox, Report};
+use crate::{BotFiles, Now};
+
+/// Reads the ledger of updates and the notes.
+pub(super) async fn read_files(files: BotFiles) -> Result<(Ledger, Notes), RunError> {
+    let read = move || {
+        let ledger = Ledger::open(&files.offset())?;
+        let path = files.cards();
+        let notes = open_notes(&path);
+        let notes = notes.map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
+        Ok((ledger, notes))
+    };
+    spawn_blocking(read).await.unwrap_or_else(|error| Err(RunError::Task(error.to_string())))
+}
 
 /// The initial state with the notes, and the executor of effects.
 pub(super) fn assemble(
     parts: ChannelParts,
+    notes: Notes,
     inputs: mpsc::UnboundedSender<Input>,
     logs: mpsc::Sender<Input>,
-) -> Result<(ChatState, Outbound), RunError> {
-    let path = parts.files.cards();
-    let notes = open(&path).map_err(|source| RunError::Notes { path: path.display().to_string(), source })?;
+) -> (ChatState, Outbound) {
     let (tell, notices) = (inputs.clone(), parts.notices.clone());
     let reports = Box::new(move |report| match report {
         Report::Moved { from, to } => drop(tell.send(Input::Moved { from, to })),
@@ -48,17 +61,17 @@ pub(super) fn assemble(
         transcriber: parts.transcriber,
         secrets: parts.secrets.into(),
         writer: Writer::start(parts.notices.clone()),
-        notes: path,
+        notes: parts.files.cards(),
         notices: parts.notices,
         tickets: Tickets::default(),
         inputs,
         logs,
     };
-    Ok((ChatState::new(settings, parts.access, notes), outbound))
+    (ChatState::new(settings, parts.access, notes), outbound)
 }
 
 /// Reads the notes, and compacts their file. Blocks until that is on disk.
-fn open(path: &Path) -> std::io::Result<Notes> {
+fn open_notes(path: &Path) -> std::io::Result<Notes> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read?,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rapport::agents::{self, Abilities, Agent, AgentPlace, AgentsByName, Command, Controls, RunId};
+use rapport::agents::{Agent, AgentsByName, Command};
 use rapport::clock::Clock;
 use rapport::engine::socket::{self, Sent, Socket};
 use rapport::engine::{Engine, Parts, Update};
@@ -17,6 +17,7 @@ use rapport_core::{
 };
 use tokio::sync::mpsc;
 
+use crate::support::scripted_agent::{Commands, Mouth, ScriptedAgent};
 use crate::{Outcome, row};
 
 /// Questions of each kind. The first few only warm it up.
@@ -65,12 +66,13 @@ fn bare(path: &Path) -> Outcome<Duration> {
 async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
     std::fs::create_dir_all(folder)?;
     let (go_on, next) = mpsc::unbounded_channel();
-    let agent = Arc::new(Asks { times: Arc::default(), next: Mutex::new(Some(next)) });
+    let times = Arc::<Mutex<Vec<Duration>>>::default();
+    let agent = asks(times.clone(), next);
     let socket = Socket::bind(&folder.join("run"))?;
     let address = socket.address();
     let engine = Engine::start(Parts {
         store: Arc::new(crate::sealed(&folder.join("sessions"))),
-        agents: Arc::new(AgentsByName::only(agent.clone())),
+        agents: Arc::new(AgentsByName::only(Arc::new(agent))),
         planner: Arc::new(rapport::planners::Nobody),
         worker: Arc::new(Local),
         workshop: None,
@@ -102,7 +104,7 @@ async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
     }
     serving.stop().await;
     engine.stop().await;
-    let times = agent.times.lock().unwrap_or_else(PoisonError::into_inner).split_off(WARMING_UP);
+    let times = times.lock().unwrap_or_else(PoisonError::into_inner).split_off(WARMING_UP);
     Ok(median(times))
 }
 
@@ -119,56 +121,25 @@ async fn answer(way: Way, gateway: &rapport::engine::Gateway, address: &str, id:
 }
 
 /// An agent that asks, and asks again once its answer is known to be taken.
-struct Asks {
-    times: Arc<Mutex<Vec<Duration>>>,
-    next: Mutex<Option<mpsc::UnboundedReceiver<()>>>,
-}
-
-impl Agent for Asks {
-    fn abilities(&self) -> Abilities {
-        Abilities::default()
-    }
-
-    fn start(
-        &self,
-        run: RunId,
-        order: Order,
-        _: AgentPlace,
-        reports: mpsc::Sender<agents::Report>,
-    ) -> Controls {
-        let (commands, told) = mpsc::unbounded_channel();
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let times = self.times.clone();
-        tokio::spawn(async move {
-            let mouth = Mouth { run, reports };
+fn asks(times: Arc<Mutex<Vec<Duration>>>, next: mpsc::UnboundedReceiver<()>) -> impl Agent {
+    let next = Mutex::new(Some(next));
+    ScriptedAgent(move |order: Order, mouth: Mouth, told: Commands| {
+        let next = next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let times = times.clone();
+        async move {
             mouth.tell(AgentDid::Connect { conversation: order.conversation, model: None }).await;
             if let Some(next) = next {
                 ask_all(&mouth, next, told, &times).await;
             }
             mouth.tell(AgentDid::Leave(Leave::Stopped)).await;
-        });
-        Controls { commands }
-    }
-}
-
-/// By which it tells the engine what it does.
-struct Mouth {
-    run: RunId,
-    reports: mpsc::Sender<agents::Report>,
-}
-
-impl Mouth {
-    async fn tell(&self, did: AgentDid) {
-        let report = agents::Report { run: self.run, what: agents::Happened::Did(did) };
-        // An engine that is gone needs to be told nothing.
-        let _ = self.reports.send(report).await;
-    }
+        }
+    })
 }
 
 async fn ask_all(
     mouth: &Mouth,
     mut next: mpsc::UnboundedReceiver<()>,
-    mut told: mpsc::UnboundedReceiver<Command>,
+    mut told: Commands,
     times: &Mutex<Vec<Duration>>,
 ) {
     for n in 0..QUESTIONS {

@@ -18,6 +18,7 @@ mod support {
     pub(crate) mod crowd;
     pub(crate) mod model;
     pub(crate) mod rounds_api;
+    pub(crate) mod scripted_agent;
     pub(crate) mod serving;
     pub(crate) mod telegram;
     pub(crate) mod web;
@@ -34,7 +35,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use nix::sys::resource::{UsageWho, getrusage};
 use rapport::agents::claude::wire;
-use rapport::agents::{self, Agent, AgentPlace, Controls, RunId};
+use rapport::agents::{self, Agent};
 use rapport::clock::Clock;
 use rapport::engine::{Engine, Parts};
 use rapport::seals::Seals;
@@ -46,7 +47,8 @@ use rapport_core::{
     Act, AgentDid, Asker, By, CallId, Choice, Created, Event, Leave, Order, Purpose, Question, QuestionId,
     Reply, RoundId, Session, SessionId, TurnId,
 };
-use tokio::sync::mpsc;
+
+use support::scripted_agent::{Commands, Mouth, ScriptedAgent};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -289,22 +291,11 @@ fn created(n: usize) -> Created {
 const ANSWERING: usize = 1_000;
 
 /// An agent that does nothing but leave when it is told to: what is measured is the engine and the disk.
-struct Nobody;
-
-impl Agent for Nobody {
-    fn abilities(&self) -> rapport::agents::Abilities {
-        rapport::agents::Abilities::default()
-    }
-
-    fn start(&self, run: RunId, _: Order, _: AgentPlace, reports: mpsc::Sender<agents::Report>) -> Controls {
-        let (commands, mut told) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
-            while told.recv().await.is_some_and(|command| command != agents::Command::Stop) {}
-            let what = agents::Happened::Did(AgentDid::Leave(Leave::Stopped));
-            let _ = reports.send(agents::Report { run, what }).await;
-        });
-        Controls { commands }
-    }
+fn idle_agent() -> impl Agent {
+    ScriptedAgent(|_: Order, mouth: Mouth, mut told: Commands| async move {
+        while told.recv().await.is_some_and(|command| command != agents::Command::Stop) {}
+        mouth.tell(AgentDid::Leave(Leave::Stopped)).await;
+    })
 }
 
 fn answers() -> Outcome {
@@ -339,7 +330,7 @@ fn bare_appends(folder: &Path, line: usize) -> Outcome<f64> {
 async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
     let engine = Engine::start(Parts {
         store,
-        agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Nobody))),
+        agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(idle_agent()))),
         planner: Arc::new(rapport::planners::Nobody),
         worker: Arc::new(Local),
         workshop: None,

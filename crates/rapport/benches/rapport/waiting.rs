@@ -14,7 +14,7 @@ use rapport::workers::local::Local;
 use rapport_core::{Entry, Event};
 
 use crate::stage::Stage;
-use crate::{Nobody, Outcome, row};
+use crate::{Outcome, idle_agent, row};
 
 /// How this binary is told to hold parked sessions.
 pub(crate) const ARGUMENT: &str = "--parked-child";
@@ -171,7 +171,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
         let store = Arc::new(crate::sealed(&sessions));
         let engine = Engine::start(Parts {
             store: store.clone(),
-            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Nobody))),
+            agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(idle_agent()))),
             planner: Arc::new(rapport::planners::Nobody),
             worker: Arc::new(Local),
             workshop: None,

@@ -9,13 +9,14 @@ use super::screen::word;
 use super::workflow::asking;
 use super::{Common, handover};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::stores::blocking::wait;
+use crate::wiring::{Place, SessionKind};
 use crate::workers::kinds;
 
 /// Discard the work of a session, with its worktree
 ///
 /// The worktree and its branch are removed; the project is unchanged. A session that is not over is cancelled. Its log
-/// stays. At a terminal you are asked first.
+/// stays. At a terminal you are asked first. A name that an interrupted `rapport branch` left reserved is released.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth                 see it first
@@ -31,6 +32,15 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
+    if let Some(id) = args.which.name().map(SessionId::new)
+        && is_reserved(&place, &id)?
+    {
+        wait(place.store_in(&SessionKind::Sessions).release(&id))?;
+        return match common.json {
+            true => say_json(&json!({ "session": id, "state": "released" })),
+            false => say(format_args!("Released the name {id}, which no session has.")),
+        };
+    }
     let verb = Verb::new("rapport discard SESSION", "with work to discard", &|known| {
         handover::can_discard(&known.view)
     });
@@ -51,6 +61,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     say(format_args!("Discarded {id}."))?;
     handover::tell_left(&id, &ended)
+}
+
+/// Whether this is the name of a session that was never made.
+fn is_reserved(place: &Place, id: &SessionId) -> Result<bool, Failure> {
+    Ok(wait(place.store_in(&SessionKind::Sessions).unfilled())?.contains(id))
 }
 
 /// A branch at a question has its own worktree, which git removes.

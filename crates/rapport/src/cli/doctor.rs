@@ -253,17 +253,17 @@ fn leftovers(place: &Place) -> Option<Check> {
     if left.is_empty() {
         return None;
     }
-    let count = |all: &[PathBuf], one: &str, several: &str| match all.len() {
+    let count = |all: usize, one: &str, several: &str| match all {
         0 => None,
         1 => Some(format!("1 {one}")),
         several_of => Some(format!("{several_of} {several}")),
     };
-    let worktrees = count(&left.worktrees, "worktree", "worktrees");
-    let names = count(&left.names, "reserved name", "reserved names");
+    let worktrees = count(left.worktrees.len(), "worktree", "worktrees");
+    let names = count(left.names.len(), "reserved name", "reserved names");
     let what: Vec<_> = worktrees.into_iter().chain(names).collect();
     let found = format!("{} that no session uses", what.join(" and "));
     let advice = format!(
-        "A branch that was interrupted while it was made left that. If none is being made now, remove it:\n{}",
+        "A branch or a session that was interrupted while it was made left that. If none is being made now, remove it:\n{}",
         left.removal(place).join("\n")
     );
     Some(Check { name: "branches", state: State::Unused, found, advice: Some(advice) })

@@ -1,31 +1,36 @@
-//! What an interrupted `rapport branch` left behind: worktrees and reserved names that no session uses.
+//! What an interrupted `rapport branch` left behind: worktrees, with what is beside them, and reserved names that no session
+//! uses.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rapport_core::SessionId;
+
 use super::screen::word;
 use crate::config;
 use crate::stores::blocking::wait;
 use crate::wiring::{Place, SessionKind};
-use crate::workers::worktree;
+use crate::workers::{worktree, worktrees};
 
-/// What no session uses. A branch that is being made at this moment looks the same.
+/// What no session uses. The worktree of a branch that is being made at this moment looks the same.
 #[derive(Debug, Default)]
 pub(super) struct Leftovers {
     pub(super) worktrees: Vec<PathBuf>,
-    /// The directories of reserved names.
-    pub(super) names: Vec<PathBuf>,
+    /// Names that were reserved for a session which was never made.
+    pub(super) names: Vec<SessionId>,
 }
 
 impl Leftovers {
-    /// Looks for them. What cannot be read is left out.
+    /// Looks for them. What cannot be read is left out: it may be used.
     pub(super) fn find(place: &Place) -> Self {
-        let sessions = sessions(place);
+        let Some(sessions) = sessions(place) else { return Self::default() };
         let inside = worktree::prefix(&place.project).unwrap_or_default();
         let is_used = |name: &str, root: &Path| {
             let there = Place { project: root.join(&inside), ..place.clone() };
-            sessions.contains(name) || !self::sessions(&there).is_empty()
+            sessions.contains(name)
+                || sessions.contains(worktrees::session_of(name))
+                || self::sessions(&there).is_none_or(|sessions| !sessions.is_empty())
         };
         let all = folders(&config::worktrees(&place.project)).into_iter();
         let unused = all.filter(|(name, path)| !is_used(name, path));
@@ -40,18 +45,19 @@ impl Leftovers {
     /// The commands that remove them.
     pub(super) fn removal(&self, place: &Place) -> Vec<String> {
         let remove = |path: &PathBuf| format!("rm -r {}", word(&path.display().to_string()));
-        let all = self.worktrees.iter().chain(&self.names).map(remove);
         let project = word(&place.project.display().to_string());
+        let worktrees = self.worktrees.iter().map(remove);
         let prune = (!self.worktrees.is_empty()).then(|| format!("git -C {project} worktree prune"));
-        all.chain(prune).collect()
+        let names = self.names.iter().map(|id| format!("rapport discard {id} --project {project}"));
+        worktrees.chain(prune).chain(names).collect()
     }
 }
 
-/// The names of all sessions of a project.
-fn sessions(place: &Place) -> BTreeSet<String> {
-    let listed = place.store().list().unwrap_or_default();
-    let documented = place.folders().unwrap_or_default().into_iter().map(|folder| folder.id);
-    listed.into_iter().chain(documented).map(|id| id.to_string()).collect()
+/// The names of all sessions of a project; `None` if they cannot be read.
+fn sessions(place: &Place) -> Option<BTreeSet<String>> {
+    let listed = place.store().list().ok()?;
+    let documented = place.folders().ok()?.into_iter().map(|folder| folder.id);
+    Some(listed.into_iter().chain(documented).map(|id| id.to_string()).collect())
 }
 
 /// The directories in a directory, sorted by name.

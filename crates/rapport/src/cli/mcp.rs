@@ -56,7 +56,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 async fn serve(place: &Place, settings: &Settings, setup: McpSetup) -> Outcome {
     let mut signal = StopSignal::listen()?;
     let run = place.home.join("run");
-    let _leases = [ChannelLease::take(&run, CHANNEL)?, ChannelLease::take(&run, claims::LEADS)?];
+    let _leases = [ChannelLease::take(&run, CHANNEL).await?, ChannelLease::take(&run, claims::LEADS).await?];
     let host = host::start(place, settings)?;
     let served = serve_stdio(setup, host.sessions(), signal.received()).await;
     host.stop().await;

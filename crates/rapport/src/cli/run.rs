@@ -43,8 +43,7 @@ pub(super) struct Args {
     /// Continue a session: another name for `rapport resume`
     #[arg(long, short, value_name = "SESSION", num_args = 0..=1, conflicts_with_all = ["task", "file"])]
     resume: Option<Option<String>>,
-    /// Where the agent works: "local" (the project itself), "worktree" (a git worktree and branch of its own), "sandbox"
-    /// (a confined worktree) or "container" (a copy of the project in a container)
+    /// Where the agent works (default: the setting `worker`, or the project itself)
     #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
     worker: Option<WorkerName>,
     #[command(flatten)]
@@ -94,7 +93,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
         let outcome = async {
             let id = match start {
                 Start::New(created) => sessions.create(*created, None).await?,
-                Start::Resume { id, said } => take_up(&sessions, id, said).await?,
+                Start::Resume { id, said } => resume_session(&sessions, id, said).await?,
             };
             if common.json {
                 return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
@@ -157,7 +156,7 @@ pub(super) enum Start {
 }
 
 /// Resumes a session. A failed one is retried, a stopped one continues.
-async fn take_up(
+async fn resume_session(
     sessions: &Arc<dyn Sessions>,
     id: SessionId,
     said: Option<Act>,

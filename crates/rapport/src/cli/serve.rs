@@ -161,11 +161,12 @@ async fn serve(
     };
     let channels = kinds.open(&setup).await?;
     let run = first.place.home.join("run");
-    let lease =
-        |name: &'static str| ChannelLease::take(&run, name).map_err(|error| channels::of(name, error.into()));
     let leads = channels.iter().any(|channel| channel.serves_leads()).then_some(claims::LEADS);
-    let names = channels.iter().map(|channel| channel.name()).chain(leads);
-    let leases: Vec<_> = names.map(lease).collect::<Result<_, _>>()?;
+    let mut leases = Vec::new();
+    for name in channels.iter().map(|channel| channel.name()).chain(leads) {
+        let lease = ChannelLease::take(&run, name).await;
+        leases.push(lease.map_err(|error| channels::of(name, error.into()))?);
+    }
     let (stop, stopped) = watch::channel(false);
     let (notices, heard) = Notices::channel();
     let hosts = Hosts::start(first, others).await?;

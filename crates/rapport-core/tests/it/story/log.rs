@@ -52,6 +52,35 @@ fn a_known_fact_that_cannot_be_read_is_an_error() {
     }
 }
 
+/// Whether work has to be applied is a property of its place. Older logs have only the place's name.
+#[test]
+fn a_place_is_apart_if_the_log_says_so_or_by_its_name() {
+    let begun = created("Add login", Terms::default());
+    let read = |worker: &str, apart: Option<bool>| {
+        let mut created = serde_json::to_value(Event::Created(begun.clone())).unwrap();
+        created["created"]["worker"] = json!(worker);
+        if let Some(apart) = apart {
+            created["created"]["apart"] = json!(apart);
+        }
+        match entry(&json!([created])).unwrap().facts.remove(0) {
+            Event::Created(created) => created.works_apart(),
+            other => panic!("{other:?}"),
+        }
+    };
+    for (worker, apart, expected) in [
+        ("local", None, false),
+        ("worktree", None, true),
+        ("bench", None, true),
+        ("local", Some(false), false),
+        ("worktree", Some(true), true),
+        ("bench", Some(false), false),
+    ] {
+        assert_eq!(read(worker, apart), expected, "{worker} {apart:?}");
+    }
+    let old = serde_json::to_value(begun).unwrap();
+    assert!(old.get("apart").is_none() && old.get("worker").is_none(), "{old}");
+}
+
 /// Every kind of fact is known by its name, so that none can be mistaken for an unknown one.
 #[test]
 fn no_kind_of_fact_is_unknown_when_it_is_broken() {

@@ -8,7 +8,7 @@ use crate::actions::{ActionMeans, Observer, Requester, Stop};
 
 /// A search program and the queries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Order<'a> {
+pub(super) struct ResearchOrder<'a> {
     pub(super) program: &'a str,
     pub(super) args: &'a [String],
     pub(super) queries: &'a [String],
@@ -23,7 +23,7 @@ pub(super) async fn run(
     means: &ActionMeans,
     root: &Path,
     n: usize,
-    order: Order<'_>,
+    order: ResearchOrder<'_>,
     observer: &mut Observer<'_>,
     stop: &Stop,
 ) -> Outcome {

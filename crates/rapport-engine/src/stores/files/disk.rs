@@ -16,7 +16,7 @@ use crate::stores::{Attachment, Holder, Looked, StoreError, names};
 use rapport_durable::{self as durable, Lock};
 
 pub(super) const LOG: &str = "log.jsonl";
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 pub(super) const KEPT: &str = "kept";
 
 /// Git's rules for `.rapport`, with those of an older version. Logs, plans and reports are to be committed, whatever
@@ -159,7 +159,7 @@ impl Disk {
         let (name, dir) = dirs::make_first_free(&self.root, names(words, at))?;
         let id = SessionId::new(name);
         let sealing = self.sealing(&id);
-        Ok(ReservedDir::new(id, dir, sealing))
+        ReservedDir::new(id, dir, sealing)
     }
 
     pub(super) fn hold(&self, id: &SessionId, holder: &Holder) -> Result<(Vec<Entry>, FileLog), StoreError> {

@@ -76,15 +76,8 @@ impl Disk {
         Ok(all.map(|(id, _)| id).collect())
     }
 
-    pub(super) fn unfilled(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let filled = self.list()?;
-        let all = self.directories()?.into_iter();
-        let unfilled = all.filter(|(id, path)| !has_documents(path) && filled.binary_search(id).is_err());
-        Ok(unfilled.map(|(_, path)| path).collect())
-    }
-
     /// The directories with the name of a session, sorted by name.
-    fn directories(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
+    pub(super) fn directories(&self) -> Result<Vec<(SessionId, PathBuf)>, StoreError> {
         let all = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             all => all.map_err(io_error("list the sessions in", &self.root))?,

@@ -57,7 +57,7 @@ impl FileLog {
         if !seal.counts() {
             return Err(StoreError::NotOurs { id: id.clone(), seal });
         }
-        sealing.take_up(verifier.as_ref(), || log.sync()).map_err(io_error("check the seals of", &path))?;
+        sealing.resume(verifier.as_ref(), || log.sync()).map_err(io_error("check the seals of", &path))?;
         log.accept(good as u64).map_err(io_error("cut off the unfinished end of", &path))?;
         Ok((entries, Self { id: id.clone(), log, path, last, sealing, lock: Arc::new(lock) }))
     }

@@ -1,14 +1,56 @@
-//! A session's directory before its session exists. Readers ignore it while it has no log.
+//! A session's directory before its session exists. Readers ignore it while it has no log. Whoever makes the session holds
+//! the lock of the directory, so that a directory that a killed process left behind is told from one in use.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use rapport_core::{Entry, SessionId};
-use rapport_durable::Flush;
+use rapport_durable::{self as durable, Flush, Lock};
 
-use super::disk::{LOG, io_error, place_in, replace};
-use super::{dirs, line};
+use super::disk::{Disk, KEPT, LOCK, LOG, io_error, place_in, replace};
+use super::{dirs, line, lock};
 use crate::seals::Sealing;
-use crate::stores::StoreError;
+use crate::stores::{Holder, StoreError};
+
+impl Disk {
+    pub(super) fn unfilled(&self) -> Result<Vec<SessionId>, StoreError> {
+        let filled = self.list()?;
+        let mut unfilled = Vec::new();
+        for (id, dir) in self.directories()? {
+            let is_left = filled.binary_search(&id).is_err() && is_unfilled(&dir);
+            if is_left && lock::holder(&dir.join(LOCK))?.is_none() {
+                unfilled.push(id);
+            }
+        }
+        Ok(unfilled)
+    }
+
+    pub(super) fn release(&self, id: &SessionId) -> Result<(), StoreError> {
+        let dir = self.find_dir(id)?;
+        if !is_unfilled(&dir) {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        let lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
+        // Looked at under the lock, because a session may have been put there just before.
+        if self.list()?.binary_search(id).is_ok() || !is_unfilled(&dir) {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        durable::remove_folder(&dir).map_err(io_error("remove", &dir))?;
+        drop(lock);
+        dirs::sync(&self.root)
+    }
+}
+
+/// Whether a directory has only what is written before its session exists. Files of others are not removed with it.
+fn is_unfilled(dir: &Path) -> bool {
+    let is_ours = |name: &str| {
+        // A temporary file is named after its target.
+        name == LOCK || name == KEPT || name.trim_start_matches('.').starts_with(LOG)
+    };
+    fs::read_dir(dir).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_ours)))
+    })
+}
 
 /// A directory that is removed on drop, unless a session was put into it. The drop does it directly: it takes two
 /// system calls, and the next caller must be able to get the name.
@@ -17,12 +59,14 @@ pub(super) struct ReservedDir {
     id: SessionId,
     dir: PathBuf,
     sealing: Sealing,
+    lock: Lock,
     filled: bool,
 }
 
 impl ReservedDir {
-    pub(super) fn new(id: SessionId, dir: PathBuf, sealing: Sealing) -> Self {
-        Self { id, dir, sealing, filled: false }
+    pub(super) fn new(id: SessionId, dir: PathBuf, sealing: Sealing) -> Result<Self, StoreError> {
+        let lock = lock::take(&id, &dir.join(LOCK), &Holder::this_process(None))?;
+        Ok(Self { id, dir, sealing, lock, filled: false })
     }
 
     pub(super) fn id(&self) -> &SessionId {
@@ -35,6 +79,9 @@ impl ReservedDir {
         entries: &[Entry],
         attachments: &[(String, Vec<u8>)],
     ) -> Result<(), StoreError> {
+        if !self.lock.is_held() {
+            return Err(StoreError::Superseded { id: self.id.clone() });
+        }
         self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
         for (name, content) in attachments {
             place_in(&self.dir, &self.sealing, name, content)?;
@@ -60,9 +107,10 @@ impl ReservedDir {
 
 impl Drop for ReservedDir {
     fn drop(&mut self) {
-        if !self.filled {
+        // Without the lock, the directory may be another process's by now.
+        if !self.filled && self.lock.is_held() {
             // Readers ignore a directory that cannot be removed.
-            let _ = rapport_durable::remove_folder(&self.dir);
+            let _ = durable::remove_folder(&self.dir);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The messages while an agent works, and when it has ended.
 
 use jiff::SignedDuration;
-use rapport_core::{Changes, FileChange, Presenter, QuestionId, SessionId, View, visible};
+use rapport_core::{Changes, Created, FileChange, Presenter, QuestionId, SessionId, View, visible};
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
 use crate::flow::button::{Button, Tag};
@@ -22,10 +22,20 @@ pub fn no_questions(reason: &str) -> Card {
 }
 
 /// The message when the agent could not be started.
-pub fn failed_start(id: &SessionId, seq: u64, reason: &str) -> Card {
-    let text = Text::new().plain("❌ Claude failed to start. Your plan is saved.");
+pub fn failed_start(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> Card {
+    let agent = agent(presenter.session().created());
+    let text = Text::new().plain(&format!("❌ {agent} failed to start. Your plan is saved."));
     let text = text.plain("\n\n").italic(&cut(reason, LONGEST_REASON));
     Card { rows: again(id, seq), ..Card::plain(text) }
+}
+
+/// The agent of a session, as the subject of a sentence.
+fn agent(created: &Created) -> String {
+    let name = created.agent.as_ref().map(|agent| visible::line(&agent.name)).unwrap_or_default();
+    let mut rest = name.chars();
+    // Logs of older versions do not name it.
+    let Some(first) = rest.next() else { return "The agent".into() };
+    first.to_uppercase().chain(rest).collect()
 }
 
 /// The message when the session has failed.
@@ -127,4 +137,25 @@ pub fn duration(time: SignedDuration) -> String {
 pub fn cost(micros: u64) -> String {
     let cents = micros.div_ceil(10_000);
     format!("${}.{:02}", cents / 100, cents % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::{AgentCommand, By, ConversationId};
+
+    use super::*;
+
+    /// The requirement has the words for one agent; they are true of the others, too.
+    #[test]
+    fn an_agent_that_did_not_start_is_named() {
+        let by = By::Person { channel: "telegram".into(), id: "42".into() };
+        let created = Created::new("x".into(), "/app".into(), ConversationId::new("c"), by);
+        let named = |name: &str| {
+            let command = AgentCommand { name: name.into(), command: Vec::new() };
+            agent(&Created { agent: Some(command), ..created.clone() })
+        };
+        assert_eq!(named("claude"), "Claude");
+        assert_eq!(named("codex"), "Codex");
+        assert_eq!(agent(&created), "The agent");
+    }
 }

@@ -2,13 +2,14 @@
 //! something: without it the text is the same.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::Event;
 
 use crate::files::{self, greeting};
+use crate::support::patience::look_at_most;
 use crate::support::project::Project;
 use crate::support::pty::Pty;
 use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
@@ -272,13 +273,12 @@ fn a_closed_window_ends_the_program() {
         terminal.wait_for("enter answer");
         assert!(!running_in(&project).is_empty(), "the program runs in the project");
         terminal.signal(Signal::SIGKILL);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while let Some(left) = running_in(&project).pop() {
-            if Instant::now() > deadline {
+        let ended = look_at_most(Duration::from_secs(20), || running_in(&project).is_empty().then_some(()));
+        if ended.is_none() {
+            for left in running_in(&project) {
                 let _ = kill(left, Signal::SIGKILL);
-                panic!("{launcher}: it goes on without a terminal");
             }
-            std::thread::sleep(Duration::from_millis(20));
+            panic!("{launcher}: it goes on without a terminal");
         }
         project.rapport(&["status", "paint"]).check(0, "Which colour?");
     }

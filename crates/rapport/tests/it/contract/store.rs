@@ -292,6 +292,39 @@ async fn a_session_with_a_past_is_there_whole_or_not_at_all() {
     .await;
 }
 
+/// A process that is killed while it makes a session leaves its name reserved. Such a name is listed and can be released; one
+/// of which a session is being made, or was made, cannot.
+#[tokio::test]
+async fn a_name_that_nobody_fills_can_be_released() {
+    let whole = || vec![Entry { seq: 1, at: noon(), facts: said("a") }];
+    on_every_kind(async |kind: &Kind| {
+        let store = &*kind.store;
+        let late = store.reserve("x", noon()).await.unwrap();
+        let id = late.id().clone();
+        assert_eq!(store.unfilled().await.unwrap(), [], "it is being made");
+        let early = store.release(&id).await;
+        assert!(matches!(&early, Err(StoreError::Busy { .. })), "{early:?}");
+        (kind.end_hold)(&id);
+        assert_eq!(store.unfilled().await.unwrap(), from_ref(&id));
+        assert_eq!(store.list().await.unwrap(), []);
+        assert_ne!(*store.reserve("x", noon()).await.unwrap().id(), id, "the name is still taken");
+        store.release(&id).await.unwrap();
+        assert_eq!(store.unfilled().await.unwrap(), []);
+        assert!(matches!(store.release(&id).await, Err(StoreError::NotFound(_))));
+        let next = store.reserve("x", noon()).await.unwrap();
+        assert_eq!(*next.id(), id);
+        let superseded = late.fill(whole(), Vec::new()).await;
+        assert!(matches!(&superseded, Err(StoreError::Superseded { .. })), "{superseded:?}");
+        next.fill(whole(), Vec::new()).await.unwrap();
+        assert_eq!(store.unfilled().await.unwrap(), []);
+        let refused = store.release(&id).await;
+        assert!(matches!(&refused, Err(StoreError::NotFound(_))), "a session is no reservation: {refused:?}");
+        assert_eq!(store.read(&id, 0).await.unwrap(), whole());
+        assert!(store.hold(&id, &holder(1)).await.is_ok(), "nothing of it is held");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn one_writer_at_a_time() {
     on_every_store(async |store: &dyn Store| {

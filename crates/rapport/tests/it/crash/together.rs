@@ -33,7 +33,7 @@ fn killed_at_one_blow_the_agent_is_gone_and_has_not_guessed() {
 }
 
 #[test]
-fn what_the_session_left_behind_is_ended_when_it_is_taken_up() {
+fn what_the_session_left_behind_is_ended_when_it_is_resumed() {
     let project = Project::with_scenario(WITH_LEFTOVERS).recorded();
     let mut running = asked(&project);
     project.rapport(&["answer", "paint", "--question", "confirm", "confirm"]).check(0, "Answered.");
@@ -51,7 +51,7 @@ fn what_the_session_left_behind_is_ended_when_it_is_taken_up() {
 
 /// A keeper that is stopped notices nothing; the agent keeps waiting, because the keeper holds its input.
 #[test]
-fn a_keeper_that_was_stopped_and_its_agent_are_ended_when_the_session_is_taken_up() {
+fn a_keeper_that_was_stopped_and_its_agent_are_ended_when_the_session_is_resumed() {
     let project = Project::with_scenario(ONE_QUESTION).recorded();
     let running = asked(&project);
     let keeper = keeper(&project);

@@ -12,6 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport::agents::keeper::{BESIDE, CLOSE_INPUT, LIFELINE};
 
+use crate::support::patience::look_beside_tasks;
+
 const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
 /// The agent, a child of its, one that left the group and the session, and one whose parent is gone.
@@ -168,11 +170,6 @@ pub(super) async fn wait_for_file(file: &Path) {
 }
 
 async fn poll(done: impl Fn() -> bool, file: &Path) {
-    for _ in 0..1000 {
-        if done() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waited in vain for {}", file.display());
+    let found = look_beside_tasks(Duration::from_secs(10), || done().then_some(())).await;
+    assert!(found.is_some(), "waited in vain for {}", file.display());
 }

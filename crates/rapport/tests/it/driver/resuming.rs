@@ -115,7 +115,7 @@ async fn what_was_cut_off_is_answered_in_a_message() {
 }
 
 #[tokio::test]
-async fn what_a_conversation_is_told_when_it_is_taken_up() {
+async fn what_a_conversation_is_told_when_it_is_resumed() {
     let told = format!(r#"{{"type":"user","message":{{"content":{}}}}}"#, serde_json::json!(MESSAGE));
     let joined = format!("add auth\n\n{MESSAGE}");
     let go_on = "Go on with the task where you left off.";

@@ -124,7 +124,7 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
         }
     }
     assert!(!project.facts().iter().any(|fact| matches!(fact, Event::Answered { .. })));
-    let lease = ChannelLease::take(&project.path("home/.rapport/run"), "telegram").unwrap();
+    let lease = ChannelLease::take(&project.path("home/.rapport/run"), "telegram").await.unwrap();
     assert!(matches!(socket::send_for(&address, &session, &blue(), &telegram).await, Sent::Done));
     drop(lease);
     let by = project.facts().into_iter().find_map(|fact| match fact {
@@ -134,7 +134,7 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
     assert_eq!(by, Some(telegram.clone()));
     // The same holds for leads, whatever their names.
     let lead = By::Lead { name: "lead".into() };
-    let lease = ChannelLease::take(&project.path("home/.rapport/run"), LEADS).unwrap();
+    let lease = ChannelLease::take(&project.path("home/.rapport/run"), LEADS).await.unwrap();
     let late = socket::send_for(&address, &session, &blue(), &lead).await;
     assert!(matches!(&late, Sent::Refused(Refusal::AlreadyAnswered { .. })), "{late:?}");
     drop(lease);

@@ -82,7 +82,7 @@ fn status_proposes_to_trust_it_and_not_to_answer_it() {
 
 /// The daemon lists it and does nothing else: no agent, and no message to the chat that the log names, or to anybody.
 #[tokio::test]
-async fn the_daemon_takes_up_no_session_of_a_stranger() {
+async fn the_daemon_resumes_no_session_of_a_stranger() {
     let (stranger, session) = strangers_session();
     let mut stage = Stage::of(victim()).await;
     clone(&stranger, &stage.project);

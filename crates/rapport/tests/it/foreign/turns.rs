@@ -196,7 +196,7 @@ fn sessions_without_a_log_are_taken_over_with_one_question() {
 
 /// The daemon takes up no session with a turn that came from elsewhere, and shows nothing of one without a log.
 #[tokio::test]
-async fn the_daemon_takes_up_no_turn_of_a_stranger() {
+async fn the_daemon_resumes_no_turn_of_a_stranger() {
     let own = project(&[&greeting()]).recorded();
     ship(&own, own.session().as_str(), "01/plan.md", marking());
     ship(&own, SHIPPED, "01/_context.log", context_log());

@@ -166,7 +166,7 @@ fn leaving_keeps_everything_open() {
 }
 
 #[test]
-fn a_session_that_is_taken_up_is_told_in_brief() {
+fn a_session_that_is_resumed_is_told_in_brief() {
     let (mut stage, first) = Stage::new("Add user authentication");
     let mut entries = vec![first, stage.connect()];
     entries.push(stage.agent(AgentDid::Use { tool: "Read".into(), what: "src/main.rs".into() }));
@@ -186,7 +186,7 @@ fn a_session_that_is_taken_up_is_told_in_brief() {
             panic!("nothing to do")
         }
     });
-    insta::assert_snapshot!("taken-up", super::picture(&lines.collect::<Vec<_>>()));
+    insta::assert_snapshot!("resumed", super::picture(&lines.collect::<Vec<_>>()));
     assert!(super::picture(&screen.frame(now).rows).contains("Q2 of 2"));
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rapport::workers::kinds;
 use rapport_core::{Event, Status};
 
 use crate::support::needs;
@@ -370,9 +371,10 @@ fn a_project_without_a_history_is_refused_before_anything_is_made() {
     let ran = project.rapport(&["run", "--worker", "worktree", "paint"]);
     ran.check(3, "cannot make a worktree").check(3, "--worker local");
     assert!(!project.root().join(".rapport").exists());
-    project
-        .rapport(&["run", "--worker", "cloud", "paint"])
-        .check(2, "[possible values: local, worktree, sandbox, container]");
+    let names: Vec<_> = kinds::all().map(|kind| kind.name()).collect();
+    assert!(names.starts_with(&["local", "worktree"]));
+    let says = format!("[possible values: {}]", names.join(", "));
+    project.rapport(&["run", "--worker", "cloud", "paint"]).check(2, &says);
 }
 
 /// Killed while the worktree is made: the next process makes it anew.

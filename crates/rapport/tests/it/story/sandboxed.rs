@@ -112,6 +112,40 @@ fn looks_around(project: &Project, user: Uid) {
     assert!(lines[4].parse::<u32>().unwrap() < 10, "{seen}");
 }
 
+/// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what no
+/// session has.
+#[test]
+fn the_home_of_a_living_agent_is_not_left_over() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let worktrees = project.root().join(".rapport/worktrees");
+    let session = project.session();
+    assert!(worktrees.join(format!("{session}.home")).is_dir());
+    // Containers keep their sockets there.
+    fs::create_dir(worktrees.join(format!("{session}.run"))).unwrap();
+    let advice = || {
+        let checks: Value = project.json(&["doctor", "--json"]);
+        let all = checks.as_array().unwrap();
+        all.iter().find(|check| check["name"] == "branches").map(|check| check["advice"].to_string())
+    };
+    assert_eq!(advice(), None);
+    let left = ["20260101-gone", "20260101-gone.home", "20260101-gone.run"];
+    left.iter().for_each(|name| fs::create_dir(worktrees.join(name)).unwrap());
+    let told = advice().unwrap();
+    assert_eq!(told.matches("rm -r ").count(), left.len(), "{told}");
+    assert!(left.iter().all(|name| told.contains(name)) && !told.contains(session.as_str()), "{told}");
+    // What cannot be read may be used.
+    let sessions = project.root().join(".rapport/sessions");
+    fs::rename(&sessions, project.root().join("sessions")).unwrap();
+    fs::write(&sessions, "").unwrap();
+    assert_eq!(advice(), None);
+    running.kill();
+}
+
 /// kill -9 of the host with a question open: what is inside ends, and the question is answered and taken all the same.
 #[test]
 fn nothing_inside_outlives_a_host_that_is_killed() {

@@ -13,6 +13,7 @@ pub(crate) mod rehearsal;
 pub(crate) mod rounds_api;
 pub(crate) mod running;
 pub(crate) mod scenarios;
+pub(crate) mod scripted_agent;
 pub(crate) mod serving;
 pub(crate) mod settings;
 pub(crate) mod stage;

@@ -181,7 +181,7 @@ async fn an_answer_in_the_terminal_shows_on_the_phone() {
 
 /// Nobody runs it any more: the answer takes it up here, and it goes on.
 #[tokio::test]
-async fn an_answer_takes_up_what_nobody_runs() {
+async fn an_answer_resumes_what_nobody_runs() {
     let stage = Stage::playing(ONE_QUESTION).await;
     let anna = stage.anna();
     let run = stage.project.start(&["paint it"], &[]);

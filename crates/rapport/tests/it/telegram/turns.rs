@@ -1,11 +1,13 @@
 //! A plan of actions from the phone: planned at a terminal, reviewed, approved in part, run and undone in a chat.
 
+use std::time::Duration;
+
 use futures_util::FutureExt as _;
 use rapport_core::{By, Event};
 
 use super::{ANNA, Stage};
 use crate::files::{create, delete, greeting, move_file, plan, planning, run};
-use crate::support::patience::wait_for;
+use crate::support::patience::{look_beside_tasks, wait_for};
 use crate::support::project::Project;
 use crate::support::telegram::{Content, Person};
 
@@ -278,28 +280,30 @@ async fn killed_around_any_write(first: usize) {
 /// Brings a run and its undo to their end, however often the bot dies on the way. Says whether it did.
 async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
     let mut died = false;
-    for _ in 0..3000 {
+    // The server's own tasks have to get on.
+    let ended = look_beside_tasks(Duration::from_secs(120), || {
         if stage.has_died() {
             died = true;
             stage.serve();
         }
         let undone = facts(stage).iter().any(|fact| matches!(fact, Event::Undone { .. }));
-        if undone {
-            wait_for("the project as it was", || stage.project.changes().is_empty().then_some(()));
-            let count = |is: fn(&Event) -> bool| facts(stage).iter().filter(|fact| is(fact)).count();
-            assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
-            assert_eq!(count(|fact| matches!(fact, Event::BatchEnded { .. })), 1, "{story}");
-            assert_eq!(count(|fact| matches!(fact, Event::Approved { .. })), 1, "{story}");
-            let report = stage.project.turn_file("01/report.md");
-            assert!(report.contains("3 Total / 2 Approved / 1 Skipped"), "{story}: {report}");
-            assert_eq!(stage.project.file(".rapport/memos.yaml"), "- Greetings are in English.\n", "{story}");
-            return died;
+        if !undone {
+            tap(anna);
         }
-        tap(anna);
-        // The server's own tasks have to get on.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        undone.then_some(())
+    });
+    if ended.await.is_none() {
+        panic!("{story}: it does not come to an end: {:?}\n{}", facts(stage), anna.screen());
     }
-    panic!("{story}: it does not come to an end: {:?}\n{}", facts(stage), anna.screen());
+    wait_for("the project as it was", || stage.project.changes().is_empty().then_some(()));
+    let count = |is: fn(&Event) -> bool| facts(stage).iter().filter(|fact| is(fact)).count();
+    assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
+    assert_eq!(count(|fact| matches!(fact, Event::BatchEnded { .. })), 1, "{story}");
+    assert_eq!(count(|fact| matches!(fact, Event::Approved { .. })), 1, "{story}");
+    let report = stage.project.turn_file("01/report.md");
+    assert!(report.contains("3 Total / 2 Approved / 1 Skipped"), "{story}: {report}");
+    assert_eq!(stage.project.file(".rapport/memos.yaml"), "- Greetings are in English.\n", "{story}");
+    died
 }
 
 /// Taps what leads on: two of three actions are chosen and run; what was done is taken back.

@@ -38,9 +38,13 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
     let cannot = |why: String| format!("cannot read {url}: {why}");
     let address = Url::parse(url).map_err(|error| cannot(error.to_string()))?;
     check(&address).map_err(cannot)?;
-    let reach = reach(&address).await;
-    let response =
-        client(reach).map_err(cannot)?.get(address).send().await.map_err(|error| cannot(causes(&error)))?;
+    let location = location(&address).await;
+    let response = client(location)
+        .map_err(cannot)?
+        .get(address)
+        .send()
+        .await
+        .map_err(|error| cannot(causes(&error)))?;
     if !response.status().is_success() {
         return Err(cannot(format!("the server says {}", response.status())));
     }
@@ -51,7 +55,7 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
 
 /// Whether a page may redirect to this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
+enum Location {
     /// It is on this machine, as the plan says.
     Here,
     /// It is elsewhere, so it must not choose what is read on this machine.
@@ -59,7 +63,7 @@ enum Reach {
 }
 
 /// Where the page is that the plan names.
-async fn reach(url: &Url) -> Reach {
+async fn location(url: &Url) -> Location {
     let host = host(url);
     let is_here = match host.parse::<IpAddr>() {
         Ok(address) => is_this_machine(address),
@@ -68,28 +72,28 @@ async fn reach(url: &Url) -> Reach {
             found.any(|address| is_this_machine(address.ip()))
         }
     };
-    if is_here { Reach::Here } else { Reach::Elsewhere }
+    if is_here { Location::Here } else { Location::Elsewhere }
 }
 
-fn client(reach: Reach) -> Result<Client, String> {
+fn client(location: Location) -> Result<Client, String> {
     // Another part of the program may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .timeout(AT_MOST)
-        .redirect(Policy::custom(move |attempt| redirect(attempt, reach)))
-        .dns_resolver(Arc::new(Public(reach)))
+        .redirect(Policy::custom(move |attempt| redirect(attempt, location)))
+        .dns_resolver(Arc::new(Public(location)))
         .user_agent(concat!("rapport/", env!("CARGO_PKG_VERSION")))
         .build()
         .map_err(|error| causes(&error))
 }
 
-fn redirect(attempt: Attempt<'_>, reach: Reach) -> Action {
+fn redirect(attempt: Attempt<'_>, location: Location) -> Action {
     if attempt.previous().len() > MOST_REDIRECTS {
         return attempt.error(format!("it redirects more than {MOST_REDIRECTS} times"));
     }
     let here = host(attempt.url()).parse().is_ok_and(is_this_machine);
     match check(attempt.url()) {
-        Ok(()) if here && reach == Reach::Elsewhere => attempt.error("it redirects to this machine"),
+        Ok(()) if here && location == Location::Elsewhere => attempt.error("it redirects to this machine"),
         Ok(()) => attempt.follow(),
         Err(why) => attempt.error(why),
     }
@@ -125,14 +129,14 @@ fn is_metadata(address: IpAddr) -> bool {
 }
 
 /// Resolves a host name, without those addresses.
-struct Public(Reach);
+struct Public(Location);
 
 impl Resolve for Public {
     fn resolve(&self, name: Name) -> Resolving {
         let is_allowed = {
-            let reach = self.0;
+            let location = self.0;
             move |address: IpAddr| {
-                !is_metadata(address) && (reach == Reach::Here || !is_this_machine(address))
+                !is_metadata(address) && (location == Location::Here || !is_this_machine(address))
             }
         };
         Box::pin(async move {
@@ -244,15 +248,15 @@ mod tests {
             [here.clone(), here.replace("127.0.0.1", "0.0.0.0"), here.replace("127.0.0.1", "localhost")]
         {
             let page = leads_to(target.clone());
-            let asked = |reach| client(reach).unwrap().get(&page).send();
-            assert!(asked(Reach::Here).await.is_ok(), "{target}");
-            assert!(asked(Reach::Elsewhere).await.is_err(), "{target}");
+            let asked = |location| client(location).unwrap().get(&page).send();
+            assert!(asked(Location::Here).await.is_ok(), "{target}");
+            assert!(asked(Location::Elsewhere).await.is_err(), "{target}");
         }
-        let reach_of = async |url: &str| reach(&Url::parse(url).unwrap()).await;
+        let location_of = async |url: &str| location(&Url::parse(url).unwrap()).await;
         for url in ["http://127.0.0.1:1/", "http://[::1]/", "http://0.0.0.0/", "http://localhost/"] {
-            assert_eq!(reach_of(url).await, Reach::Here, "{url}");
+            assert_eq!(location_of(url).await, Location::Here, "{url}");
         }
-        assert_eq!(reach_of("http://93.184.216.34/").await, Reach::Elsewhere);
+        assert_eq!(location_of("http://93.184.216.34/").await, Location::Elsewhere);
     }
 
     #[test]

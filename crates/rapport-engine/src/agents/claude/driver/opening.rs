@@ -23,7 +23,7 @@ pub(super) struct Start {
     /// Messages of the turn that are not in the conversation.
     pub(super) said: Vec<Said>,
     /// Whether a deferred call will be repeated before anything else can be said.
-    pub(super) takes_up: bool,
+    pub(super) repeats_call: bool,
 }
 
 /// Derives the start from the order and the state of the conversation.
@@ -38,10 +38,10 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel)
         order.said.iter().filter(|said| !is_said(transcript, channel, said)).cloned().collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
-        return Start { opening: Opening::Fresh, message, told: calls(), said, takes_up: false };
+        return Start { opening: Opening::Fresh, message, told: calls(), said, repeats_call: false };
     }
     let opening = Opening::Resumed;
-    let asked_again = |said| Start { opening, message: None, told: Vec::new(), said, takes_up: true };
+    let asked_again = |said| Start { opening, message: None, told: Vec::new(), said, repeats_call: true };
     if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
         return asked_again(said);
     }
@@ -57,7 +57,7 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel)
     };
     // Later messages tell the agent how to continue.
     let message = message.or_else(|| said.is_empty().then(|| otherwise.into()));
-    Start { opening, message, told: calls(), said, takes_up: false }
+    Start { opening, message, told: calls(), said, repeats_call: false }
 }
 
 /// The message on the command line: the first message, or later ones. Messages besides another one are delivered in the

@@ -50,7 +50,7 @@ pub(super) struct Talk {
     to_park: Option<CallId>,
     /// The last reported reason why it cannot be parked.
     kept_by: Option<Beside>,
-    taken_up: TakenUp,
+    repeated: RepeatedCall,
     /// The number of lines outside of the protocol.
     babbled: usize,
     /// The conversation that it reported.
@@ -75,7 +75,7 @@ struct Unread {
 /// A call that an earlier process parked and that this one repeats. Its result is valid once the transcript contains it
 /// on the live branch: a CLI can take the answer and leave it behind.
 #[derive(Debug, Default)]
-enum TakenUp {
+enum RepeatedCall {
     #[default]
     None,
     /// The first call will be it.
@@ -105,8 +105,8 @@ impl Talk {
     ) -> Self {
         let message = start.message.as_deref().map(wire::user_message);
         let mut talk = Self {
-            taken_up: if start.takes_up { TakenUp::Expected } else { TakenUp::None },
-            is_unopened: !start.takes_up,
+            repeated: if start.repeats_call { RepeatedCall::Expected } else { RepeatedCall::None },
+            is_unopened: !start.repeats_call,
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
             told: start.told,
@@ -148,7 +148,7 @@ impl Talk {
         if self.printed {
             return;
         }
-        if matches!(self.taken_up, TakenUp::Expected) {
+        if matches!(self.repeated, RepeatedCall::Expected) {
             self.held.push(said);
             return;
         }
@@ -383,8 +383,10 @@ impl Talk {
     }
 
     fn take(&mut self, call: CallId) {
-        match &self.taken_up {
-            TakenUp::Asked(asked) if *asked == call => self.taken_up = TakenUp::Unproven(call, None),
+        match &self.repeated {
+            RepeatedCall::Asked(asked) if *asked == call => {
+                self.repeated = RepeatedCall::Unproven(call, None)
+            }
             _ => self.did(AgentDid::Take { call }),
         }
     }
@@ -396,37 +398,40 @@ impl Talk {
 
     /// The call whose result may not be in the transcript yet.
     pub(super) fn unproven(&self) -> Option<&CallId> {
-        match &self.taken_up {
-            TakenUp::Unproven(call, _) => Some(call),
-            TakenUp::None | TakenUp::Expected | TakenUp::Asked(_) | TakenUp::Retold(..) => None,
+        match &self.repeated {
+            RepeatedCall::Unproven(call, _) => Some(call),
+            RepeatedCall::None
+            | RepeatedCall::Expected
+            | RepeatedCall::Asked(_)
+            | RepeatedCall::Retold(..) => None,
         }
     }
 
     /// The transcript contains the result of the unproven call. If the turn has ended meanwhile, returns how the agent
     /// leaves.
     pub(super) fn proven(&mut self) -> Option<Leave> {
-        let TakenUp::Unproven(call, leave) = std::mem::take(&mut self.taken_up) else { return None };
+        let RepeatedCall::Unproven(call, leave) = std::mem::take(&mut self.repeated) else { return None };
         self.did(AgentDid::Take { call });
         self.leave_or_rest(leave?)
     }
 
     /// The transcript does not contain the result of the unproven call: the answer is told by message.
     pub(super) fn lost(&mut self) {
-        let TakenUp::Unproven(call, _) = std::mem::take(&mut self.taken_up) else { return };
+        let RepeatedCall::Unproven(call, _) = std::mem::take(&mut self.repeated) else { return };
         let told =
             self.calls.reply_to(&call).and_then(|reply| answers_message(&[(call.clone(), reply.clone())]));
         let Some(text) = told else { return self.did(AgentDid::Take { call }) };
         let name = new_name();
         self.say_by_name(&text, name.clone(), None);
-        self.taken_up = TakenUp::Retold(call, name);
+        self.repeated = RepeatedCall::Retold(call, name);
     }
 
     fn is_retold(&mut self, message: &str) {
-        if let TakenUp::Retold(call, name) = &self.taken_up
+        if let RepeatedCall::Retold(call, name) = &self.repeated
             && name == message
         {
             let call = call.clone();
-            self.taken_up = TakenUp::None;
+            self.repeated = RepeatedCall::None;
             self.did(AgentDid::Take { call });
         }
     }
@@ -487,8 +492,8 @@ impl Talk {
 
     fn ask(&mut self, call: &str, ask: Ask, waiting: Waiting) {
         let call = CallId::new(call);
-        if matches!(self.taken_up, TakenUp::Expected) {
-            self.taken_up = TakenUp::Asked(call.clone());
+        if matches!(self.repeated, RepeatedCall::Expected) {
+            self.repeated = RepeatedCall::Asked(call.clone());
             for said in std::mem::take(&mut self.held) {
                 self.say(said);
             }
@@ -515,9 +520,9 @@ impl Talk {
         self.settle(line);
         let goes_on = matches!(leave, Leave::Finished { .. })
             && (!self.unread.is_empty() || self.flight.has_agents_at_work());
-        match (&mut self.taken_up, leave) {
+        match (&mut self.repeated, leave) {
             _ if goes_on => None,
-            (TakenUp::Unproven(_, held), leave @ Leave::Finished { .. }) => {
+            (RepeatedCall::Unproven(_, held), leave @ Leave::Finished { .. }) => {
                 *held = Some(leave);
                 None
             }

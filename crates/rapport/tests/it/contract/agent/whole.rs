@@ -136,14 +136,14 @@ fn killed_with_a_question_open(cast: Cast) {
     for question in ANSWERS.map(|(question, _)| question) {
         let world = World::new(&cast);
         let question = world.killed_at(question, &[]);
-        world.taken_up_with(&question, &[]);
+        world.resumed_with(&question, &[]);
     }
 }
 
 fn killed_while_a_question_is_parked(cast: Cast) {
     let world = World::new(&cast);
     let question = world.killed_at("Which name?", PARKED);
-    world.taken_up_with(&question, PARKED);
+    world.resumed_with(&question, PARKED);
 }
 
 /// Agents sweep their conversations away after a month; the session has its own copy.
@@ -159,7 +159,7 @@ fn swept_away_while_a_question_is_parked(cast: Cast) {
     if home.exists() {
         std::fs::remove_dir_all(&home).unwrap();
     }
-    world.taken_up_with(&question, PARKED);
+    world.resumed_with(&question, PARKED);
 }
 
 /// The same question, answered one way here and another way in a branch.
@@ -180,7 +180,7 @@ fn branched_in_the_middle_of_work(cast: Cast) {
         std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(branch.as_str()))
             .unwrap();
         assert_eq!(world.project.session(), original);
-        world.taken_up_with(&question, flags);
+        world.resumed_with(&question, flags);
     }
 }
 
@@ -379,7 +379,7 @@ impl World {
     }
 
     /// Answers it, and plays on to the end.
-    fn taken_up_with(&self, question: &Question, flags: &[&str]) {
+    fn resumed_with(&self, question: &Question, flags: &[&str]) {
         self.answer(question);
         let session = self.project.session();
         let running = self.project.start(&[flags, &["--resume", session.as_str()]].concat(), &[]);

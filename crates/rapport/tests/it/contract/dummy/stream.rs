@@ -25,7 +25,9 @@ struct Service {
     messages: Vec<(SessionId, Entry)>,
     /// Who may write.
     leases: BTreeMap<SessionId, Holder>,
+    /// Names that are not to be given again. Whoever makes a session of one has the lease.
     reserved: BTreeSet<SessionId>,
+    makers: u32,
     objects: BTreeMap<(SessionId, String), Vec<u8>>,
     watchers: Vec<mpsc::UnboundedSender<SessionId>>,
     /// What was sent to holders on other machines.
@@ -143,6 +145,7 @@ impl Drop for Writer {
 struct Name {
     stream: Stream,
     id: SessionId,
+    maker: Holder,
 }
 
 impl Reserved for Name {
@@ -157,6 +160,9 @@ impl Reserved for Name {
     ) -> Stored<'static, ()> {
         async move {
             let mut service = self.stream.service();
+            if service.leases.get(&self.id) != Some(&self.maker) {
+                return Err(StoreError::Superseded { id: self.id.clone() });
+            }
             for (name, content) in attachments {
                 service.objects.insert((self.id.clone(), name), content);
             }
@@ -171,7 +177,11 @@ impl Reserved for Name {
 
 impl Drop for Name {
     fn drop(&mut self) {
-        self.stream.service().reserved.remove(&self.id);
+        let mut service = self.stream.service();
+        if service.leases.get(&self.id) == Some(&self.maker) {
+            service.leases.remove(&self.id);
+            service.reserved.remove(&self.id);
+        }
     }
 }
 
@@ -218,7 +228,10 @@ impl Store for Stream {
             let mut service = self.service();
             let id = service.free_name(words, at);
             service.reserved.insert(id.clone());
-            let name: Box<dyn Reserved> = Box::new(Name { stream: self.clone(), id });
+            service.makers += 1;
+            let maker = Holder { pid: service.makers, ..Holder::UNKNOWN };
+            service.leases.insert(id.clone(), maker.clone());
+            let name: Box<dyn Reserved> = Box::new(Name { stream: self.clone(), id, maker });
             Ok(name)
         }
         .boxed()
@@ -339,6 +352,30 @@ impl Store for Stream {
                 .map(|(id, _)| id.clone())
                 .collect();
             Ok(ids.into_iter().collect())
+        }
+        .boxed()
+    }
+
+    fn unfilled(&self) -> Stored<'_, Vec<SessionId>> {
+        async move {
+            let service = self.service();
+            let left = service.reserved.iter().filter(|id| !service.leases.contains_key(id));
+            Ok(left.cloned().collect())
+        }
+        .boxed()
+    }
+
+    fn release<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        async move {
+            let mut service = self.service();
+            if !service.reserved.contains(id) {
+                return Err(StoreError::NotFound(id.clone()));
+            }
+            if let Some(holder) = service.leases.get(id).cloned() {
+                return Err(StoreError::Busy { id: id.clone(), holder });
+            }
+            service.reserved.remove(id);
+            Ok(())
         }
         .boxed()
     }

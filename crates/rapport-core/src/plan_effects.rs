@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::action_plan::{ActionKind, ActionPlan};
+use crate::action_plan::{ActionPlan, Effect, Replacement};
 use crate::edit::apply_edits;
 
 /// What a plan makes of files, and the commands that it runs.
@@ -31,7 +31,7 @@ impl PlanEffects {
     pub fn of(plan: &ActionPlan, begins: &dyn Fn(&str) -> Vec<Option<String>>) -> Self {
         let mut effects = Self::default();
         for action in &plan.actions {
-            if let Err(why) = effects.apply(&action.kind, begins) {
+            if let Err(why) = effects.apply(action.kind.effect(), begins) {
                 effects.unclear.push(format!("{}: {why}", action.kind.in_brief()));
             }
         }
@@ -40,42 +40,46 @@ impl PlanEffects {
 
     fn apply(
         &mut self,
-        kind: &ActionKind,
+        effect: Effect<'_>,
         begins: &dyn Fn(&str) -> Vec<Option<String>>,
     ) -> Result<(), String> {
-        match kind {
-            ActionKind::Create { path, content, .. } => self.file(path, begins).after = Some(content.clone()),
-            ActionKind::Edit { path, edits } => {
-                let candidates = match self.files.get(path) {
-                    Some(file) => vec![file.after.clone()],
-                    None => begins(path),
-                };
-                let mut why = "there is no such file".to_owned();
-                for before in candidates.into_iter().flatten() {
-                    match apply_edits(&before, edits) {
-                        Ok(after) => {
-                            let file = self.files.entry(path.clone());
-                            let begun = FileEffect { before: Some(before), after: None };
-                            file.or_insert(begun).after = Some(after);
-                            return Ok(());
-                        }
-                        Err(error) => why = error.to_string(),
-                    }
-                }
-                return Err(why);
-            }
-            ActionKind::Delete { path } => self.file(path, begins).after = None,
-            ActionKind::Move { from, to } => {
+        match effect {
+            Effect::Creates { path, content } => self.file(path, begins).after = Some(content.to_owned()),
+            Effect::Edits { path, edits } => return self.edit(path, edits, begins),
+            Effect::Deletes(path) => self.file(path, begins).after = None,
+            Effect::Moves { from, to } => {
                 let moved = self.file(from, begins).after.take();
                 self.file(to, begins).after = moved;
             }
-            ActionKind::Execute { command, .. } => self.commands.push(command.clone()),
-            ActionKind::Read { .. }
-            | ActionKind::Research { .. }
-            | ActionKind::ChatWithUser { .. }
-            | ActionKind::Invoke { .. } => {}
+            Effect::Runs(command) => self.commands.push(command.to_owned()),
+            Effect::Reads(_) | Effect::Involves | Effect::Nothing => {}
         }
         Ok(())
+    }
+
+    fn edit(
+        &mut self,
+        path: &str,
+        edits: &[Replacement],
+        begins: &dyn Fn(&str) -> Vec<Option<String>>,
+    ) -> Result<(), String> {
+        let candidates = match self.files.get(path) {
+            Some(file) => vec![file.after.clone()],
+            None => begins(path),
+        };
+        let mut why = "there is no such file".to_owned();
+        for before in candidates.into_iter().flatten() {
+            match apply_edits(&before, edits) {
+                Ok(after) => {
+                    let file = self.files.entry(path.to_owned());
+                    let begun = FileEffect { before: Some(before), after: None };
+                    file.or_insert(begun).after = Some(after);
+                    return Ok(());
+                }
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(why)
     }
 
     fn file(&mut self, path: &str, begins: &dyn Fn(&str) -> Vec<Option<String>>) -> &mut FileEffect {
