@@ -88,7 +88,7 @@ impl Matter {
             Act::Say { .. } => Matter::Message,
             Act::Stop | Act::Cancel { .. } | Act::Restart => Matter::Course,
             Act::Apply { .. } => Matter::Application,
-            Act::Discard => Matter::Rejection,
+            Act::Discard { .. } => Matter::Rejection,
             Act::UndoWork | Act::Undo { .. } => Matter::Undoing,
             Act::Draft { .. }
             | Act::LeaveDraft
@@ -130,6 +130,15 @@ pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
         By::Lead { .. } => of_lead(matter, terms.apply),
         By::Model { .. } => of_model(matter),
         By::Rule { .. } => of_rule(matter),
+    }
+}
+
+/// Whether somebody may act at all in a session that somebody began. A lead acts where a lead began: the sessions of a person
+/// are the person's, whatever they are about.
+pub fn may_act(by: &By, began: &By) -> bool {
+    match by {
+        By::Person { .. } | By::Model { .. } | By::Rule { .. } => true,
+        By::Lead { .. } => matches!(began, By::Lead { .. }),
     }
 }
 

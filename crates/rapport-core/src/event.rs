@@ -575,6 +575,9 @@ pub enum Event {
     Discarded {
         /// Who did this.
         by: By,
+        /// The reason, in words for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The workplace was cleared.
     Cleared {
@@ -769,7 +772,8 @@ impl Event {
                 format!("not applied: conflicts in {}", conflicts.join(", "))
             }
             Self::Applied { by, files } => format!("applied by {by}: {}", count(files.len())),
-            Self::Discarded { by } => format!("discarded by {by}"),
+            Self::Discarded { by, reason: None } => format!("discarded by {by}"),
+            Self::Discarded { by, reason: Some(reason) } => format!("discarded by {by}: {reason}"),
             Self::Cleared { left: None } => "the workplace was removed".into(),
             Self::Cleared { left: Some(why) } => format!("the workplace was only partly removed: {why}"),
             Self::WorkUndoStarted { by, .. } => format!("{by} wants the work undone"),

@@ -94,9 +94,19 @@ pub enum Act {
         /// Whether to apply it with conflict markers where it conflicts.
         #[serde(default)]
         with_conflicts: bool,
+        /// The end of the work that was seen, from 1. Work that continued after it is not applied.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<u32>,
     },
     /// Discard work that was done in a workplace of its own. This also ends the session.
-    Discard,
+    Discard {
+        /// The reason, in words for a person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// The end of the work that was seen, from 1. Work that continued after it is not discarded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        end: Option<u32>,
+    },
     /// Undo the work's changes to the project's files.
     UndoWork,
     /// Retry what failed, or resume an agent that was cut off while it waited.

@@ -90,6 +90,13 @@ pub enum ChannelNotice {
         /// What happened, in words.
         message: String,
     },
+    /// The sessions of a project that is served cannot be used, and are left out.
+    LeftOut {
+        /// The name of the project.
+        project: String,
+        /// What failed, and why.
+        message: String,
+    },
     /// So many messages before this one were dropped, because nobody read them.
     Dropped { count: u64 },
 }

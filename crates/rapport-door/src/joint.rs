@@ -1,8 +1,9 @@
 //! The sessions of several projects behind one door. Two projects may have sessions of the same name, so those of all
 //! projects but the first are named after their project, too.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -10,15 +11,21 @@ use futures_util::stream::{self, BoxStream};
 use jiff::Timestamp;
 use rapport_core::{Act, By, Created, Entry, Event, QuestionRound, Rule, SessionId, View};
 
-use crate::{Content, DoorError, Holder, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
+use crate::{
+    ChannelNotice, Content, DoorError, Holder, NewFile, Notices, Pieces, Reached, Reply, Seen, Sessions,
+    Update,
+};
 
 /// Between the name of a project and that of its session.
 const MARK: char = ':';
 
 /// The sessions of several projects.
 pub struct JointSessions {
-    first: Arc<dyn Sessions>,
+    first: ProjectDoor,
     others: Vec<OtherSessions>,
+    notices: Notices,
+    /// Why the sessions of a project are left out, by its name, as it was last told.
+    left_out: Mutex<HashMap<String, String>>,
 }
 
 /// The sessions of one project among several.
@@ -39,9 +46,11 @@ struct OtherSessions {
 
 impl JointSessions {
     /// The sessions of the first project keep their names; those of the others begin with the name of their project.
-    pub fn new(first: Arc<dyn Sessions>, others: impl IntoIterator<Item = ProjectDoor>) -> Self {
+    /// A project whose sessions cannot be listed or watched is told of, and does not keep the others from being served.
+    pub fn new(first: ProjectDoor, others: impl IntoIterator<Item = ProjectDoor>, notices: Notices) -> Self {
         let other = |door: ProjectDoor| OtherSessions { prefix: format!("{}{MARK}", door.name).into(), door };
-        Self { first, others: others.into_iter().map(other).collect() }
+        let others = others.into_iter().map(other).collect();
+        Self { first, others, notices, left_out: Mutex::default() }
     }
 
     /// The name of a session's project, if it is not the first, and the session's name there.
@@ -59,19 +68,57 @@ impl JointSessions {
             let inner = id.as_str().strip_prefix(&*other.prefix)?;
             Some((&*other.door.sessions, SessionId::new(inner), other.prefix.clone()))
         });
-        other.unwrap_or_else(|| (&*self.first, id.clone(), "".into()))
+        other.unwrap_or_else(|| (&*self.first.sessions, id.clone(), "".into()))
     }
 
     /// Every door, with the prefix of its names.
-    fn all(&self) -> impl Iterator<Item = (&dyn Sessions, Arc<str>)> {
-        let others = self.others.iter().map(|other| (&*other.door.sessions, other.prefix.clone()));
-        [(&*self.first, Arc::from(""))].into_iter().chain(others)
+    fn all(&self) -> impl Iterator<Item = (&ProjectDoor, Arc<str>)> {
+        let others = self.others.iter().map(|other| (&other.door, other.prefix.clone()));
+        [(&self.first, Arc::from(""))].into_iter().chain(others)
+    }
+
+    /// What each door replies, with the prefix of its names. Doors that fail are left out, unless all do.
+    async fn each<'a, T>(
+        &'a self,
+        ask: impl Fn(&'a dyn Sessions) -> Reply<'a, T>,
+    ) -> Result<Vec<(T, Arc<str>)>, DoorError> {
+        let (mut replies, mut failure) = (Vec::new(), None);
+        for (door, prefix) in self.all() {
+            match ask(&*door.sessions).await {
+                Ok(reply) => {
+                    self.known().remove(&door.name);
+                    replies.push((reply, prefix));
+                }
+                Err(error) => {
+                    self.leave_out(&door.name, &error);
+                    failure = failure.or(Some(error));
+                }
+            }
+        }
+        match failure {
+            Some(error) if replies.is_empty() => Err(error),
+            _ => Ok(replies),
+        }
+    }
+
+    /// Tells that the sessions of a project are left out, once for each reason.
+    fn leave_out(&self, project: &str, error: &DoorError) {
+        let message = error.to_string();
+        let before = self.known().insert(project.to_owned(), message.clone());
+        if before.as_ref() != Some(&message) {
+            self.notices.tell(ChannelNotice::LeftOut { project: project.to_owned(), message });
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The door of the project in this directory. What belongs to none of the others goes to the first.
     fn of(&self, path: &str) -> (&dyn Sessions, Arc<str>) {
         let other = self.others.iter().find(|other| other.door.path == path);
-        other.map_or_else(|| (&*self.first, "".into()), |other| (&*other.door.sessions, other.prefix.clone()))
+        let other = other.map(|other| (&*other.door.sessions, other.prefix.clone()));
+        other.unwrap_or_else(|| (&*self.first.sessions, "".into()))
     }
 
     /// The reply of the door that has a session, which knows it by its own name.
@@ -88,11 +135,14 @@ impl JointSessions {
 impl Sessions for JointSessions {
     fn list(&self) -> Reply<'_, Vec<SessionId>> {
         async move {
-            let mut all = Vec::new();
-            for (door, prefix) in self.all() {
-                all.extend(door.list().await?.iter().map(|id| outer(&prefix, id)));
-            }
-            Ok(all)
+            let lists = self.each(|door| door.list()).await?;
+            let mut all: Vec<_> = lists
+                .into_iter()
+                .flat_map(|(ids, prefix)| ids.into_iter().map(move |id| (outer(&prefix, &id), id)))
+                .collect();
+            // Their names of their own begin with the date. Those of one name stay in the order of the projects.
+            all.sort_by(|(_, one), (_, other)| one.cmp(other));
+            Ok(all.into_iter().map(|(id, _)| id).collect())
         }
         .boxed()
     }
@@ -129,14 +179,14 @@ impl Sessions for JointSessions {
 
     fn watch(&self) -> Reply<'_, BoxStream<'static, Seen>> {
         async move {
-            let mut all = Vec::new();
-            for (door, prefix) in self.all() {
-                let seen = door.watch().await?.map(move |seen| Seen {
+            let watched = self.each(|door| door.watch()).await?;
+            let all = watched.into_iter().map(|(seen, prefix)| {
+                let named = move |seen: Seen| Seen {
                     session: outer(&prefix, &seen.session),
                     updates: seen.updates.into_iter().map(|update| told(&prefix, update)).collect(),
-                });
-                all.push(seen.boxed());
-            }
+                };
+                seen.map(named).boxed()
+            });
             Ok(stream::select_all(all).boxed())
         }
         .boxed()
@@ -191,7 +241,7 @@ impl Sessions for JointSessions {
         async move {
             let mut all = Vec::new();
             for (door, _) in self.all() {
-                all.extend(door.rules().await?);
+                all.extend(door.sessions.rules().await?);
             }
             Ok(all)
         }
@@ -202,7 +252,7 @@ impl Sessions for JointSessions {
     fn forget_rule<'a>(&'a self, rule: &'a Rule) -> Reply<'a, ()> {
         async move {
             for (door, _) in self.all() {
-                door.forget_rule(rule).await?;
+                door.sessions.forget_rule(rule).await?;
             }
             Ok(())
         }
@@ -219,7 +269,7 @@ impl Sessions for JointSessions {
 
     fn of_project(&self, path: &Path) -> Option<Arc<dyn Sessions>> {
         let other = self.others.iter().find(|other| Path::new(&other.door.path) == path);
-        Some(other.map_or_else(|| self.first.clone(), |other| other.door.sessions.clone()))
+        Some(other.map_or(&self.first, |other| &other.door).sessions.clone())
     }
 }
 

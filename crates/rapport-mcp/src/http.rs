@@ -25,6 +25,8 @@ use crate::{CHANNEL, McpSetup, take_up, token};
 pub(crate) const PATH: &str = "/mcp";
 /// The time limit for the head of a request, and for an idle connection.
 const HEADERS_WITHIN: Duration = Duration::from_secs(20);
+/// How long a silent client is remembered. It may be silent for hours while its workers work, and many never say that they go.
+const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time limit for open requests when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
@@ -57,15 +59,17 @@ impl McpHttp {
     async fn serve(self: Box<Self>, mut served: Served) -> Result<(), ChannelError> {
         let Self { listener, token, token_at, hosts, setup } = *self;
         let address = listener.local_addr().map_err(|error| ChannelError::Broken(error.to_string()))?;
-        let server = Server::new(setup, served.sessions.clone(), served.stop.clone()).await?;
+        // Workers begin in this project, and clients see its sessions only, by their own names.
+        let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
+        let server = Server::new(setup, own, served.stop.clone()).await?;
+        // Those of all projects: their own servers may be gone.
         let resumed = tokio::spawn(take_up::all(served.sessions.clone()));
         // No web page is a client, so every origin is refused.
         let config =
             StreamableHttpServerConfig::default().with_allowed_hosts(hosts).enforce_origin_validation();
         let open = config.cancellation_token.clone();
         let mut sessions = LocalSessionManager::default();
-        // A client may be silent for hours while its workers work.
-        sessions.session_config.keep_alive = None;
+        sessions.session_config.keep_alive = Some(REMEMBERED);
         let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config);
         let router = Router::new()
             .route_service(PATH, service)
@@ -110,6 +114,14 @@ pub(crate) fn hosts(listen: SocketAddr, named: &[String]) -> Result<Vec<String>,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::waiting;
+
+    /// A call that waits is silence, too.
+    #[test]
+    fn a_client_is_remembered_for_longer_than_it_may_wait_and_not_forever() {
+        assert!(REMEMBERED > 2 * Duration::from_secs(waiting::LONGEST));
+        assert!(REMEMBERED <= Duration::from_secs(7 * 24 * 60 * 60));
+    }
 
     #[test]
     fn other_machines_need_a_name() {

@@ -19,7 +19,7 @@ pub(crate) fn task(session: &SessionId) -> String {
 pub(crate) struct DiffId {
     pub(crate) session: SessionId,
     /// The number of the end, from 1.
-    pub(crate) number: usize,
+    pub(crate) number: u32,
 }
 
 impl fmt::Display for DiffId {

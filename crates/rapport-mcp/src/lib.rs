@@ -19,6 +19,8 @@ mod server;
 mod settings;
 mod stdio;
 mod take_up;
+#[cfg(test)]
+mod test_door;
 mod token;
 mod tools;
 mod trouble;

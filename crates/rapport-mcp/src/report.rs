@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::authority::{Authority, Matter, authority};
 use rapport_core::{
-    AgentState, By, Clarified, Entry, Event, OpenQuestion, QuestionId, Session, SessionId, Status, View,
+    AgentState, By, Clarified, Entry, OpenQuestion, QuestionId, Session, SessionId, Status, View,
     WorkplaceState,
 };
 use rapport_door::{DoorError, Sessions, StoreError};
@@ -41,8 +41,6 @@ impl TaskStatus {
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) view: View,
-    /// The number of times that its work has ended, one way or another.
-    ends: usize,
     session: Session,
 }
 
@@ -52,26 +50,23 @@ pub(crate) struct Mark {
     status: &'static str,
     open: Vec<QuestionId>,
     workplace: Option<(WorkplaceState, bool)>,
-    ends: usize,
+    ends: u32,
 }
 
 impl Report {
     /// The state of a session. One that does not exist, or whose log is not trusted here, is refused.
     pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, Trouble> {
-        match sessions.entries(id, 0).await {
-            Ok(entries) => Self::replay(id, &entries),
-            Err(DoorError::Store(StoreError::NotFound(_))) => Err(unknown(id)),
-            Err(error) => Err(error.into()),
-        }
+        Self::replay(id, &entries(sessions, id).await?)
     }
 
-    fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, Trouble> {
+    /// The state of a session with these facts.
+    pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, Trouble> {
         let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
-        let is_end = |fact: &&Event| {
-            matches!(fact, Event::Reported { .. } | Event::Failed { .. } | Event::Cancelled { .. })
-        };
-        let ends = entries.iter().flat_map(|entry| &entry.facts).filter(is_end).count();
-        Ok(Self { view: session.view(id), ends, session })
+        Ok(Self { view: session.view(id), session })
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
     }
 
     pub(crate) fn task_id(&self) -> String {
@@ -103,7 +98,7 @@ impl Report {
             status: self.status().word(),
             open: self.view.questions.iter().map(|open| open.id.clone()).collect(),
             workplace: self.view.workplace.as_ref().map(|place| (place.state, place.requested_by.is_some())),
-            ends: self.ends,
+            ends: self.session.ends(),
         }
     }
 
@@ -115,12 +110,13 @@ impl Report {
             WorkplaceState::Applying | WorkplaceState::Applied | WorkplaceState::Discarded => false,
         });
         let session = self.view.id.clone();
-        (has_ended && is_there && self.ends > 0).then_some(DiffId { session, number: self.ends })
+        let number = self.session.ends();
+        (has_ended && is_there && number > 0).then_some(DiffId { session, number })
     }
 
     /// The id that the latest diff has or had.
     pub(crate) fn latest_diff(&self) -> DiffId {
-        DiffId { session: self.view.id.clone(), number: self.ends }
+        DiffId { session: self.view.id.clone(), number: self.session.ends() }
     }
 
     /// Whether a client may act in it: a lead began it. The questions of other sessions are for whoever began those.
@@ -236,12 +232,22 @@ impl Report {
             "header": open.header,
             "options": open.options.iter().map(|option| json!({
                 "label": option.label, "value": option.value, "description": option.description,
+                "preview": option.preview,
             })).collect::<Vec<_>>(),
             "multi": open.multi,
             "freeText": open.free_text,
             "needsPerson": self.needs_person(open),
             "matter": Matter::of_question(&open.purpose).in_words(),
         })
+    }
+}
+
+/// The facts of a session. One that does not exist, or whose log is not trusted here, is refused.
+pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<Vec<Entry>, Trouble> {
+    match sessions.entries(id, 0).await {
+        Ok(entries) => Ok(entries),
+        Err(DoorError::Store(StoreError::NotFound(_))) => Err(unknown(id)),
+        Err(error) => Err(error.into()),
     }
 }
 

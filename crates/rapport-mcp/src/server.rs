@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::http::request::Parts;
 use rapport_core::{By, SessionId};
 use rapport_door::{DoorError, Sessions};
 use rmcp::model::{
@@ -11,6 +12,7 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
+use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -30,16 +32,20 @@ then wait again. When a worker is done, look at review_changes; then apply_chang
 /// The number of last reports to remember. A client that waits for more tasks than this hears of some twice.
 const MOST_MARKS: usize = 10_000;
 
-/// A server for any number of clients. Clones share their state.
+/// A server for any number of clients. Clones share their state. Beside it: the client that it serves.
 #[derive(Clone)]
-pub(crate) struct Server(Arc<Inner>);
+pub(crate) struct Server(Arc<Inner>, ClientKey);
+
+/// What tells one client from the others: its MCP session over HTTP. The only client at standard input and output has none, and neither
+/// has one that speaks the protocol without sessions; there, the name of its program has to do.
+type ClientKey = Option<Arc<str>>;
 
 struct Inner {
     setup: McpSetup,
     sessions: Arc<dyn Sessions>,
     changes: Changes,
-    /// What each lead was last told of each task.
-    told: Mutex<HashMap<(String, SessionId), Mark>>,
+    /// What each client's lead was last told of each task.
+    told: Mutex<HashMap<(ClientKey, String, SessionId), Mark>>,
     /// Becomes true when calls that wait have to end.
     stop: watch::Receiver<bool>,
 }
@@ -52,7 +58,14 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<Self, DoorError> {
         let changes = Changes::watch(sessions.clone()).await?;
-        Ok(Self(Arc::new(Inner { setup, sessions, changes, told: Mutex::default(), stop })))
+        Ok(Self(Arc::new(Inner { setup, sessions, changes, told: Mutex::default(), stop }), None))
+    }
+
+    /// The same server for the client of a request.
+    fn of_client(&self, context: &RequestContext<RoleServer>) -> Self {
+        let parts = context.extensions.get::<Parts>();
+        let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
+        Self(self.0.clone(), session.map(Into::into))
     }
 
     pub(crate) fn setup(&self) -> &McpSetup {
@@ -77,13 +90,17 @@ impl Server {
         if told.len() >= MOST_MARKS {
             told.clear();
         }
-        told.insert((lead.to_string(), report.view.id.clone()), report.mark());
+        told.insert(self.told_key(lead, report), report.mark());
     }
 
     /// Whether a lead was told something else of this task, or nothing yet.
     pub(crate) fn is_news(&self, lead: &By, report: &Report) -> bool {
         let told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get(&(lead.to_string(), report.view.id.clone())) != Some(&report.mark())
+        told.get(&self.told_key(lead, report)) != Some(&report.mark())
+    }
+
+    fn told_key(&self, lead: &By, report: &Report) -> (ClientKey, String, SessionId) {
+        (self.1.clone(), lead.to_string(), report.view.id.clone())
     }
 }
 
@@ -118,7 +135,7 @@ impl ServerHandler for Server {
         };
         let lead = lead::of(&context);
         tracing::debug!(tool = %name, "called");
-        Ok(match call.carry_out(self, &lead, &context).await {
+        Ok(match call.carry_out(&self.of_client(&context), &lead, &context).await {
             Ok(told) => told.into(),
             Err(trouble) => {
                 tracing::debug!(tool = %name, kind = ?trouble.kind(), "refused");

@@ -5,7 +5,7 @@ mod logs;
 mod looking;
 mod reviewing;
 mod starting;
-mod waiting;
+pub(crate) mod waiting;
 
 use rapport_core::By;
 use rmcp::RoleServer;

@@ -93,8 +93,12 @@ fn example(open: &OpenQuestion) -> &str {
 pub(crate) fn question(open: &OpenQuestion) -> String {
     let mut text = format!("Question {}: {}\n", open.id, open.text);
     for (number, option) in (1..).zip(&open.options) {
-        let about = option.description.as_ref().map(|about| format!(": {about}")).unwrap_or_default();
+        let about = option.description.as_ref().filter(|about| !about.is_empty());
+        let about = about.map(|about| format!(": {about}")).unwrap_or_default();
         let _ = writeln!(text, "  {number}. {}{about}", option.label);
+        for line in option.preview.iter().flat_map(|preview| preview.lines()) {
+            let _ = writeln!(text, "     | {line}");
+        }
     }
     if open.multi {
         text.push_str("  Several may be chosen: give a list.\n");

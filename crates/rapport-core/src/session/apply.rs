@@ -84,6 +84,7 @@ impl Shared {
                 turn.result = Some(result.clone());
             }),
             Event::Failed { reason } => {
+                self.ends += 1;
                 self.agent_never_came |= !self.was_connected();
                 self.life = Life::Failed { reason: reason.clone() };
             }
@@ -102,11 +103,14 @@ impl Shared {
             | Event::Discarded { .. }
             | Event::Cleared { .. } => self.apply_handover(fact),
             Event::Cancelled { .. } => {
+                self.ends += 1;
                 self.life = Life::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
                     turn.process = Process::Over;
                 }
             }
+            // What it means for the session is for its flow.
+            Event::Reported { .. } => self.ends += 1,
             Event::Created(_)
             | Event::Unchecked { .. }
             | Event::Unreadable { .. }
@@ -116,7 +120,6 @@ impl Shared {
             Event::Outlined { .. }
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
-            | Event::Reported { .. }
             | Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }

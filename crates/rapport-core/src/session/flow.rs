@@ -240,7 +240,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         | Act::AllowHost { .. }
         | Act::Cancel { .. }
         | Act::Apply { .. }
-        | Act::Discard
+        | Act::Discard { .. }
         | Act::Stop
         | Act::Restart => ("this", None),
     };

@@ -6,7 +6,7 @@
 
 use super::flow::FlowRules;
 use super::shared::Shared;
-use crate::answer::By;
+use crate::answer::{By, MAX_TEXT};
 use crate::authority::{Authority, Matter, authority};
 use crate::event::{Event, FileChange};
 use crate::input::{Merged, NotMerged};
@@ -99,8 +99,10 @@ impl Shared {
         flow: &dyn FlowRules,
         by: &By,
         with_conflicts: bool,
+        end: Option<u32>,
     ) -> Result<Vec<Event>, Refusal> {
         self.works_apart("applying")?;
+        self.is_at_end(end, "applying")?;
         match self.handover.stage {
             Stage::Discarded => Err(not("applying", "it was discarded")),
             Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
@@ -125,9 +127,19 @@ impl Shared {
         }
     }
 
-    pub(super) fn discard_work(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
+    pub(super) fn discard_work(
+        &self,
+        flow: &dyn FlowRules,
+        by: &By,
+        reason: Option<&str>,
+        end: Option<u32>,
+    ) -> Result<Vec<Event>, Refusal> {
         self.works_apart("discarding")?;
-        let discarded = Event::Discarded { by: by.clone() };
+        self.is_at_end(end, "discarding")?;
+        if let Some(long) = reason.filter(|reason| reason.len() > MAX_TEXT) {
+            return Err(Refusal::TooLong { what: "reason".into(), bytes: long.len(), limit: MAX_TEXT });
+        }
+        let discarded = Event::Discarded { by: by.clone(), reason: reason.map(str::to_owned) };
         match (&self.handover.stage, &self.handover.clearing) {
             (Stage::Applied, Clearing::Due | Clearing::Done) => Err(not("discarding", "it was applied")),
             (Stage::Wanted { .. } | Stage::Merged { .. }, _) => Err(not("discarding", "it is being applied")),
@@ -136,6 +148,15 @@ impl Shared {
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
             (Stage::Open, _) => Ok(self.ended_by(flow, by).into_iter().chain([discarded]).collect()),
+        }
+    }
+
+    /// Refuses an act about an end of the work that is not its latest: whoever acts has not seen the work as it is now.
+    fn is_at_end(&self, seen: Option<u32>, what: &'static str) -> Result<(), Refusal> {
+        match seen {
+            Some(seen) if seen != self.ends => Err(not(what, "the work has changed since")),
+            Some(_) if self.is_going() => Err(not(what, "the work continues")),
+            _ => Ok(()),
         }
     }
 

@@ -1,13 +1,15 @@
 //! Decides the acts of people that every session accepts: answer, go back, edit, revoke, stop, cancel, restart, apply,
 //! discard.
 
+use std::borrow::Cow;
+
 use super::agent::decline;
 use super::budget;
 use super::flow::FlowRules;
 use super::round::{Item, Round, State};
 use super::shared::{Process, Shared, Turn};
 use crate::answer::By;
-use crate::authority::{Authority, Matter, authority};
+use crate::authority::{Authority, Matter, authority, may_act};
 use crate::event::{Asker, Event};
 use crate::id::QuestionId;
 use crate::input::Act;
@@ -34,8 +36,8 @@ impl Shared {
             Act::Revoke { rule } => self.revoke(rule, by),
             Act::AllowHost { host } => self.allow_host(host, by),
             Act::Cancel { reason } => self.cancel(flow, by, reason.clone()),
-            Act::Apply { with_conflicts } => self.apply_work(flow, by, *with_conflicts),
-            Act::Discard => self.discard_work(flow, by),
+            Act::Apply { with_conflicts, end } => self.apply_work(flow, by, *with_conflicts, *end),
+            Act::Discard { reason, end } => self.discard_work(flow, by, reason.as_deref(), *end),
             Act::Restart => self.restart(flow, by),
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
@@ -61,13 +63,18 @@ impl Shared {
 
     /// Refuses what only a person may decide. What somebody may ask a person for passes.
     fn permit(&self, by: &By, matter: Matter, question: Option<&QuestionId>) -> Result<(), Refusal> {
+        let refused = |what: Cow<'static, str>| Refusal::NeedsPerson {
+            what,
+            by: by.clone(),
+            question: question.cloned(),
+        };
+        let began = &self.created.by;
         match authority(by, matter, &self.created.terms) {
+            Authority::NeedsPerson => Err(refused(matter.in_words().into())),
+            Authority::Given | Authority::AsksPerson if !may_act(by, began) => {
+                Err(refused(format!("acting in a session that {began} began").into()))
+            }
             Authority::Given | Authority::AsksPerson => Ok(()),
-            Authority::NeedsPerson => Err(Refusal::NeedsPerson {
-                what: matter.in_words().into(),
-                by: by.clone(),
-                question: question.cloned(),
-            }),
         }
     }
 

@@ -73,6 +73,11 @@ impl Session {
         self.shared.seq
     }
 
+    /// The number of times that its work has ended, one way or another.
+    pub fn ends(&self) -> u32 {
+        self.shared.ends
+    }
+
     /// When it began and when it last changed.
     pub fn times(&self) -> (Timestamp, Timestamp) {
         (self.shared.created_at, self.shared.updated_at)

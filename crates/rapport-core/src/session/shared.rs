@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
     pub(crate) hosts: Hosts,
+    /// The number of times that the work has ended: it was reported, it failed, or somebody cancelled it.
+    pub(crate) ends: u32,
     /// Ids of recent messages, for de-duplication.
     heard_lately: VecDeque<String>,
 }
@@ -181,6 +183,7 @@ impl Shared {
             agent_never_came: false,
             handover: Handover::default(),
             hosts: Hosts::default(),
+            ends: 0,
             heard_lately: VecDeque::new(),
         }
     }

@@ -80,9 +80,9 @@ fn answer(id: &str, word: &str) -> Act {
     Act::Answer { question: Some(question(id)), reply: Reply::Words(vec![word.into()]) }
 }
 
-/// A session in a worktree, created on these terms.
+/// A session in a worktree that a lead began on these terms.
 fn begun(apply: Applier) -> Story {
-    Story::begun(Created { worker: "worktree".into(), ..created("Add login", terms(apply)) })
+    Story::begun(Created { worker: "worktree".into(), by: lead(), ..created("Add login", terms(apply)) })
 }
 
 fn done(apply: Applier) -> Story {
@@ -129,6 +129,29 @@ fn a_lead_answers_clarifications_and_steers() {
         .check(&person(lead(), Act::Stop), "turn 1 stopped by the lead claude-code");
 }
 
+/// A lead looks at the sessions of people, and does nothing there, whatever their terms are.
+#[test]
+fn a_lead_acts_only_where_a_lead_began() {
+    let worker = "worktree".into();
+    let mut story = Story::begun(Created { worker, ..created("Add login", terms(Applier::Lead)) });
+    let why = "refused: acting in a session that ann (terminal) began needs a person, the lead claude-code cannot decide it";
+    story.connects().asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1");
+    for act in [
+        answer("q1", "Passkeys"),
+        Act::Say { text: "Hurry.".into(), id: None },
+        Act::Stop,
+        Act::Restart,
+        Act::Cancel { reason: None },
+        Act::Apply { with_conflicts: false, end: None },
+        Act::Discard { reason: None, end: None },
+    ] {
+        story.check(&person(lead(), act), why);
+    }
+    story.check(&person(bob(), answer("q1", "Passkeys")), "q1 answered passkeys by bob (telegram)");
+    let other = By::Lead { name: "codex".into() };
+    begun(Applier::Person).check(&person(other, Act::Cancel { reason: None }), "cancelled by the lead codex");
+}
+
 #[test]
 fn a_lead_gives_no_permission_and_fills_in_no_form() {
     let mut story = begun(Applier::Lead);
@@ -153,7 +176,7 @@ fn a_lead_gives_no_permission_and_fills_in_no_form() {
 
 #[test]
 fn what_a_lead_wants_applied_a_person_is_asked() {
-    let apply = |with_conflicts| Act::Apply { with_conflicts };
+    let apply = |with_conflicts| Act::Apply { with_conflicts, end: None };
     let requested =
         |story: &Story| story.play.view().workplace.unwrap().requested_by.map(|by| by.to_string());
     let mut story = done(Applier::Person);
@@ -176,7 +199,8 @@ fn what_a_lead_wants_applied_a_person_is_asked() {
     let mut story = done(Applier::Lead);
     story.check(&person(lead(), apply(false)), "to be applied by the lead claude-code").wants(&["merged"]);
     let mut story = done(Applier::Person);
-    story.check(&person(lead(), Act::Discard), "discarded by the lead claude-code").wants(&["cleared"]);
+    let discard = Act::Discard { reason: None, end: None };
+    story.check(&person(lead(), discard), "discarded by the lead claude-code").wants(&["cleared"]);
     let model = By::Model { name: "haiku".into() };
     done(Applier::Lead).check(
         &person(model, apply(false)),

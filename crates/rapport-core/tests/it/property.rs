@@ -12,11 +12,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
-use rapport_core::{Act, Input, World};
+use rapport_core::{Act, Created, Input, World};
 
 use self::moves::{Dice, Move};
 use self::watch::Watch;
-use crate::support::{Play, ann, person};
+use crate::support::{Play, ann, created, person};
 
 /// Three numbers a move: what, whom, how. Small numbers are simple moves, so that a failure shrinks to a simple story.
 fn stories() -> impl Strategy<Value = (u8, Vec<Dice>)> {
@@ -94,7 +94,8 @@ fn the_stories_get_everywhere() {
 /// Tells one story, looks at everything after each move, and says where it got. The error is the story up to what is
 /// wrong.
 fn tell(terms: u8, dice: &[Dice]) -> Result<BTreeSet<&'static str>, String> {
-    let mut play = Play::begin_with("Add login", moves::terms(terms));
+    let by = moves::beginner(terms);
+    let mut play = Play::begin_as(Created { by, ..created("Add login", moves::terms(terms)) });
     let mut watch = Watch::new(&play);
     let mut told = Vec::new();
     for dice in dice {

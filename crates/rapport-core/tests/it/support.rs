@@ -393,7 +393,8 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             )
         }
         Event::Applied { by, files } => format!("{} files applied by {by}", files.len()),
-        Event::Discarded { by } => format!("discarded by {by}"),
+        Event::Discarded { by, reason: None } => format!("discarded by {by}"),
+        Event::Discarded { by, reason: Some(reason) } => format!("discarded by {by}: {reason}"),
         Event::WorkUndoStarted { by, .. } => format!("the work to be undone by {by}"),
         Event::WorkUndoRefused { problem } => format!("the work not undone: {}", problem.reason),
         Event::WorkUndone { .. } => "the work undone".into(),

@@ -4,7 +4,7 @@ use rapport_core::{Act, By, OpenQuestion, QuestionId, Reply, Status};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::report::Report;
+use crate::report::{Report, TaskStatus};
 use crate::server::{Server, Told};
 use crate::trouble::{Trouble, TroubleKind};
 use crate::{ids, words};
@@ -23,16 +23,42 @@ pub(crate) async fn answer(server: &Server, lead: &By, arguments: AnswerArgument
     let before = Report::of(server.sessions(), &id).await?;
     before.refuse_foreign()?;
     let acts = acts(&before, &arguments).map_err(|trouble| trouble.about(before.data()))?;
-    for act in &acts {
+    for (stored, act) in acts.iter().enumerate() {
         if let Err(error) = server.sessions().act(&id, lead, act).await {
             let now = Report::of(server.sessions(), &id).await?;
-            return Err(refused(&now, Trouble::from(error)));
+            let trouble = refused(&now, Trouble::from(error));
+            let before = in_words(&acts[..stored]);
+            return Err(before.iter().fold(trouble, |trouble, before| trouble.and(before)));
         }
     }
     let after = Report::of(server.sessions(), &id).await?;
     server.note_told(lead, &after);
-    let text = format!("Answered by {lead}. The worker continues.\n{}", words::report(&after, false));
+    let text = format!("{}\n{}", done(lead, &acts, after.status()), words::report(&after, false));
     Ok(Told { text, data: after.data() })
+}
+
+/// The answers that were stored before another one was refused: those are not to be given again.
+fn in_words(stored: &[Act]) -> Option<String> {
+    let questions = stored.iter().filter_map(|act| match act {
+        Act::Answer { question: Some(question), .. } => Some(question.as_str()),
+        _ => None,
+    });
+    let questions: Vec<_> = questions.collect();
+    (!questions.is_empty()).then(|| format!("These answers are stored: {}.", questions.join(", ")))
+}
+
+/// What was done, and what follows from it: the worker need not continue, as when it is over its budget.
+fn done(lead: &By, acts: &[Act], status: TaskStatus) -> String {
+    let done = match acts {
+        [Act::Restart] => format!("{lead} wants it to go on."),
+        [Act::Say { .. }] => format!("{lead} told it what to do next."),
+        _ => format!("Answered by {lead}."),
+    };
+    match status {
+        TaskStatus::Started | TaskStatus::Running => format!("{done} The worker continues."),
+        TaskStatus::NeedsInput => format!("{done} The worker waits:"),
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => done,
+    }
 }
 
 /// A refusal with the state of the task, and where a person can decide if one has to.
@@ -146,9 +172,58 @@ fn reply(value: &Value) -> Result<Reply, Trouble> {
 
 #[cfg(test)]
 mod tests {
+    use rapport_core::{Answer, Asker, CallId, Event, Purpose, Question, RoundId, TurnId};
     use serde_json::json;
 
     use super::*;
+    use crate::test_door::{TestDoor, lead, session};
+
+    /// Several answers are several acts. If somebody else answers one of them meanwhile, the others that are stored are named.
+    #[tokio::test]
+    async fn what_was_stored_before_a_refusal_is_named() {
+        let question = |id: &str| Question {
+            id: QuestionId::new(id),
+            text: format!("What about {id}?"),
+            header: None,
+            options: Vec::new(),
+            multi: false,
+            free_text: true,
+            purpose: Purpose::Clarify,
+        };
+        let questions = ["q1", "q2", "q3"].map(question).into();
+        let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("c1"), parkable: true };
+        let asked = Event::Asked { round: RoundId(1), asker, questions };
+        let by = By::Person { channel: "terminal".into(), id: "ann".into() };
+        let answer = Answer { values: Vec::new(), text: Some("Green".into()) };
+        let others = Event::Answered { question: QuestionId::new("q3"), answer, by };
+        let door = TestDoor::new(vec![asked], [vec![], vec![], vec![others]]);
+        let server = door.server().await;
+        let answers = json!({ "q1": "Red", "q2": "Blue", "q3": "Grey" });
+        let arguments = serde_json::from_value(json!({ "taskId": session(), "answer": answers })).unwrap();
+        let refused = super::answer(&server, &lead(), arguments).await.unwrap_err();
+        let said = refused.message();
+        assert!(said.contains("q3 was already answered with \"Green\" by ann"), "{said}");
+        assert!(said.contains("These answers are stored: q1, q2."), "{said}");
+        let arguments = json!({ "taskId": session(), "answer": "x", "questionId": "q1" });
+        let refused = super::answer(&server, &lead(), serde_json::from_value(arguments).unwrap()).await;
+        assert!(!refused.unwrap_err().message().contains("stored"));
+    }
+
+    #[test]
+    fn a_worker_that_does_not_continue_is_not_said_to() {
+        let lead = By::Lead { name: "main".into() };
+        let answer = [Act::Answer { question: None, reply: Reply::Words(vec!["Blue".into()]) }];
+        let say = [Act::Say { text: "Go on.".into(), id: None }];
+        for (acts, status, expected) in [
+            (&answer[..], TaskStatus::Running, "Answered by the lead main. The worker continues."),
+            (&answer, TaskStatus::NeedsInput, "Answered by the lead main. The worker waits:"),
+            (&[Act::Restart], TaskStatus::NeedsInput, "the lead main wants it to go on. The worker waits:"),
+            (&say, TaskStatus::Running, "the lead main told it what to do next. The worker continues."),
+            (&say, TaskStatus::Failed, "the lead main told it what to do next."),
+        ] {
+            assert_eq!(done(&lead, acts, status), expected);
+        }
+    }
 
     #[test]
     fn an_answer_is_text_a_number_or_a_list() {

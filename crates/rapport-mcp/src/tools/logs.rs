@@ -6,10 +6,9 @@ use rapport_core::{Entry, Session, SessionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::reviewing::rejection;
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::server::{Server, Told};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::trouble::Trouble;
 use crate::{ids, words};
 
 /// The number of lines to show unless a call says so, and at most.
@@ -47,10 +46,8 @@ enum SortBy {
 /// The log of a task: a line for each fact, and all questions with their answers (WORK-14).
 pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<Told, Trouble> {
     let id = ids::session(&arguments.identifier)?;
-    let report = Report::of(server.sessions(), &id).await?;
-    let entries = server.sessions().entries(&id, 0).await?;
-    let session = Session::replay(&entries)
-        .ok_or_else(|| Trouble::new(TroubleKind::Unknown, format!("{id} is not a session")))?;
+    let entries = report::entries(server.sessions(), &id).await?;
+    let report = Report::replay(&id, &entries)?;
     let filter = arguments.filter.map(|filter| filter.to_lowercase());
     let lines: Vec<_> = entries.iter().flat_map(lines).collect();
     let matching = lines
@@ -65,11 +62,8 @@ pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<To
         let _ = writeln!(text, "({left_out} earlier lines are left out)");
     }
     let _ = writeln!(text, "{}", shown.join("\n"));
-    let pairs = pairs(&session);
+    let pairs = pairs(report.session());
     text.push_str(&in_words(&pairs));
-    if let Some(reason) = rejection(server, &id).await? {
-        let _ = write!(text, "Rejected: {reason}");
-    }
     let data = json!({
         "success": true, "taskId": report.task_id(), "sessionId": id, "status": report.status().word(),
         "lines": shown, "leftOut": left_out, "conversation": pairs,
@@ -150,7 +144,7 @@ struct Listed {
 
 /// What the list has of a log; nothing if it cannot be read.
 async fn one(server: &Server, id: &SessionId) -> Option<Listed> {
-    let entries = server.sessions().entries(id, 0).await.ok()?;
+    let entries = report::entries(server.sessions(), id).await.ok()?;
     let facts = entries.iter().map(|entry| entry.facts.len()).sum();
-    Some(Listed { report: Report::of(server.sessions(), id).await.ok()?, facts })
+    Some(Listed { report: Report::replay(id, &entries).ok()?, facts })
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use rapport_core::{Act, By, FileChange, SessionId, WorkplaceState};
+use rapport_core::{Act, By, FileChange, SessionId, WorkplaceState, WorkplaceView};
 use rapport_door::Content;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
@@ -171,7 +173,8 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
     }
     report.refuse_foreign()?;
     let id = &report.view.id;
-    let act = Act::Apply { with_conflicts: arguments.with_conflicts };
+    // Somebody else may have it revised until then: what nobody has seen is not applied.
+    let act = Act::Apply { with_conflicts: arguments.with_conflicts, end: Some(diff.number) };
     let ended = settle(server, lead, id, &act).await?;
     let Some(place) = &ended.view.workplace else { return Err(unclear(&ended)) };
     match place.state {
@@ -219,23 +222,23 @@ pub(crate) async fn reject(server: &Server, lead: &By, arguments: RejectArgument
     let (report, diff) = current(server, &arguments.diff_id).await?;
     report.refuse_foreign()?;
     let id = &report.view.id;
-    if let Some(reason) = &arguments.reason {
-        // Before the act, so that a rejection that is stored has its reason.
-        server.sessions().attach(id, REASON, format!("{diff}, {lead}: {reason}\n").as_bytes()).await?;
-    }
-    let ended = settle(server, lead, id, &Act::Discard).await?;
-    let text = format!("Rejected {diff}. Its workplace is removed.\n{}", words::report(&ended, false));
+    let reason = arguments.reason.filter(|reason| !reason.trim().is_empty());
+    let act = Act::Discard { reason, end: Some(diff.number) };
+    let ended = settle(server, lead, id, &act).await?;
+    let Some(place) = &ended.view.workplace else { return Err(unclear(&ended)) };
+    let text = format!("Rejected {diff}. {}\n{}", cleared(id, place), words::report(&ended, false));
     Ok(Told { text, data: ended.data() })
 }
 
-/// The file beside a session's log that says why its work was rejected.
-const REASON: &str = "rejected.txt";
-
-/// Why the work of a session was rejected, if somebody said so.
-pub(super) async fn rejection(server: &Server, id: &SessionId) -> Result<Option<String>, Trouble> {
-    let content = Content::Attachment(REASON.to_owned());
-    let reason = text(server, id, content).await?;
-    Ok(Some(reason).filter(|reason| !reason.is_empty()))
+/// What became of the workplace of rejected work.
+fn cleared(id: &SessionId, place: &WorkplaceView) -> String {
+    match &place.left {
+        Some(why) => {
+            format!("Part of its workplace is left: {why}. A person can remove it with: rapport discard {id}")
+        }
+        None if place.cleared => "Its workplace is removed.".into(),
+        None => "Its workplace is being removed.".into(),
+    }
 }
 
 /// Has the worker continue in the same conversation.
@@ -280,17 +283,32 @@ async fn settle(server: &Server, lead: &By, id: &SessionId, act: &Act) -> Result
             WorkplaceState::Applied | WorkplaceState::Discarded => !place.cleared && place.left.is_none(),
             WorkplaceState::Open | WorkplaceState::Waiting => false,
         });
-        // Whatever changed, the report is read again.
-        if !is_under_way || timeout_at(deadline, changes.recv()).await.is_err() {
+        if !is_under_way || !changed(&mut changes, id, deadline).await {
             server.note_told(lead, &report);
             return Ok(report);
         }
     }
 }
 
+/// Waits until a session changes; false if that takes too long, or nobody would hear of it.
+async fn changed(changes: &mut Receiver<SessionId>, id: &SessionId, deadline: Instant) -> bool {
+    loop {
+        match timeout_at(deadline, changes.recv()).await {
+            Ok(Ok(changed)) if changed != *id => {}
+            Ok(Ok(_) | Err(RecvError::Lagged(_))) => return true,
+            Ok(Err(RecvError::Closed)) | Err(_) => return false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use rapport_core::Event;
+    use tokio::sync::broadcast;
+
     use super::*;
+    use crate::test_door::{TestDoor, lead, session, work};
+    use crate::tools::logs;
 
     #[test]
     fn a_long_diff_is_cut_at_a_line() {
@@ -299,6 +317,61 @@ mod tests {
         let (shown, left_out) = cut(&long);
         assert!(shown.ends_with("line\n") && shown.len() <= LONGEST);
         assert_eq!(shown.len() + left_out, long.len());
+    }
+
+    /// Between the look at a diff and the act, somebody has it revised: what the lead has not seen is neither applied nor rejected,
+    /// and nothing says that it was.
+    #[tokio::test]
+    async fn what_changed_after_the_review_is_neither_applied_nor_rejected() {
+        let diff = json!(format!("diff-{}-1", session()));
+        let door = TestDoor::new(work(1), [work(2)]);
+        let server = door.server().await;
+        let arguments = serde_json::from_value(json!({ "diffId": diff })).unwrap();
+        let refused = apply(&server, &lead(), arguments).await.unwrap_err();
+        assert_eq!(refused.kind(), TroubleKind::NotNow);
+        assert!(refused.message().contains("the work has changed since"), "{}", refused.message());
+        assert_eq!(refused.data()["diffId"], json!(format!("diff-{}-2", session())));
+        assert!(!door.facts().iter().any(|fact| matches!(fact, Event::Applying { .. })));
+
+        let door = TestDoor::new(work(1), [work(2)]);
+        let server = door.server().await;
+        let arguments = serde_json::from_value(json!({ "diffId": diff, "reason": "Too blue." })).unwrap();
+        let refused = reject(&server, &lead(), arguments).await.unwrap_err();
+        assert!(refused.message().contains("the work has changed since"), "{}", refused.message());
+        let arguments = serde_json::from_value(json!({ "identifier": session() })).unwrap();
+        let log = logs::view(&server, arguments).await.unwrap();
+        assert!(!log.text.contains("Too blue.") && !log.text.contains("ejected"), "{}", log.text);
+    }
+
+    /// A rejection says of the workplace what is known of it.
+    #[test]
+    fn the_workplace_of_rejected_work_is_gone_going_or_left() {
+        let id = SessionId::new("20260124-add-auth");
+        let said = |cleared, left: Option<&str>| {
+            let place =
+                json!({ "worker": "worktree", "state": "discarded", "cleared": cleared, "left": left });
+            super::cleared(&id, &serde_json::from_value(place).unwrap())
+        };
+        assert_eq!(said(true, None), "Its workplace is removed.");
+        assert_eq!(said(false, None), "Its workplace is being removed.");
+        let left = said(false, Some("it is busy"));
+        assert!(left.contains("it is busy") && left.ends_with("rapport discard 20260124-add-auth"), "{left}");
+    }
+
+    /// Only a change of this session is waited for; without news there is nothing to wait for.
+    #[tokio::test]
+    async fn a_wait_for_a_session_ends_with_its_change_its_time_or_the_news() {
+        let (ours, other) = (SessionId::new("ours"), SessionId::new("other"));
+        let (news, mut changes) = broadcast::channel(8);
+        let soon = || Instant::now() + Duration::from_millis(20);
+        let late = Instant::now() + Duration::from_secs(60);
+        news.send(other.clone()).unwrap();
+        assert!(!changed(&mut changes, &ours, soon()).await, "another session changed");
+        news.send(other).unwrap();
+        news.send(ours.clone()).unwrap();
+        assert!(changed(&mut changes, &ours, late).await);
+        drop(news);
+        assert!(!changed(&mut changes, &ours, late).await, "nobody tells of changes any more");
     }
 
     #[test]

@@ -15,12 +15,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::looking::recent;
 use crate::report::Report;
 use crate::server::{Server, Told};
-use crate::trouble::Trouble;
+use crate::trouble::{Trouble, TroubleKind};
 use crate::{ids, take_up, words};
 
 /// How long to wait unless a call says so, and at most, in seconds.
 const USUAL: u64 = 300;
-const LONGEST: u64 = 3600;
+pub(crate) const LONGEST: u64 = 3600;
 
 /// How often progress is reported. Clients give up on a silent call after minutes.
 const PROGRESS: Duration = Duration::from_secs(20);
@@ -63,8 +63,8 @@ pub(crate) async fn wait(
             changed = changes.recv() => match changed {
                 Ok(id) => renew(server, session.as_ref(), &mut watched, &id).await?,
                 Err(RecvError::Lagged(_)) => watched = look(server, session.as_ref()).await?,
-                // Nothing can be followed any more; the time still passes.
-                Err(RecvError::Closed) => sleep_until(deadline).await,
+                // This server stops, or the sessions cannot be followed any more: nothing would end this call.
+                Err(RecvError::Closed) => return Err(deaf()),
             },
             _ = tick.tick() => report_progress(context, token.as_ref(), began.elapsed(), &watched).await,
             () = sleep_until(deadline) => break,
@@ -99,13 +99,27 @@ async fn renew(
     if session.is_some_and(|session| session != changed) {
         return Ok(());
     }
-    let report = Report::of(server.sessions(), changed).await?;
-    if session.is_none() && !report.is_led() {
-        return Ok(());
-    }
+    let report = match (Report::of(server.sessions(), changed).await, session) {
+        (Ok(report), _) => Some(report).filter(|report| session.is_some() || report.is_led()),
+        (Err(trouble), Some(_)) => return Err(trouble),
+        // Somebody else's session, such as one that came with a `git pull`, or a damaged log: the first look leaves those out,
+        // too.
+        (Err(trouble), None) => {
+            tracing::debug!(session = %changed, kind = ?trouble.kind(), "left out");
+            None
+        }
+    };
     watched.retain(|known| known.view.id != *changed);
-    watched.insert(0, report);
+    watched.splice(0..0, report);
     Ok(())
+}
+
+fn deaf() -> Trouble {
+    Trouble::new(
+        TroubleKind::Failed,
+        "this server no longer hears of changes. work_status shows how the tasks are; to wait for them, the person has to restart \
+         the server",
+    )
 }
 
 async fn report_progress(

@@ -39,7 +39,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let id = choose::choose(&place, args.which.name(), &verb)?;
     refuse_branch(&place, &id)?;
     handover::refuse_in_project(&place, &id, "apply")?;
-    let ended = handover::carry_out(&place, &id, &Act::Apply { with_conflicts: args.with_conflicts })?;
+    let act = Act::Apply { with_conflicts: args.with_conflicts, end: None };
+    let ended = handover::carry_out(&place, &id, &act)?;
     if ended.state != WorkplaceState::Applied {
         return Err(not_applied(&id, &ended));
     }

@@ -55,7 +55,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         let what = format!("{id} changed in its {}:", kinds::workplace(worker));
         asking::agree(&what, changed, "Discard this work for good?")?;
     }
-    let ended = handover::carry_out(&place, &id, &Act::Discard)?;
+    let ended = handover::carry_out(&place, &id, &Act::Discard { reason: None, end: None })?;
     if common.json {
         return say_json(&json!({ "session": id, "state": ended.state, "cleared": ended.cleared }));
     }

@@ -172,7 +172,7 @@ async fn serve(
     let hosts = Hosts::start(first, others).await?;
     let projects = std::iter::once(first).chain(others).map(|one| one.place.project.clone()).collect();
     let told = tell(heard, common.json, projects)?;
-    let served = Served { sessions: hosts.sessions(others), stop: stopped, notices };
+    let served = Served { sessions: hosts.sessions(first, others, &notices), stop: stopped, notices };
     let outcome = {
         let running = channels::run(channels, served, &stop);
         tokio::pin!(running);
@@ -214,16 +214,22 @@ impl Hosts {
     }
 
     /// The door to the sessions of all projects.
-    fn sessions(&self, others: &[ServedProject]) -> Arc<dyn Sessions> {
+    fn sessions(
+        &self,
+        first: &ServedProject,
+        others: &[ServedProject],
+        notices: &Notices,
+    ) -> Arc<dyn Sessions> {
         if self.others.is_empty() {
             return self.first.sessions();
         }
-        let doors = others.iter().zip(&self.others).map(|(project, host)| ProjectDoor {
+        let door = |(project, host): (&ServedProject, &Host)| ProjectDoor {
             name: project.name.clone(),
             path: project.place.project.display().to_string(),
             sessions: host.sessions(),
-        });
-        Arc::new(JointSessions::new(self.first.sessions(), doors))
+        };
+        let doors = others.iter().zip(&self.others).map(door);
+        Arc::new(JointSessions::new(door((first, &self.first)), doors, notices.clone()))
     }
 
     async fn stop(self) {
@@ -266,6 +272,9 @@ fn as_event(notice: ChannelNotice, projects: &[PathBuf]) -> Value {
         ChannelNotice::Told { channel, message } => {
             json!({ "event": "notice", "channel": channel, "message": message })
         }
+        ChannelNotice::LeftOut { project, message } => {
+            json!({ "event": "left_out", "project": project, "message": message })
+        }
         ChannelNotice::Dropped { count } => json!({ "event": "dropped", "count": count }),
     }
 }
@@ -278,6 +287,12 @@ fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
             format!("Serving {name} for {projects}. Stop with Ctrl-C; nothing is lost.")
         }
         ChannelNotice::Told { message, .. } => safe::line(&message),
+        ChannelNotice::LeftOut { project, message } => {
+            let (project, message) = (safe::line(&project), safe::line(&message));
+            format!(
+                "The sessions of {project} are left out: {message}. The others are served; restart this once that is fixed."
+            )
+        }
         ChannelNotice::Dropped { count } => {
             format!("{count} messages were dropped, because nobody read them.")
         }

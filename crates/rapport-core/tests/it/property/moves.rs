@@ -31,6 +31,15 @@ pub(super) fn terms(dice: u8) -> Terms {
     }
 }
 
+/// Who began it: often a lead, so that leads may act.
+pub(super) fn beginner(dice: u8) -> By {
+    if dice.is_multiple_of(4) { ann() } else { lead() }
+}
+
+fn lead() -> By {
+    By::Lead { name: "main".into() }
+}
+
 pub(super) fn choose(play: &Play, watch: &Watch, (what, whom, how): Dice) -> Move {
     match what {
         0..=79 => along(play, watch, whom, how),
@@ -139,7 +148,7 @@ fn by(how: u8) -> By {
     match how % 5 {
         0 | 1 => ann(),
         2 => bob(),
-        3 => By::Lead { name: "main".into() },
+        3 => lead(),
         _ => By::Rule { name: "style".into() },
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Watch {
     said: Vec<(String, bool)>,
     stopped: bool,
     reached: BTreeSet<&'static str>,
+    /// Whether a lead began the session.
+    led: bool,
 }
 
 /// A round as it was seen.
@@ -92,6 +94,7 @@ impl Watch {
             said: Vec::new(),
             stopped: false,
             reached: BTreeSet::new(),
+            led: matches!(play.session.created().by, By::Lead { .. }),
         };
         for fact in &play.log[0].facts {
             watch.note(fact, false);
@@ -204,7 +207,8 @@ impl Watch {
                 let purpose = &self.find(question).unwrap().1.purpose;
                 let is_allowed = match by {
                     By::Person { .. } => true,
-                    By::Lead { .. } | By::Model { .. } => *purpose == Purpose::Clarify,
+                    By::Lead { .. } => self.led && *purpose == Purpose::Clarify,
+                    By::Model { .. } => *purpose == Purpose::Clarify,
                     By::Rule { .. } => !matches!(purpose, Purpose::Elicit(_)),
                 };
                 hold!(is_allowed, "{by} answered {question}, which is for a person");

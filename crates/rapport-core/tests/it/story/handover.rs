@@ -1,12 +1,13 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
 use rapport_core::{
-    Act, AgentDid, By, Created, Leave, Merged, NotMerged, Status, Terms, WorkplaceState, World,
+    Act, AgentDid, By, Created, Leave, MAX_TEXT, Merged, NotMerged, Status, Terms, WorkplaceState, World,
 };
 
 use crate::support::{Story, ann, created, person};
 
-const APPLY: Act = Act::Apply { with_conflicts: false };
+const APPLY: Act = Act::Apply { with_conflicts: false, end: None };
+const DISCARD: Act = Act::Discard { reason: None, end: None };
 
 /// A session in a worktree of its own, whose agent works.
 fn working_apart() -> Story {
@@ -43,7 +44,7 @@ fn it_is_merged_then_applied_then_cleared() {
         .crash("")
         .wants(&["merged"])
         .act(APPLY, "")
-        .act(Act::Discard, "refused: discarding is not possible now: it is being applied")
+        .act(DISCARD, "refused: discarding is not possible now: it is being applied")
         .world(merged(), "merged from f1 to t1")
         .crash("")
         .wants(&["applied from f1 to t1"])
@@ -55,7 +56,7 @@ fn it_is_merged_then_applied_then_cleared() {
         .world(World::Cleared { left: None }, "cleared")
         .wants(&[])
         .act(APPLY, "")
-        .act(Act::Discard, "refused: discarding is not possible now: it was applied");
+        .act(DISCARD, "refused: discarding is not possible now: it was applied");
     assert_eq!(
         story.play.view().workplace.map(|place| (place.state, place.cleared)),
         Some((WorkplaceState::Applied, true))
@@ -73,11 +74,11 @@ fn conflicts_leave_it_as_it_was_and_can_be_asked_for() {
         .wants(&[]);
     assert_eq!(story.play.view().workplace.map(|place| place.conflicts), Some(vec!["a.txt".to_owned()]));
     story
-        .act(Act::Apply { with_conflicts: true }, "to be applied by ann (terminal)")
+        .act(Act::Apply { with_conflicts: true, end: None }, "to be applied by ann (terminal)")
         .wants(&["merged with conflicts"])
         .world(World::Failed { reason: "no git".into() }, "not applied: no git")
         .wants(&[])
-        .act(Act::Discard, "discarded by ann (terminal)")
+        .act(DISCARD, "discarded by ann (terminal)")
         .wants(&["cleared"]);
 }
 
@@ -85,13 +86,13 @@ fn conflicts_leave_it_as_it_was_and_can_be_asked_for() {
 fn what_cannot_be_cleared_away_says_so_and_is_tried_again() {
     let mut story = done_apart();
     story
-        .act(Act::Discard, "discarded by ann (terminal)")
+        .act(DISCARD, "discarded by ann (terminal)")
         .world(World::Cleared { left: Some("it is busy".into()) }, "cleared, but it is busy")
         .wants(&[])
         .act(APPLY, "refused: applying is not possible now: it was discarded")
-        .act(Act::Discard, "discarded by ann (terminal)")
+        .act(DISCARD, "discarded by ann (terminal)")
         .world(World::Cleared { left: None }, "cleared")
-        .act(Act::Discard, "");
+        .act(DISCARD, "");
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn what_goes_on_is_not_applied_but_may_be_discarded() {
     let mut story = working_apart();
     story
         .act(APPLY, "refused: applying is not possible now: the agent is working")
-        .act(Act::Discard, "cancelled by ann (terminal); discarded by ann (terminal)")
+        .act(DISCARD, "cancelled by ann (terminal); discarded by ann (terminal)")
         .wants(&["cleared"]);
     let mut failed = working_apart();
     failed
@@ -112,10 +113,44 @@ fn what_goes_on_is_not_applied_but_may_be_discarded() {
 fn work_in_the_project_itself_is_neither() {
     let mut story = crate::story::working();
     let why = "is not possible now: this session worked in the project itself";
-    story
-        .act(APPLY, &format!("refused: applying {why}"))
-        .act(Act::Discard, &format!("refused: discarding {why}"));
+    story.act(APPLY, &format!("refused: applying {why}")).act(DISCARD, &format!("refused: discarding {why}"));
     assert_eq!(story.play.view().workplace, None);
+}
+
+/// An act that names the end of the work that was seen is about that work: if it went on meanwhile, nothing happens.
+#[test]
+fn work_that_nobody_has_seen_is_neither_applied_nor_discarded() {
+    let apply = |end| Act::Apply { with_conflicts: false, end: Some(end) };
+    let discard = |end| Act::Discard { reason: Some("Too blue.".into()), end: Some(end) };
+    let mut story = done_apart();
+    assert_eq!(story.play.session.ends(), 1);
+    for (what, act) in [("applying", apply(2)), ("discarding", discard(2))] {
+        story.act(act, &format!("refused: {what} is not possible now: the work has changed since"));
+    }
+    story.act(
+        Act::Say { text: "And the tests.".into(), id: None },
+        "heard And the tests. from ann (terminal); turn 3 started to work",
+    );
+    for (what, act) in [("applying", apply(1)), ("discarding", discard(1))] {
+        story.act(act, &format!("refused: {what} is not possible now: the work continues"));
+    }
+    story
+        .baseline()
+        .connects()
+        .finishes("Done again.", "turn 3 ended")
+        .world(World::Report { changes: None }, "reported")
+        .crash("");
+    for (what, act) in [("applying", apply(1)), ("discarding", discard(1))] {
+        story.act(act, &format!("refused: {what} is not possible now: the work has changed since"));
+    }
+    story.act(discard(2), "discarded by ann (terminal): Too blue.").act(discard(2), "").wants(&["cleared"]);
+    let mut story = done_apart();
+    story
+        .act(apply(1), "to be applied by ann (terminal)")
+        .act(apply(2), "refused: applying is not possible now: the work has changed since")
+        .wants(&["merged"]);
+    let long = Act::Discard { reason: Some("x".repeat(MAX_TEXT + 1)), end: None };
+    done_apart().act(long, "refused: this reason has 65537 bytes; the maximum is 65536");
 }
 
 /// A host that the agent could not reach is noted once. A person lets it be reached, and nobody else.

@@ -185,7 +185,7 @@ fn what_was_ended_takes_no_words() {
         .baseline()
         .finishes("Done.", "turn 2 ended")
         .world(changed("r1", &[]), "reported")
-        .act(Act::Apply { with_conflicts: false }, "to be applied by ann (terminal)")
+        .act(Act::Apply { with_conflicts: false, end: None }, "to be applied by ann (terminal)")
         .act(say("more"), &not("its work is being applied"));
     story.act(say(" "), "refused: the task is empty");
 }

@@ -1,12 +1,12 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
 use rapport_core::{
-    Act, AgentDid, AgentState, Ask, Leave, Permission, PermissionRemark, Purpose, Reply, RoundId, Rule,
-    Status, World,
+    Act, AgentDid, AgentState, Ask, Created, Leave, Permission, PermissionRemark, Purpose, Reply, RoundId,
+    Rule, Status, Terms, World,
 };
 
 use super::{length, way, working};
-use crate::support::{Story, bob, call, person, question};
+use crate::support::{Story, bob, call, created, person, question};
 
 #[test]
 fn two_questions_at_once_and_only_the_last_is_parked() {
@@ -80,11 +80,11 @@ fn a_question_the_agent_went_on_without_is_withdrawn_and_says_so() {
 #[test]
 fn who_answered_is_told_unless_it_is_a_person_at_the_terminal() {
     let answer = |id: &str| Act::Answer { question: Some(question(id)), reply: Reply::Choices(vec![0]) };
-    let mut story = working();
-    story.asks("c2", &[way(), length()], "c2 asked round 3: q3, q4");
-    story.check(&person(bob(), answer("q3")), "q3 answered passkeys by bob (telegram)");
     let lead = rapport_core::By::Lead { name: "main".into() };
-    story.check(&person(lead, answer("q4")), "q4 answered a-day by the lead main");
+    let mut story = Story::begun(Created { by: lead.clone(), ..created("Add login", Terms::default()) });
+    story.connects().asks("c2", &[way(), length()], "c2 asked round 1: q1, q2");
+    story.check(&person(bob(), answer("q1")), "q1 answered passkeys by bob (telegram)");
+    story.check(&person(lead, answer("q2")), "q2 answered a-day by the lead main");
     story.told(
         "c2",
         "Which way? Passkeys (answered by a person in telegram), How long? A day (answered by the lead main)",

@@ -95,6 +95,7 @@ async fn holds(channel: Box<dyn Channel>, people: &dyn People) {
             ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. } => {
                 assert_eq!(channel, name);
             }
+            ChannelNotice::LeftOut { project, message } => panic!("{project}: {message}"),
             ChannelNotice::Dropped { count } => panic!("{count} notices were dropped"),
         }
     }

@@ -15,7 +15,7 @@ use rapport::stores::{Holder, Store, StoreError};
 use rapport::workers::local::Local;
 use rapport::workers::{Worker, WorkerError, Workplace};
 use rapport_core::{Act, Aim, By, Created, Entry, Event, Seed, SessionId, Status, TurnId};
-use rapport_door::{Content, JointSessions, ProjectDoor};
+use rapport_door::{ChannelNotice, Content, JointSessions, Notices, ProjectDoor};
 
 use super::dummy::{SilentAgent, Stream, WatchedAgent};
 
@@ -60,9 +60,8 @@ async fn a_session_of_no_process_is_written_to_its_log() {
 #[tokio::test]
 async fn the_sessions_of_several_projects_are_reached_by_one_door() {
     let (app, blog) = (Process::start(Arc::new(Memory::new())), Process::start(Arc::new(Memory::new())));
-    let sessions = Arc::new(blog.sessions.clone());
-    let door = ProjectDoor { name: "blog".into(), path: "/blog".into(), sessions };
-    let joint = JointSessions::new(Arc::new(app.sessions.clone()), [door]);
+    let (notices, _) = Notices::channel();
+    let joint = JointSessions::new(door("app", &app), [door("blog", &blog)], notices);
     let mut seen = joint.watch().await.unwrap();
     let of = |project: &str| Created { project: project.into(), ..task("the same") };
     let first = joint.create(of("/app"), None).await.unwrap();
@@ -94,6 +93,56 @@ async fn the_sessions_of_several_projects_are_reached_by_one_door() {
         (status(&second).await, status(&first).await == Status::Cancelled),
         (Status::Cancelled, false)
     );
+    app.stop().await;
+    blog.stop().await;
+}
+
+fn door(name: &str, process: &Process) -> ProjectDoor {
+    let sessions = Arc::new(process.sessions.clone());
+    ProjectDoor { name: name.into(), path: format!("/{name}"), sessions }
+}
+
+/// The sessions of all projects are in one order. A project whose store cannot be used is told of once, and left out.
+#[tokio::test]
+async fn a_list_of_several_projects_is_in_order_and_leaves_out_what_fails() {
+    let (app, blog) = (Process::start(Arc::new(Memory::new())), Process::start(Arc::new(Memory::new())));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sessions"), "not a directory").unwrap();
+    let store = Arc::new(Files::new(folder.path().join("sessions")));
+    let broken = || {
+        let sessions = ProjectSessions::new(store.clone(), None, Arc::new(Local), Clock::system());
+        ProjectDoor { name: "broken".into(), path: "/broken".into(), sessions: Arc::new(sessions) }
+    };
+    let (notices, mut told) = Notices::channel();
+    let joint = JointSessions::new(broken(), [door("app", &app), door("blog", &blog)], notices.clone());
+    let mut seen = joint.watch().await.unwrap();
+    let begin = async |project: &str, at: &str| {
+        let created = Created { project: project.into(), ..task("paint") };
+        let facts = rapport_core::Session::begin(created).unwrap();
+        joint.import(facts, at.parse().unwrap()).await.unwrap()
+    };
+    let mut begun = Vec::new();
+    for (project, day) in [("/blog", "02"), ("/app", "03"), ("/blog", "04"), ("/app", "05")] {
+        begun.push(begin(project, &format!("2026-01-{day}T12:00:00Z")).await);
+    }
+    for _ in 0..2 {
+        assert_eq!(joint.list().await.unwrap(), begun);
+    }
+    let next = tokio::time::timeout(PATIENCE, seen.next()).await.unwrap().unwrap();
+    assert!(begun.contains(&next.session), "{next:?}");
+    match told.try_recv().unwrap() {
+        ChannelNotice::LeftOut { project, message } => {
+            assert!(project == "broken" && message.contains("sessions"), "{project}: {message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    while let Ok(notice) = told.try_recv() {
+        let ChannelNotice::LeftOut { message, .. } = &notice else { panic!("{notice:?}") };
+        assert!(message.contains("list"), "told twice: {message}");
+        assert!(told.try_recv().is_err(), "the same reason is told once");
+    }
+    let none = JointSessions::new(broken(), [], notices);
+    assert!(none.list().await.is_err() && none.watch().await.is_err(), "nothing is left to serve");
     app.stop().await;
     blog.stop().await;
 }

@@ -87,6 +87,7 @@ fn an_agent_cannot_answer_another_session_either() {
         &["run", "--resume", session.as_str()],
         &["run", "more"],
         &["trust", "--yes"],
+        &["mcp"],
     ] {
         let mut keeper = project.command();
         keeper.args(["keep", "--command", "--", "env", "-i", "setsid", "--wait"]);

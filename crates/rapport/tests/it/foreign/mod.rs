@@ -2,6 +2,7 @@
 //! logs are real ones: somebody else's Rapport wrote them.
 
 mod batches;
+mod mcp;
 mod sessions;
 mod trusted;
 mod turns;
@@ -40,6 +41,13 @@ pub(crate) fn clone(stranger: &Project, victim: &Project) {
     assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
     victim.git(&["add", "--all", "--force"]);
     victim.git(&["commit", "--quiet", "-m", "What came with it"]);
+}
+
+/// Puts the stranger's sessions into the victim's project, and not their worktrees, as a `git pull` does.
+pub(crate) fn pull_sessions(stranger: &Project, victim: &Project) {
+    let (from, to) = (stranger.root().join(".rapport/sessions"), victim.root().join(".rapport"));
+    std::fs::create_dir_all(&to).unwrap();
+    assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
 }
 
 /// The same as a log without seals, as an older Rapport wrote it, which names a chat.

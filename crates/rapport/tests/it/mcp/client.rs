@@ -15,8 +15,8 @@ use crate::support::project::Project;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client, and the server that it started.
-pub(super) struct Client {
-    pub(super) child: Child,
+pub(crate) struct Client {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Result<Value, String>>,
     /// What came, and was not asked for yet.
@@ -26,35 +26,35 @@ pub(super) struct Client {
 
 /// What a tool said.
 #[derive(Debug)]
-pub(super) struct Told {
-    pub(super) text: String,
-    pub(super) data: Value,
-    pub(super) is_error: bool,
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) data: Value,
+    pub(crate) is_error: bool,
 }
 
 impl Told {
-    pub(super) fn status(&self) -> &str {
+    pub(crate) fn status(&self) -> &str {
         self.data["status"].as_str().unwrap_or_default()
     }
 
-    pub(super) fn task(&self) -> String {
+    pub(crate) fn task(&self) -> String {
         self.data["taskId"].as_str().unwrap_or_else(|| panic!("no task: {self:?}")).to_owned()
     }
 
-    pub(super) fn diff(&self) -> String {
+    pub(crate) fn diff(&self) -> String {
         self.data["diffId"].as_str().unwrap_or_else(|| panic!("no diff: {self:?}")).to_owned()
     }
 
     /// That it did what it was called for, and said this.
     #[track_caller]
-    pub(super) fn says(self, words: &str) -> Self {
+    pub(crate) fn says(self, words: &str) -> Self {
         assert!(!self.is_error && self.text.contains(words), "{words:?} was expected in {self:?}");
         self
     }
 
     /// That it refused, for this kind of reason, and said this.
     #[track_caller]
-    pub(super) fn refuses(self, kind: &str, words: &str) -> Self {
+    pub(crate) fn refuses(self, kind: &str, words: &str) -> Self {
         assert!(self.is_error, "{self:?}");
         assert_eq!((&self.data["error"], &self.data["success"]), (&json!(kind), &json!(false)), "{self:?}");
         assert!(self.text.contains(words), "{words:?} was expected in {self:?}");
@@ -64,12 +64,12 @@ impl Told {
 
 impl Client {
     /// A client of this name, greeted by its server.
-    pub(super) fn start(project: &Project, args: &[&str]) -> Self {
+    pub(crate) fn start(project: &Project, args: &[&str]) -> Self {
         Self::start_with(project, args, &json!({}))
     }
 
     /// The same with these capabilities.
-    pub(super) fn start_with(project: &Project, args: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn start_with(project: &Project, args: &[&str], capabilities: &Value) -> Self {
         let mut client = Self::connect(project, args);
         let greeting = client.request(
             "initialize",
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// A client that has not said anything yet.
-    pub(super) fn connect(project: &Project, args: &[&str]) -> Self {
+    pub(crate) fn connect(project: &Project, args: &[&str]) -> Self {
         let mut command = project.command();
         command.arg("mcp").args(args);
         let mut child =
@@ -103,16 +103,16 @@ impl Client {
         Self { child, stdin, lines, kept: Vec::new(), next: 0 }
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.send_bytes(format!("{message}\n").as_bytes());
     }
 
-    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
     /// Sends a request, and gives its id.
-    pub(super) fn ask(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let id = self.next;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -120,27 +120,27 @@ impl Client {
     }
 
     #[track_caller]
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.ask(method, params);
         self.reply(id)
     }
 
     /// Calls a tool, and gives the id of the call.
-    pub(super) fn ask_tool(&mut self, tool: &str, arguments: &Value) -> u64 {
+    pub(crate) fn ask_tool(&mut self, tool: &str, arguments: &Value) -> u64 {
         let params =
             json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": self.next + 1 } });
         self.ask("tools/call", &params)
     }
 
     #[track_caller]
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Told {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Told {
         let id = self.ask_tool(tool, &arguments);
         self.told(id)
     }
 
     /// What a call of a tool gave.
     #[track_caller]
-    pub(super) fn told(&mut self, id: u64) -> Told {
+    pub(crate) fn told(&mut self, id: u64) -> Told {
         let reply = self.reply(id);
         let result = &reply["result"];
         assert!(result.is_object(), "{reply}");
@@ -153,7 +153,7 @@ impl Client {
 
     /// The reply to a request.
     #[track_caller]
-    pub(super) fn reply(&mut self, id: u64) -> Value {
+    pub(crate) fn reply(&mut self, id: u64) -> Value {
         self.find("a reply", |message| {
             message["id"] == id && (message["result"].is_object() || message["error"].is_object())
         })
@@ -161,7 +161,7 @@ impl Client {
 
     /// The first message that came, or comes, and is like this.
     #[track_caller]
-    pub(super) fn find(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn find(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             if let Some(at) = self.kept.iter().position(&is_it) {
                 return self.kept.remove(at);
@@ -176,14 +176,14 @@ impl Client {
 
     /// Waits until a task has this status.
     #[track_caller]
-    pub(super) fn until(&mut self, task: &str, status: &str) -> Told {
+    pub(crate) fn until(&mut self, task: &str, status: &str) -> Told {
         let told = self.call("wait", json!({ "taskId": task, "seconds": 50 }));
         assert_eq!(told.status(), status, "{told:?}");
         told
     }
 
     /// Closes the server's input, and gives its exit code and what it said on stderr.
-    pub(super) fn close(mut self) -> (Option<i32>, String) {
+    pub(crate) fn close(mut self) -> (Option<i32>, String) {
         drop(self.stdin.take());
         let status =
             wait_at_most(Duration::from_secs(20), "the server to end", || self.child.try_wait().unwrap());
@@ -196,7 +196,7 @@ impl Client {
     }
 
     /// `kill -9` of the server.
-    pub(super) fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

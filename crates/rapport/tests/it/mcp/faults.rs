@@ -9,6 +9,7 @@ use serde_json::json;
 use super::WORKER;
 use super::client::Client;
 use super::story::confirm;
+use crate::foreign::{pull_sessions, strangers_session};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::scenarios::{BUSY, ONE_QUESTION};
@@ -114,6 +115,40 @@ fn a_wait_ends_when_it_is_cancelled_or_its_time_is_over() {
     let began = Instant::now();
     assert_eq!(client.close().0, Some(0));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+/// A session of a stranger that comes with a `git pull` does not end a call that waits for any task.
+#[test]
+fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
+    let (stranger, foreign) = strangers_session();
+    let project = Project::with_scenario(WORKER);
+    let log = project.path("mcp.log");
+    let name = log.display().to_string();
+    let project = project.set("RAPPORT_LOG", "debug").set("RAPPORT_LOG_FILE", &name);
+    let logged = |what: &str, words: &[&str]| {
+        wait_for(what, || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            text.lines().any(|line| words.iter().all(|word| line.contains(word))).then_some(())
+        });
+    };
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input");
+    let session = project.session();
+    let waiting = client.ask_tool("wait", &json!({ "seconds": 50 }));
+    // The first call of `wait` was that before.
+    wait_for("the call", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        (text.matches("called tool=wait").count() == 2).then_some(())
+    });
+    pull_sessions(&stranger, &project);
+    logged("the session to be left out", &["left out", foreign.as_str()]);
+    project.rapport(&["answer", session.as_str(), "--question", "q1", "Blue"]).check(0, "Answered.");
+    let told = client.told(waiting).says("Start the work with this plan?");
+    assert_eq!((&told.data["changed"], told.task()), (&json!(true), task.clone()));
+    // Who names it is told why.
+    let named = json!({ "taskId": format!("task-{foreign}"), "seconds": 5 });
+    assert!(client.call("wait", named).is_error);
 }
 
 /// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is said; once it can, the

@@ -1,6 +1,9 @@
 //! MCP over HTTP in `serve`: for who presents the token, on this machine, and for no web page.
 
+use std::ffi::OsString;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use nix::sys::signal::Signal;
 use reqwest::{RequestBuilder, StatusCode};
@@ -8,29 +11,66 @@ use serde_json::{Value, json};
 
 use super::WORKER;
 use super::story::confirm;
+use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 use crate::support::web;
 
 /// A `rapport serve` that listens for MCP, and a client.
-struct Site {
-    project: Project,
+pub(crate) struct Site {
+    pub(crate) project: Project,
     serving: Running,
+    client: WebClient,
+}
+
+/// A client over HTTP.
+pub(crate) struct WebClient {
     url: String,
     token: String,
     session: Option<String>,
     next: u64,
 }
 
+impl Deref for Site {
+    type Target = WebClient;
+
+    fn deref(&self) -> &WebClient {
+        &self.client
+    }
+}
+
+impl DerefMut for Site {
+    fn deref_mut(&mut self) -> &mut WebClient {
+        &mut self.client
+    }
+}
+
 impl Site {
-    fn start(project: Project) -> Self {
+    pub(crate) fn start(project: Project) -> Self {
+        Self::start_for(project, &[])
+    }
+
+    /// The same for these projects, the first of which is the one that clients work in.
+    fn start_for(project: Project, projects: &[PathBuf]) -> Self {
         let env = [("RAPPORT_MCP_LISTEN", "127.0.0.1:0"), ("RAPPORT_MCP_APPLY", "lead")];
-        let mut serving = project.launch(&["serve", "--json"], &env);
+        let words = ["serve", "--json"].into_iter().map(Into::into);
+        let words: Vec<OsString> = words.chain(projects.iter().map(Into::into)).collect();
+        let mut serving = project.launch(&words, &env);
         let told = serving.line();
         let told: Value = serde_json::from_str(&told).unwrap();
         let name = told["name"].as_str().unwrap_or_else(|| panic!("{told}"));
         let url = name.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
         let token = std::fs::read_to_string(project.path("home/.rapport/mcp.token")).unwrap();
-        Self { project, serving, url, token: token.trim().to_owned(), session: None, next: 0 }
+        let client = WebClient { url, token: token.trim().to_owned(), session: None, next: 0 };
+        Self { project, serving, client }
+    }
+}
+
+impl WebClient {
+    /// Another client of the same program.
+    async fn another(&self) -> Self {
+        let mut other = Self { url: self.url.clone(), token: self.token.clone(), session: None, next: 0 };
+        other.greet().await;
+        other
     }
 
     /// A message, ready to be sent.
@@ -56,7 +96,7 @@ impl Site {
         reply(&response.text().await.unwrap(), id)
     }
 
-    async fn greet(&mut self) {
+    pub(crate) async fn greet(&mut self) {
         let greeting = self
             .request(
                 "initialize",
@@ -71,7 +111,7 @@ impl Site {
         assert!(self.post(&done).send().await.unwrap().status().is_success());
     }
 
-    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let reply = self.request("tools/call", json!({ "name": tool, "arguments": arguments })).await;
         reply["result"]["structuredContent"].clone()
     }
@@ -117,6 +157,55 @@ async fn a_worker_is_led_over_http() {
     let _open = get.header("mcp-session-id", site.session.as_deref().unwrap()).send().await.unwrap();
     site.serving.signal(Signal::SIGINT);
     assert_eq!(tokio::task::spawn_blocking(move || site.serving.finish()).await.unwrap(), 0);
+}
+
+/// Two windows of one program are two clients: what the one was told is news for the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_one_name_are_told_each_for_itself() {
+    let mut site = Site::start(Project::with_scenario(WORKER));
+    site.greet().await;
+    let mut other = site.another().await;
+    let task = site.call("task_worker", json!({ "task": "paint" })).await;
+    let task = task["taskId"].as_str().unwrap().to_owned();
+    site.until(&task, "needs_input").await;
+    for arguments in [json!({ "taskId": task, "seconds": 5 }), json!({ "seconds": 5 })] {
+        let mut third = site.another().await;
+        let told = third.call("wait", arguments).await;
+        assert_eq!((&told["changed"], &told["status"]), (&json!(true), &json!("needs_input")), "{told}");
+    }
+    let told = other.until(&task, "needs_input").await;
+    assert_eq!(told["changed"], true);
+    for client in [&mut *site, &mut other] {
+        let again = client.call("wait", json!({ "taskId": task, "seconds": 0 })).await;
+        assert_eq!(again["changed"], false, "{again}");
+    }
+}
+
+/// Where several projects are served, clients work in the first: they see its tasks, and can use every id that they are shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_see_the_tasks_of_the_project_that_they_work_in() {
+    let project = Project::with_scenario(WORKER);
+    let (app, blog) = (project.root(), project.path("blog"));
+    std::fs::create_dir_all(blog.join(".rapport")).unwrap();
+    let at_blog = blog.display().to_string();
+    let mut elsewhere = project.launch(&["run", "--json", "--project", &at_blog, "write"], &[]);
+    wait_for("the session of the other project", || {
+        let list = std::fs::read_dir(rapport::config::sessions(&blog)).ok()?;
+        (list.count() > 0).then_some(())
+    });
+    let mut site = Site::start_for(project, &[app, blog]);
+    site.greet().await;
+    let task = site.call("task_worker", json!({ "task": "paint" })).await;
+    let task = task["taskId"].as_str().unwrap().to_owned();
+    site.until(&task, "needs_input").await;
+    let all = site.call("work_status", json!({})).await;
+    let ids: Vec<_> = all["tasks"].as_array().unwrap().iter().map(|task| task["taskId"].clone()).collect();
+    assert_eq!(ids, [json!(task)]);
+    let logs = site.call("list_container_logs", json!({})).await;
+    assert_eq!(logs["logs"].as_array().unwrap().len(), 1, "{logs}");
+    let told = site.call("work_status", json!({ "taskId": ids[0] })).await;
+    assert_eq!(told["status"], "needs_input", "{told}");
+    elsewhere.child.kill().unwrap();
 }
 
 /// A wrong token, a web page, a name that is not this machine's: each is refused before anything is read.

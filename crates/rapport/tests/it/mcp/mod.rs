@@ -1,21 +1,21 @@
 //! Another assistant leads workers over MCP: it starts them, answers, reviews, and applies or rejects what they did.
 
-mod client;
+pub(crate) mod client;
 mod faults;
 mod foreign;
-mod http;
+pub(crate) mod http;
 mod killed;
 mod person;
 mod real;
-mod story;
+pub(crate) mod story;
 
 /// A question before the plan, another while it works, and a revision.
-const WORKER: &str = r##"
+pub(crate) const WORKER: &str = r##"
 version: 1
 name: worker
 invocations:
   - steps:
-      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue, preview: "*like*\nthe sky" }] }] }
     result: "# Paint\n\n1. Paint it {{answer:1}}."
   - steps:
       - ask: { questions: [{ question: "Which file?", options: [{ label: paint.txt }, { label: other.txt }] }] }

@@ -11,13 +11,13 @@ use crate::support::scenarios::ONE_QUESTION;
 
 /// Lets a person agree to the plan.
 #[track_caller]
-pub(super) fn confirm(project: &Project) {
+pub(crate) fn confirm(project: &Project) {
     let session = project.session();
     project.rapport(&["answer", session.as_str(), "--question", "confirm", "confirm"]).check(0, "Answered.");
 }
 
 /// Has a worker do its work, and gives what is told of its end.
-pub(super) fn done(project: &Project, client: &mut Client) -> Told {
+pub(crate) fn done(project: &Project, client: &mut Client) -> Told {
     let task = client.call("task_worker", json!({ "task": "paint" })).task();
     client.until(&task, "needs_input").says("Which colour?");
     client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
@@ -46,7 +46,10 @@ fn a_worker_asks_is_answered_and_ends_with_a_diff() {
         (&asked.data["success"], &asked.data["pendingQuestion"]),
         (&json!(true), &json!("Which colour?"))
     );
-    assert_eq!(asked.data["questions"][0]["options"][1]["label"], "Blue");
+    let options = &asked.data["questions"][0]["options"];
+    assert_eq!((&options[1]["label"], &options[1]["preview"]), (&json!("Blue"), &json!("*like*\nthe sky")));
+    assert_eq!(options[0]["preview"], json!(null));
+    let asked = asked.says("  1. Red\n  2. Blue\n     | *like*\n     | the sky\n");
     assert_eq!((&asked.data["workerRunning"], &asked.data["needsPerson"]), (&json!(true), &json!(false)));
     assert!(!project.agents_alive().is_empty(), "the worker waits at its call");
     let status = client.call("work_status", json!({ "taskId": task })).says("Question q1: Which colour?");
@@ -167,7 +170,15 @@ fn conflicts_are_named_and_rejected_work_leaves_nothing() {
     let rejected =
         client.call("reject_changes", json!({ "diffId": diff, "reason": "Too blue." })).says("Rejected");
     assert_eq!(rejected.data["changes"], "discarded");
-    client.call("view_container_logs", json!({ "identifier": diff })).says("the lead test-client: Too blue.");
+    assert!(rejected.text.contains("Its workplace is removed."), "{}", rejected.text);
+    client
+        .call("view_container_logs", json!({ "identifier": diff }))
+        .says("discarded by the lead test-client: Too blue.");
+    let reason = project.facts().into_iter().find_map(|fact| match fact {
+        Event::Discarded { reason, .. } => reason,
+        _ => None,
+    });
+    assert_eq!(reason.as_deref(), Some("Too blue."));
     client.call("reject_changes", json!({ "diffId": diff })).refuses("not_now", "was rejected already");
     assert!(!project.git(&["branch", "--list"]).contains("rapport/"), "its branch is gone");
     assert_eq!(project.file("paint.txt"), "Green\n");

@@ -220,7 +220,7 @@ fn discarded_it_leaves_nothing(worker: &str) {
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
     assert_eq!(traces(&project), before);
     assert!(
-        project.facts().iter().any(|fact| matches!(fact, Event::Discarded { by } if by.is_at_terminal()))
+        project.facts().iter().any(|fact| matches!(fact, Event::Discarded { by, .. } if by.is_at_terminal()))
     );
     project.rapport(&["apply", "paint"]).check(3, "it was discarded");
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
