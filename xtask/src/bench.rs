@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: builds for release and runs the benchmarks in `crates/rapport/benches/`.
 
 use crate::shell::{self, Outcome, cargo};
-use crate::{bots, claude_code};
+use crate::{bots, claude_code, engine};
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
     let mut bench = cargo(&["bench", "--package", "rapport", "--bench", "rapport", "--"]);
@@ -12,6 +12,14 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     }
     if args.is_empty() || args.contains(&"bots") {
         bots::prepare(&mut bench);
+    }
+    // It ends when this is dropped.
+    let engine =
+        if args.is_empty() || args.contains(&"workers") { engine::start() } else { Err(String::new()) };
+    match &engine {
+        Ok(engine) => drop(bench.envs(engine.variables())),
+        Err(why) if !why.is_empty() => println!("there is no container engine to measure with: {why}"),
+        Err(_) => {}
     }
     shell::run(bench.args(args))
 }

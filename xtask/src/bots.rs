@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::python;
 use crate::shell::{self, Outcome, root, target};
 
 /// Installs a bot and says where it is, or why it cannot.
@@ -13,8 +14,10 @@ type Install = fn() -> Result<PathBuf, String>;
 /// Installs what is missing, and names it in variables of the bench. What cannot be installed is reported: the rest is
 /// measured without it.
 pub(crate) fn prepare(bench: &mut Command) {
-    let bots: [(&str, &str, Install); 2] =
-        [("grammY", "RAPPORT_BENCH_GRAMMY", grammy), ("python-telegram-bot", "RAPPORT_BENCH_PYTHON", python)];
+    let bots: [(&str, &str, Install); 2] = [
+        ("grammY", "RAPPORT_BENCH_GRAMMY", grammy),
+        ("python-telegram-bot", "RAPPORT_BENCH_PYTHON", python_telegram_bot),
+    ];
     for (name, variable, install) in bots {
         match install() {
             Ok(place) => drop(bench.env(variable, place)),
@@ -38,14 +41,10 @@ fn grammy() -> Result<PathBuf, String> {
 }
 
 /// python-telegram-bot in an environment of its own; its Python.
-fn python() -> Result<PathBuf, String> {
-    let place = installed("python-telegram-bot", "requirements.txt", |source, place| {
-        shell::run(Command::new("python3").args(["-m", "venv"]).arg(place).stdout(Stdio::null()))?;
-        let mut pip = Command::new(place.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "-r"]);
-        shell::run(pip.arg(source.join("requirements.txt")))
-    })?;
-    Ok(place.join("bin/python"))
+fn python_telegram_bot() -> Result<PathBuf, String> {
+    const BOT: &str = "python-telegram-bot";
+    let requirements = root().join("crates/rapport/benches/bots").join(BOT).join("requirements.txt");
+    python::environment(&requirements, &target().join("bots").join(BOT))
 }
 
 /// Where a bot's needs are installed. That is done unless it was done for the same pins, which are noted when it is.

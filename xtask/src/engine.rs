@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::dockerd::dockerd;
 use crate::shell::{self, Outcome, exists};
 use crate::test;
 
@@ -41,10 +42,19 @@ const LIBRARIES: [&str; 8] = [
 ];
 const LIBRARY_FOLDERS: [&str; 3] = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64"];
 
-/// A running engine, until it is dropped.
+/// Waits until its input closes, then ends the engine with all that is in it.
+const GUARD: &str = r#"cat > /dev/null
+left=$(docker --host "$1" ps --all --quiet)
+[ -z "$left" ] || docker --host "$1" rm --force --volumes $left > /dev/null
+docker --host "$1" volume prune --force > /dev/null
+kill "$2""#;
+
+/// A running engine, until it is dropped, or until this process ends in whatever way.
 pub(crate) struct Engine {
     folder: PathBuf,
     dockerd: Child,
+    /// Ends the engine as soon as this process has closed its input, or is gone: no signal prevents that.
+    guard: Option<Child>,
 }
 
 impl Engine {
@@ -75,7 +85,7 @@ pub(crate) fn impossible() -> Option<String> {
 pub(crate) fn run() -> Outcome {
     let mut engine = start()?;
     println!("\nexport {VARIABLE}={}", engine.address());
-    println!("Ctrl-C ends it.");
+    println!("Ctrl-C, or any other end of this process, ends it.");
     engine.dockerd.wait().map(drop).map_err(|error| error.to_string())
 }
 
@@ -89,19 +99,15 @@ pub(crate) fn start() -> Result<Engine, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
     end_former(&folder);
     let log = File::create(folder.join("log")).map_err(|error| error.to_string())?;
-    let mut command = Command::new("dockerd");
-    let place = |option: &str, name: &str| format!("--{option}={}", folder.join(name).display());
+    let mut command = dockerd(&folder);
     command
-        .arg(format!("--host=unix://{}", folder.join("d.sock").display()))
-        .args([place("data-root", "root"), place("exec-root", "exec"), place("pidfile", "d.pid")])
-        .args(["--iptables=false", "--ip6tables=false", "--bridge=none"])
-        .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(|error| error.to_string())?)
         .stderr(log)
         // Ctrl-C at the tests would end it before what needs it.
         .process_group(0);
     let dockerd = command.spawn().map_err(|error| format!("cannot run dockerd: {error}"))?;
-    let mut engine = Engine { folder, dockerd };
+    let mut engine = Engine { folder, dockerd, guard: None };
+    engine.guard = Some(engine.guarded()?);
     let began = Instant::now();
     while !engine
         .docker(&["version"])
@@ -121,6 +127,18 @@ pub(crate) fn start() -> Result<Engine, String> {
 }
 
 impl Engine {
+    fn guarded(&self) -> Result<Child, String> {
+        Command::new("sh")
+            .args(["-c", GUARD, "sh", &self.address(), &self.dockerd.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // What ends this process must not end it.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot run sh: {error}"))
+    }
+
     fn docker(&self, args: &[&str]) -> Command {
         let mut docker = Command::new("docker");
         docker.arg("--host").arg(self.address()).args(args);
@@ -153,15 +171,13 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let left =
-            self.docker(&["ps", "--all", "--quiet"]).output().map(|out| out.stdout).unwrap_or_default();
-        let left = String::from_utf8_lossy(&left).into_owned();
-        if !left.trim().is_empty() {
-            let names: Vec<_> = left.split_whitespace().collect();
-            let _ = self.docker(&["rm", "--force", "--volumes"]).args(names).stdout(Stdio::null()).status();
+        match &mut self.guard {
+            Some(guard) => {
+                drop(guard.stdin.take());
+                let _ = guard.wait();
+            }
+            None => drop(self.dockerd.kill()),
         }
-        let _ = self.docker(&["volume", "prune", "--force"]).stdout(Stdio::null()).status();
-        let _ = Command::new("kill").arg(self.dockerd.id().to_string()).status();
         let _ = self.dockerd.wait();
     }
 }

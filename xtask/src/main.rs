@@ -4,10 +4,12 @@ mod bench;
 mod bots;
 mod check;
 mod claude_code;
+mod dockerd;
 mod engine;
 mod mcp_client;
 mod npm;
 mod pages;
+mod python;
 mod record;
 mod shell;
 mod soak;
@@ -24,7 +26,7 @@ cargo xtask soak          stories with random kills: at most --minutes N (1) and
 cargo xtask engine        run the container engine of the tests, until it is interrupted
 cargo xtask record        play the recorded exchanges on the pinned Claude Code, show what it does differently
 cargo xtask man           write the manual pages into target/man
-cargo xtask picture       play a session, write docs/picture.svg";
+cargo xtask pictures      play the first hour, write the pictures of docs/";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         ["engine"] => engine::run(),
         ["record"] => record::run(),
         ["man"] => pages::man(),
-        ["picture"] => pages::picture(),
+        ["pictures"] => pages::pictures(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

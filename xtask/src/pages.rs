@@ -1,4 +1,4 @@
-//! `cargo xtask man` and `cargo xtask picture`: generates documentation from the program itself.
+//! `cargo xtask man` and `cargo xtask pictures`: generates documentation from the program itself.
 
 use crate::shell::{self, Outcome, cargo, target};
 
@@ -10,10 +10,10 @@ pub(crate) fn man() -> Outcome {
     Ok(())
 }
 
-/// Plays a session in a terminal, and writes `docs/picture.svg`.
-pub(crate) fn picture() -> Outcome {
+/// Plays the first hour in a terminal, and writes `docs/picture.svg` and `docs/pictures/`.
+pub(crate) fn pictures() -> Outcome {
     shell::run(&mut cargo(&["build", "--quiet", "--package", "rapport"]))?;
-    shell::run(example("picture").arg(target().join("debug/rapport")).arg("docs/picture.svg"))
+    shell::run(example("pictures").arg(target().join("debug/rapport")).arg("docs"))
 }
 
 fn example(name: &str) -> std::process::Command {

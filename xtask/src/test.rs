@@ -17,7 +17,7 @@ pub(crate) enum Extent {
 pub(crate) fn run(extent: Extent) -> Outcome {
     step("tools", || install(&TOOLS))?;
     step("agents", claude_code::install_all)?;
-    step("an MCP client", mcp_client::install)?;
+    step("MCP clients", mcp_client::install)?;
     let mut engine = None;
     match engine::impossible() {
         // The tests that need it fail and say so, unless they are left out by name.
@@ -40,8 +40,13 @@ pub(crate) fn run(extent: Extent) -> Outcome {
 }
 
 /// The programs that the tests use, and their packages.
-const TOOLS: [(&str, &str); 4] =
-    [("git", "git"), ("node", "nodejs"), ("npm", "npm"), ("bwrap", "bubblewrap")];
+const TOOLS: [(&str, &str); 5] = [
+    ("git", "git"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("bwrap", "bubblewrap"),
+    ("python3", "python3-venv"),
+];
 
 /// Installs programs from their packages, on Debian; elsewhere reports what is missing.
 pub(crate) fn install(needed: &[(&str, &str)]) -> Outcome {
@@ -68,7 +73,7 @@ fn tests(extent: Extent, engine: Option<&Engine>) -> Result<Option<String>, Stri
     } else {
         cargo(&["test", "--workspace", "--no-fail-fast"])
     };
-    tests.envs(claude_code::variables()?).envs([mcp_client::variable()?]);
+    tests.envs(claude_code::variables()?).envs(mcp_client::variables()?);
     tests.envs(engine.into_iter().flat_map(Engine::variables));
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");

@@ -3,7 +3,7 @@
 //! the project are for a person.
 
 use crate::answer::By;
-use crate::created::{Applier, Terms};
+use crate::created::{Decider, Terms};
 use crate::input::Act;
 use crate::question::Purpose;
 
@@ -127,8 +127,8 @@ impl Matter {
 pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
     match by {
         By::Person { .. } => Authority::Given,
-        By::Lead { .. } => of_lead(matter, terms.apply),
-        By::Model { .. } => of_model(matter),
+        By::Lead { .. } => of_lead(matter, terms),
+        By::Model { .. } => of_model(matter, terms),
         By::Rule { .. } => of_rule(matter),
     }
 }
@@ -142,12 +142,13 @@ pub fn may_act(by: &By, began: &By) -> bool {
     }
 }
 
-fn of_lead(matter: Matter, applier: Applier) -> Authority {
+fn of_lead(matter: Matter, terms: &Terms) -> Authority {
     match matter {
-        Matter::Clarification | Matter::Message | Matter::Course | Matter::Rejection => Authority::Given,
-        Matter::Application => match applier {
-            Applier::Lead => Authority::Given,
-            Applier::Person => Authority::AsksPerson,
+        Matter::Message | Matter::Course | Matter::Rejection => Authority::Given,
+        Matter::Clarification => of_answers(terms),
+        Matter::Application => match terms.apply {
+            Decider::Lead => Authority::Given,
+            Decider::Person => Authority::AsksPerson,
         },
         Matter::Permission
         | Matter::Plan
@@ -160,10 +161,18 @@ fn of_lead(matter: Matter, applier: Applier) -> Authority {
     }
 }
 
+/// Whether somebody who is no person may answer the agent's own questions.
+fn of_answers(terms: &Terms) -> Authority {
+    match terms.questions {
+        Decider::Lead => Authority::Given,
+        Decider::Person => Authority::NeedsPerson,
+    }
+}
+
 /// A model is asked for one answer, and decides nothing else.
-fn of_model(matter: Matter) -> Authority {
+fn of_model(matter: Matter, terms: &Terms) -> Authority {
     match matter {
-        Matter::Clarification => Authority::Given,
+        Matter::Clarification => of_answers(terms),
         Matter::Permission
         | Matter::Plan
         | Matter::Form

@@ -1,5 +1,5 @@
-//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied; later
-//! answers and work are not.
+//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied, and the
+//! answers to the questions that were asked together with it; later answers and work are not.
 
 use jiff::Timestamp;
 
@@ -25,6 +25,8 @@ pub struct Branch {
     question: QuestionId,
     turn: TurnId,
     past: Vec<Entry>,
+    /// The answers to the other questions of its round.
+    kept: Vec<Event>,
 }
 
 /// A state of a project.
@@ -75,7 +77,18 @@ impl Branch {
                 .first_baseline()
                 .map_or(StateWanted::AsItIs, |state| StateWanted::Noted(state.to_owned()))
         };
+        let asked = whole.rounds().filter(|view| view.id == round).flat_map(|view| view.items);
+        let others = asked.filter(|item| item.question.id != *question);
+        let kept = others.filter_map(|item| {
+            let (answer, by) = item.given?;
+            Some(Event::Answered {
+                question: item.question.id.clone(),
+                answer: answer.clone(),
+                by: by.clone(),
+            })
+        });
         Ok(Self {
+            kept: kept.collect(),
             project: whole.project().to_owned(),
             conversation: then.shared.conversation.clone(),
             call,
@@ -107,7 +120,12 @@ impl Branch {
         if let Some(asking) = entries.last_mut() {
             let reason = format!("branched from {}", to.origin);
             asking.at = now;
-            asking.facts.push(Event::cut_off(self.turn, reason));
+            let (seq, cut_off) = (asking.seq + 1, Event::cut_off(self.turn, reason));
+            match self.kept.as_slice() {
+                [] => asking.facts.push(cut_off),
+                // An answer follows its question.
+                kept => entries.push(Entry { seq, at: now, facts: [kept, &[cut_off]].concat() }),
+            }
         }
         entries
     }

@@ -43,6 +43,12 @@ pub struct Created {
     /// The turn of a conversation that this session grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
+    /// What its container may use, if that is less than the settings allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<ContainerLimits>,
+    /// What a lead said about it when it began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment: Option<Assignment>,
     /// The id of the request in its channel: repeating a request does not begin a second session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -64,6 +70,8 @@ impl Created {
             branched_from: None,
             origin: None,
             grown_from: None,
+            limits: None,
+            assignment: None,
             request: None,
         }
     }
@@ -131,6 +139,34 @@ pub struct Seed {
     pub turn: TurnId,
 }
 
+/// What a container may use, where that is less than the settings allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerLimits {
+    /// Bytes of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// The number of processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// How long it keeps running while nobody uses it, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+}
+
+/// What a lead said about a session that it began.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The session whose work it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
+    /// Whether the lead wants to be told the result in short.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_short: bool,
+    /// The template that the task was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+}
+
 /// Where a branch comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchPoint {
@@ -163,12 +199,21 @@ pub struct Terms {
     /// What it may cost before a person is asked, in millionths of a US dollar; `None` means that nobody is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<u64>,
+    /// The command that checks finished work before anybody reviews it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     /// The git branch the project was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Who may apply the work of a workplace of its own to the project.
-    #[serde(default, skip_serializing_if = "Applier::is_person")]
-    pub apply: Applier,
+    #[serde(skip_serializing_if = "Decider::is_person")]
+    pub apply: Decider,
+    /// Whether a short reply with a question mark is a question (WORK-6).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub questions_in_text: bool,
+    /// Who may answer the agent's own questions.
+    #[serde(skip_serializing_if = "Decider::is_lead")]
+    pub questions: Decider,
 }
 
 impl Default for Terms {
@@ -179,26 +224,32 @@ impl Default for Terms {
             expire: None,
             clarifier: Clarifier::Agent,
             budget_micros: None,
+            check: None,
             branch: None,
-            apply: Applier::Person,
+            apply: Decider::Person,
+            questions_in_text: false,
+            questions: Decider::Lead,
         }
     }
 }
 
-/// Who may apply the work of a workplace of its own to the project.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Who may decide a matter that a person can leave to a lead. It is fixed before the session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Applier {
-    /// A person. A lead can only ask for it.
-    #[default]
+pub enum Decider {
+    /// Only a person.
     Person,
-    /// A lead as well, because the person said so before the session began.
+    /// A lead as well.
     Lead,
 }
 
-impl Applier {
+impl Decider {
     fn is_person(&self) -> bool {
-        matches!(self, Applier::Person)
+        matches!(self, Decider::Person)
+    }
+
+    fn is_lead(&self) -> bool {
+        matches!(self, Decider::Lead)
     }
 }
 

@@ -21,6 +21,7 @@ use crate::turn::{
     ActionEnd, ActionResult, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem,
     UndoneFiles,
 };
+use crate::work_check::WorkCheck;
 
 /// The log format that this program writes. Newer formats are refused, so that an old program does not damage them.
 pub const FORMAT: u32 = 1;
@@ -314,6 +315,11 @@ pub enum Event {
         /// A name by which the worker finds that state again, if it can.
         baseline: Option<String>,
     },
+    /// The agent of a turn waits until fewer agents run at the same time.
+    Queued {
+        /// The turn of the agent.
+        turn: TurnId,
+    },
     /// The agent's process runs and has named its conversation.
     Connected {
         /// The turn of the agent in which it happened.
@@ -538,6 +544,13 @@ pub enum Event {
         /// Who did this.
         by: By,
     },
+    /// The command that checks finished work has run, or could not.
+    Checked {
+        /// The turn whose work was checked.
+        turn: TurnId,
+        /// How it ended.
+        check: WorkCheck,
+    },
     /// The work is done, and these are its changes. The session is complete until somebody asks for more.
     Reported {
         /// The changes, if they are known.
@@ -693,6 +706,7 @@ impl Event {
             Self::Unchecked { reason } => format!("it is unknown whether more has to be asked: {reason}"),
             Self::Baselined { .. } => "the state of the files before the work is recorded".into(),
             Self::Snapshotted { round, .. } => format!("the state of the files at round {round} is recorded"),
+            Self::Queued { .. } => "the agent waits for a free place, as many run as may run at once".into(),
             Self::Connected { conversation, .. } => {
                 format!("the agent is connected, in conversation {conversation}")
             }
@@ -754,6 +768,7 @@ impl Event {
             }
             Self::Failed { reason } => format!("failed: {reason}"),
             Self::Restarted { by } => format!("restarted by {by}"),
+            Self::Checked { check, .. } => check.words(),
             Self::Reported { changes: Some(Changes { unknown: Some(why), .. }) } => {
                 format!("completed; the changes are unknown: {why}")
             }

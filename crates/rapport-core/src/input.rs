@@ -18,6 +18,7 @@ use crate::report::Overall;
 use crate::turn::{
     ActionEnd, Chosen, FoundTurns, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
 };
+use crate::work_check::WorkCheck;
 
 /// Something that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,6 +281,8 @@ pub enum AgentDid {
     SpendSoFar {
         /// Millionths of a US dollar.
         cost_micros: u64,
+        /// The budget of the day for all sessions together, if there is one.
+        today: Option<DayBudget>,
     },
     /// Its process used tokens and money.
     Spend {
@@ -288,6 +291,17 @@ pub enum AgentDid {
     },
     /// Its process ended.
     Leave(Leave),
+}
+
+/// The budget of a day, for all sessions together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayBudget {
+    /// The day, such as `2026-01-24`.
+    pub day: String,
+    /// What all sessions have cost on it so far, in millionths of a US dollar.
+    pub spent_micros: u64,
+    /// What they may cost before a person is asked.
+    pub limit_micros: u64,
 }
 
 /// What an agent can ask for.
@@ -382,6 +396,18 @@ pub enum World {
         revision: u32,
         /// The path of the file, from the project's root.
         path: String,
+    },
+    /// The agent of a turn cannot start yet, because as many run as may run at the same time.
+    Queued {
+        /// The turn of the agent.
+        turn: TurnId,
+    },
+    /// The command that checks finished work has run, or could not.
+    Checked {
+        /// The turn whose work was checked.
+        turn: TurnId,
+        /// How it ended.
+        check: WorkCheck,
     },
     /// The changes of the work are known.
     Report {

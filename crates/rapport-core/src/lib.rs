@@ -79,6 +79,7 @@ mod turn;
 mod turn_card;
 mod view;
 mod want;
+mod work_check;
 
 pub use action_plan::{
     Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Shell, Sign,
@@ -87,12 +88,14 @@ pub use action_plan::{
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use branch::{Branch, Destination, StateWanted};
-pub use created::{AgentCommand, Applier, BranchPoint, Clarifier, Created, Origin, Seed, Terms};
+pub use created::{
+    AgentCommand, Assignment, BranchPoint, Clarifier, ContainerLimits, Created, Decider, Origin, Seed, Terms,
+};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{Asker, Beside, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, Draft, Input, Leave, Merged, NotMerged, World};
+pub use input::{Act, AgentDid, Ask, DayBudget, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -120,3 +123,4 @@ pub use view::{
     Status, View, WorkplaceState, WorkplaceView,
 };
 pub use want::{ActionReply, BatchOrder, CallReply, Order, Said, Told, Want};
+pub use work_check::WorkCheck;

@@ -50,6 +50,15 @@ pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     )
 }
 
+/// The answer to a question that the agent asked in its reply.
+pub(crate) fn answer_in_text(told: &Told) -> String {
+    format!(
+        "You asked:\n\n{}\n\nThe answer:\n\n{}\n\nGo on with it, in the form you were asked for.",
+        told.question,
+        told.attributed()
+    )
+}
+
 /// The prompt for another planning turn, after somebody asked for another plan. The count makes each prompt unique even
 /// if the request is repeated, because a conversation is never told the same prompt twice.
 pub(crate) fn replan(wish: &str, plans: usize) -> String {

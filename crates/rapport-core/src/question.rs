@@ -114,6 +114,9 @@ pub enum Purpose {
     Budget {
         /// The new budget if somebody consents, in millionths of a US dollar.
         raised_micros: u64,
+        /// The day, if it is the budget of a day for all sessions together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        day: Option<String>,
     },
 }
 
@@ -256,7 +259,7 @@ impl Question {
     }
 
     /// The value that a plain yes or no means for this question.
-    pub fn meant(&self, words: &str) -> Option<&'static str> {
+    fn meant(&self, words: &str) -> Option<&'static str> {
         let word = words.trim().to_lowercase();
         let (yes, no) = match self.purpose {
             Purpose::Clarify | Purpose::Elicit(_) => return None,

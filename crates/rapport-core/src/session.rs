@@ -173,7 +173,8 @@ impl Session {
 
     /// Whether a process of the agent may have been running when the log was last written.
     pub fn may_have_process(&self) -> bool {
-        let is_wanted = || self.wants().iter().any(|want| matches!(want, Want::AgentRunning(_)));
+        let runs = |want: &Want| matches!(want, Want::AgentRunning(_) | Want::Checked { .. });
+        let is_wanted = || self.wants().iter().any(runs);
         !self.shared.lost(self.flow.rules()).is_empty() || is_wanted()
     }
 }

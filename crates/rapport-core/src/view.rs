@@ -15,6 +15,7 @@ use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::session::{Item, Life, Process, Round, Session, Shared, State, Turn, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
+use crate::work_check::WorkCheck;
 
 /// A session as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +70,12 @@ pub struct View {
     pub agent: AgentView,
     /// Tokens and money so far.
     pub usage: Usage,
+    /// The command by which the finished work is being checked, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checking: Option<String>,
+    /// How the check of the work ended, once it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<WorkCheck>,
     /// What the work changed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
@@ -344,6 +351,9 @@ pub struct AgentView {
     pub kept_by: Option<Beside>,
     /// The model that it runs.
     pub model: Option<String>,
+    /// Whether its process waits until fewer agents run at the same time.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub is_queued: bool,
     /// Whether the last attempt to start its program failed.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_not_started: bool,
@@ -406,6 +416,8 @@ impl Session {
             review: self.review().map(review),
             agent: shared.agent_view(),
             usage: shared.usage,
+            checking: self.being_checked().map(str::to_owned),
+            check: self.flow.work().and_then(|work| work.check()).cloned(),
             changes: flow.changes().cloned(),
             undone: match self.work_undo() {
                 WorkUndo::Done(files) => Some(files.clone()),
@@ -463,10 +475,12 @@ impl Shared {
             Some(Process::Over) | None => AgentState::Idle,
         };
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
-        let doing = turn.and_then(|turn| turn.doing.clone());
+        let is_queued = turn.is_some_and(|turn| turn.is_queued);
+        let waits = is_queued.then(|| "waits for a free place".to_owned());
+        let doing = waits.or_else(|| turn.and_then(|turn| turn.doing.clone()));
         let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
         let name = self.created.agent.as_ref().map(|agent| agent.name.clone());
-        AgentView { name, state, doing, kept_by, model: self.model.clone(), is_not_started }
+        AgentView { name, state, doing, kept_by, model: self.model.clone(), is_queued, is_not_started }
     }
 
     fn kept_by(&self, turn: &Turn) -> Option<Beside> {

@@ -132,6 +132,13 @@ pub enum Want {
         /// Whether it is known to have run.
         has_run: bool,
     },
+    /// The command that checks finished work has run in the workplace.
+    Checked {
+        /// The turn of the agent.
+        turn: TurnId,
+        /// The command, for a shell.
+        command: String,
+    },
     /// The changes since the baseline are known.
     Report {
         /// The turn of the agent.

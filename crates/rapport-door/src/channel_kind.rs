@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use rapport_core::{Aim, Created};
+use rapport_core::{Aim, By, Created};
 use rapport_settings::{ConfigError, Declared, Sources};
 use secrecy::SecretString;
 
@@ -61,9 +61,21 @@ pub enum Diagnosis {
 /// Creates the first fact of a session, from its task and aim.
 pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send + Sync>;
 
-/// Creates the first fact of a session whose agent works outside of the project's directory, from its task and the kind of
-/// place, or the usual one. Says why there can be none. Blocks.
-pub type NewSeparateSession = Arc<dyn Fn(String, Option<&str>) -> Result<Created, String> + Send + Sync>;
+/// Creates the first fact of a session whose agent works outside of the project's directory, from its task, the kind of place, or
+/// the usual one, and what its container may use. Says why there can be none. Blocks.
+pub type NewSeparateSession =
+    Arc<dyn Fn(String, Option<&str>, &ContainerWish) -> Result<Created, String> + Send + Sync>;
+
+/// What a container is to be limited to, as it was written. It may be less than the settings allow, and not more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerWish {
+    /// An amount of memory, such as `512m`.
+    pub memory: Option<String>,
+    /// The number of processors.
+    pub cpus: Option<String>,
+    /// How long it keeps running while nobody uses it, in milliseconds.
+    pub idle_ms: Option<u64>,
+}
 
 /// The workers for sessions whose agents work outside of the project's directory.
 #[derive(Clone)]
@@ -91,6 +103,8 @@ pub struct ChannelSetup {
     pub secrets: Vec<SecretString>,
     /// The environment for programs that the channel runs.
     pub environment: Vec<(OsString, OsString)>,
+    /// The person who runs this process, as a terminal would name them.
+    pub person: By,
 }
 
 impl ChannelSetup {

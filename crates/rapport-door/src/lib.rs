@@ -22,7 +22,8 @@ use rapport_core::{
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
 pub use channel_kind::{
-    ChannelKind, ChannelSetup, Diagnosis, Missing, NewSeparateSession, NewSession, ProjectSetup, WorkerChoice,
+    ChannelKind, ChannelSetup, ContainerWish, Diagnosis, Missing, NewSeparateSession, NewSession,
+    ProjectSetup, WorkerChoice,
 };
 pub use error::{DoorError, Holder, StoreError};
 pub use joint::{JointSessions, ProjectDoor};

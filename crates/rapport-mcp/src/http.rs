@@ -19,7 +19,7 @@ use secrecy::SecretString;
 use tokio::net::TcpListener;
 
 use crate::server::Server;
-use crate::{CHANNEL, McpSetup, take_up, token};
+use crate::{CHANNEL, McpSetup, resuming, token};
 
 /// Where the protocol is served.
 pub(crate) const PATH: &str = "/mcp";
@@ -63,7 +63,7 @@ impl McpHttp {
         let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
         let server = Server::new(setup, own, served.stop.clone()).await?;
         // Those of all projects: their own servers may be gone.
-        let resumed = tokio::spawn(take_up::all(served.sessions.clone()));
+        let resumed = tokio::spawn(resuming::all(served.sessions.clone()));
         // No web page is a client, so every origin is refused.
         let config =
             StreamableHttpServerConfig::default().with_allowed_hosts(hosts).enforce_origin_validation();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rapport_core::SessionId;
 
-use crate::trouble::Trouble;
+use crate::tool_error::ToolError;
 
 const TASK: &str = "task-";
 const DIFF: &str = "diff-";
@@ -29,12 +29,12 @@ impl fmt::Display for DiffId {
 }
 
 impl DiffId {
-    pub(crate) fn parse(text: &str) -> Result<Self, Trouble> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let text = text.trim();
         let parts = text.strip_prefix(DIFF).and_then(|rest| rest.rsplit_once('-'));
         let parsed = parts.and_then(|(session, number)| Some((session_id(session)?, number.parse().ok()?)));
         let (session, number) = parsed.ok_or_else(|| {
-            Trouble::invalid(format!(
+            ToolError::invalid(format!(
                 "{text:?} is not the id of a diff: those are like diff-20260124-add-auth-1"
             ))
         })?;
@@ -43,13 +43,13 @@ impl DiffId {
 }
 
 /// The session that a task's id, a diff's id or a session's own id names.
-pub(crate) fn session(text: &str) -> Result<SessionId, Trouble> {
+pub(crate) fn session(text: &str) -> Result<SessionId, ToolError> {
     let text = text.trim();
     if text.starts_with(DIFF) {
         return DiffId::parse(text).map(|diff| diff.session);
     }
     session_id(text.strip_prefix(TASK).unwrap_or(text)).ok_or_else(|| {
-        Trouble::invalid(format!("{text:?} is not the id of a task: those are like task-20260124-add-auth"))
+        ToolError::invalid(format!("{text:?} is not the id of a task: those are like task-20260124-add-auth"))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use rapport_core::Decider;
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
 use tokio::net::TcpListener;
@@ -73,7 +74,11 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
     let setup = McpSetup {
         project: setup.project.path.into(),
         workers: setup.workers,
-        apply: said.apply.unwrap_or_default().into(),
+        apply: said.apply.map_or(Decider::Person, Into::into),
+        questions: said.questions.map_or(Decider::Lead, Into::into),
+        // Whoever has the token could say that a person agreed.
+        dialogs: said.dialogs.unwrap_or(false),
+        person: setup.person,
         version: env!("CARGO_PKG_VERSION"),
     };
     Ok(McpHttp { listener, token, token_at, hosts, setup })

@@ -5,33 +5,41 @@
 //! ([`rapport_core::authority`]), and a refusal tells it where a person can decide. Every tool returns at once, except
 //! `wait`, which reports progress.
 //!
+//! What a lead may not decide, the person at the client decides in a dialog, if the client has dialogs: `dialog.rs` makes a question
+//! a form and a filled-in form an answer, `person.rs` brings it to the person. A client that follows tasks gets a worker whose questions are
+//! for the person as a task (`tasks.rs`).
+//!
 //! `server.rs` speaks the protocol, `tools.rs` lists the tools, and `tools/` has a file per group of them. `report.rs` says
-//! what a tool tells of a task, `words.rs` how. `stdio.rs` serves one client over standard input and output,
+//! what a tool tells of a task, `words.rs` how; `templates.rs` has templates of tasks. `stdio.rs` serves one client over standard input and output,
 //! `http.rs` any number of them, as a channel of `serve`.
 
 mod changes;
+mod dialog;
 mod http;
 mod ids;
 pub mod kind;
 mod lead;
+mod person;
 mod report;
+mod resuming;
 mod server;
 mod settings;
 mod stdio;
-mod take_up;
+mod tasks;
+mod templates;
 #[cfg(test)]
 mod test_door;
 mod token;
+mod tool_error;
 mod tools;
-mod trouble;
 mod words;
 
 use std::path::PathBuf;
 
-use rapport_core::Applier;
+use rapport_core::{By, Decider};
 use rapport_door::WorkerChoice;
 
-pub use settings::{ApplyName, McpLayer};
+pub use settings::{DeciderName, McpLayer};
 pub use stdio::{StdioError, serve_stdio};
 
 /// The name of this channel, which identifies its sessions and the people who answer through it.
@@ -45,7 +53,13 @@ pub struct McpSetup {
     /// What workers there are.
     pub workers: WorkerChoice,
     /// Who may apply what workers did.
-    pub apply: Applier,
+    pub apply: Decider,
+    /// Who may answer what workers ask.
+    pub questions: Decider,
+    /// Whether a client's dialogs count as the person's own decisions.
+    pub dialogs: bool,
+    /// The person who runs this server.
+    pub person: By,
     /// The program's version, as clients see it.
     pub version: &'static str,
 }

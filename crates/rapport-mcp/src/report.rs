@@ -3,14 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::authority::{Authority, Matter, authority};
 use rapport_core::{
-    AgentState, By, Clarified, Entry, OpenQuestion, QuestionId, Session, SessionId, Status, View,
-    WorkplaceState,
+    AgentState, Assignment, By, Clarified, Entry, Event, OpenQuestion, QuestionId, QuestionView, Session,
+    SessionId, Status, View, WorkplaceState,
 };
 use rapport_door::{DoorError, Sessions, StoreError};
 use serde_json::{Value, json};
 
 use crate::ids::{self, DiffId};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{CHANNEL, words};
 
 /// The statuses that clients see (WORK-2).
@@ -55,12 +55,28 @@ pub(crate) struct Mark {
 
 impl Report {
     /// The state of a session. One that does not exist, or whose log is not trusted here, is refused.
-    pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, Trouble> {
+    pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, ToolError> {
         Self::replay(id, &entries(sessions, id).await?)
     }
 
+    /// The same, and the state in which its work ended for the first time.
+    pub(crate) async fn with_end(
+        sessions: &dyn Sessions,
+        id: &SessionId,
+    ) -> Result<(Self, Option<Self>), ToolError> {
+        let entries = entries(sessions, id).await?;
+        let mut ended = None;
+        for (at, entry) in entries.iter().enumerate() {
+            if ended.is_none() && entry.facts.iter().any(is_end) {
+                let until_then = entries.get(..=at).unwrap_or_default();
+                ended = Some(Self::replay(id, until_then)?).filter(Self::has_ended);
+            }
+        }
+        Ok((Self::replay(id, &entries)?, ended))
+    }
+
     /// The state of a session with these facts.
-    pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, Trouble> {
+    pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, ToolError> {
         let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
         Ok(Self { view: session.view(id), session })
     }
@@ -80,8 +96,60 @@ impl Report {
             // Somebody stopped the agent, and it waits to be told what to do.
             Status::NeedsInput | Status::Idle => TaskStatus::NeedsInput,
             Status::Completed => TaskStatus::Completed,
+            // Whoever answered waits for the worker, and somebody has to say that it is tried again (WORK-20).
+            Status::Failed if self.is_undelivered() => TaskStatus::NeedsInput,
             Status::Failed => TaskStatus::Failed,
             Status::Cancelled => TaskStatus::Cancelled,
+        }
+    }
+
+    /// Whether it failed with an answer that the worker does not have.
+    pub(crate) fn is_undelivered(&self) -> bool {
+        !self.session.undelivered().is_empty()
+    }
+
+    /// What the lead that began it said about it.
+    fn assignment(&self) -> Option<&Assignment> {
+        self.session.created().assignment.as_ref()
+    }
+
+    /// The task that it is a part of.
+    pub(crate) fn parent(&self) -> Option<&SessionId> {
+        self.assignment().and_then(|assignment| assignment.parent.as_ref())
+    }
+
+    /// Its result as its lead wants to read it, and whether something was left out.
+    pub(crate) fn result(&self, details: bool) -> Option<(String, bool)> {
+        let result = self.view.result.as_ref().filter(|result| !result.trim().is_empty())?;
+        let is_short = !details && self.assignment().is_some_and(|assignment| assignment.in_short);
+        let told = if is_short { words::shorten(result) } else { result.clone() };
+        let left_out = is_short && told != words::one_line(result);
+        Some((told, left_out))
+    }
+
+    /// What is remembered of a task while it is worked on (WORK-11).
+    pub(crate) fn session_data(&self) -> Value {
+        let view = &self.view;
+        let last = self.session.rounds().flat_map(|round| round.items).last();
+        json!({
+            "taskId": self.task_id(),
+            "sessionId": view.id,
+            "worker": view.workplace.as_ref().map_or("local", |place| place.worker.as_str()),
+            "workerRunning": self.has_process(),
+            "conversationId": self.session.created().conversation,
+            "conversation": view.agent.state,
+            "status": self.status().word(),
+            "lastQuestion": last.map(|item| item.question.text.clone()),
+            "startedAt": view.created_at,
+            "updatedAt": view.updated_at,
+        })
+    }
+
+    /// Whether its work has ended, one way or another.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self.status() {
+            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => true,
+            TaskStatus::Started | TaskStatus::Running | TaskStatus::NeedsInput => false,
         }
     }
 
@@ -104,14 +172,13 @@ impl Report {
 
     /// The changes that can be reviewed now: of work that has ended, outside of the project.
     pub(crate) fn diff(&self) -> Option<DiffId> {
-        let has_ended = matches!(self.view.status, Status::Completed | Status::Failed | Status::Cancelled);
         let is_there = self.view.workplace.as_ref().is_some_and(|place| match place.state {
             WorkplaceState::Open | WorkplaceState::Waiting => true,
             WorkplaceState::Applying | WorkplaceState::Applied | WorkplaceState::Discarded => false,
         });
         let session = self.view.id.clone();
         let number = self.session.ends();
-        (has_ended && is_there && number > 0).then_some(DiffId { session, number })
+        (self.has_ended() && is_there && number > 0).then_some(DiffId { session, number })
     }
 
     /// The id that the latest diff has or had.
@@ -126,7 +193,7 @@ impl Report {
     }
 
     /// Refuses to act in a session that somebody else began.
-    pub(crate) fn refuse_foreign(&self) -> Result<(), Trouble> {
+    pub(crate) fn refuse_foreign(&self) -> Result<(), ToolError> {
         if self.is_led() {
             return Ok(());
         }
@@ -134,7 +201,7 @@ impl Report {
         let message = format!(
             "session {id} was begun by {by}, not over MCP; its questions and its work are for them. You can look at it."
         );
-        Err(Trouble::new(TroubleKind::NeedsPerson, message).about(self.data()))
+        Err(ToolError::new(ToolErrorKind::NeedsPerson, message).about(self.data()))
     }
 
     /// Whether only a person may answer a question.
@@ -159,6 +226,10 @@ impl Report {
     pub(crate) fn pending_question(&self) -> Option<String> {
         if self.view.status == Status::Idle {
             return Some("The agent was stopped. What should it do next?".into());
+        }
+        if self.is_undelivered() {
+            let why = self.view.failure.as_deref().unwrap_or_default();
+            return Some(format!("An answer is stored, and the worker could not take it: {why}. Try again?"));
         }
         let texts: Vec<_> = self.view.questions.iter().map(|open| open.text.as_str()).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
@@ -194,13 +265,24 @@ impl Report {
         if let Some(question) = self.pending_question() {
             data["pendingQuestion"] = json!(question);
             data["questions"] = view.questions.iter().map(|open| self.question(open)).collect();
-            data["needsPerson"] = json!(self.for_lead().is_empty() && view.status != Status::Idle);
+            data["needsPerson"] = json!(self.for_lead().is_empty() && !view.questions.is_empty());
+        }
+        let undelivered = self.session.undelivered();
+        if !undelivered.is_empty() {
+            data["undelivered"] = undelivered.iter().map(stored).collect();
         }
         if let Some(doing) = &view.agent.doing {
             data["progress"] = json!(words::shorten(doing));
         }
-        if let Some(result) = &view.result {
+        if let Some((result, left_out)) = self.result(false) {
             data["result"] = json!(result);
+            data["resultIsShortened"] = json!(left_out);
+        }
+        if let Some(parent) = self.parent() {
+            data["parentTaskId"] = json!(ids::task(parent));
+        }
+        if let Some(template) = self.assignment().and_then(|assignment| assignment.template.as_ref()) {
+            data["template"] = json!(template);
         }
         if let Some(failure) = &view.failure {
             data["failure"] = json!(failure);
@@ -211,6 +293,18 @@ impl Report {
         if let Some(changes) = &view.changes {
             data["filesChanged"] = json!(changes.files.len());
             data["files"] = json!(changes.files);
+        }
+        if let Some(check) = &view.check {
+            data["check"] = json!({
+                "command": check.command,
+                "passed": check.has_passed(),
+                "exitCode": check.exit,
+                "problem": check.problem,
+                "output": check.output,
+            });
+        }
+        if let Some(command) = &view.checking {
+            data["checking"] = json!(command);
         }
         if let Some(place) = &view.workplace {
             data["changes"] = json!(place.state.word());
@@ -243,7 +337,7 @@ impl Report {
 }
 
 /// The facts of a session. One that does not exist, or whose log is not trusted here, is refused.
-pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<Vec<Entry>, Trouble> {
+pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<Vec<Entry>, ToolError> {
     match sessions.entries(id, 0).await {
         Ok(entries) => Ok(entries),
         Err(DoorError::Store(StoreError::NotFound(_))) => Err(unknown(id)),
@@ -251,13 +345,25 @@ pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<V
     }
 }
 
+/// Whether the work ends with this fact, one way or another.
+fn is_end(fact: &Event) -> bool {
+    matches!(fact, Event::Reported { .. } | Event::Failed { .. } | Event::Cancelled { .. })
+}
+
+/// A question as it is stored, with its answer if it has one.
+pub(crate) fn stored(item: &QuestionView<'_>) -> Value {
+    let given = item.given.map(|(answer, by)| (item.question.words(answer), by.to_string()));
+    let (answer, by) = given.unzip();
+    json!({ "questionId": item.question.id, "question": item.question.text, "answer": answer, "by": by })
+}
+
 fn answered(pair: &Clarified) -> Value {
     json!({ "questionId": pair.id, "question": pair.text, "answer": pair.answer, "by": pair.by.to_string() })
 }
 
-fn unknown(id: &SessionId) -> Trouble {
-    Trouble::new(
-        TroubleKind::Unknown,
+fn unknown(id: &SessionId) -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Unknown,
         format!(
             "there is no task {} in this project; work_status without arguments lists those that there are",
             ids::task(id)

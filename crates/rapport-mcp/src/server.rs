@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
-use rapport_core::{By, SessionId};
+use rapport_core::{By, QuestionId, SessionId};
 use rapport_door::{DoorError, Sessions};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    CreateTaskResult, ErrorData, GetTaskParams, GetTaskResult, Implementation, InputRequiredResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
@@ -18,18 +19,19 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::changes::Changes;
+use crate::person::PersonAtClient;
 use crate::report::{Mark, Report};
+use crate::tool_error::ToolError;
 use crate::tools::{self, ToolCall};
-use crate::trouble::Trouble;
-use crate::{McpSetup, lead};
+use crate::{McpSetup, lead, tasks};
 
 /// What the model is told about this server.
 const INSTRUCTIONS: &str = "Rapport runs coding agents (workers) in workplaces of their own, which may ask. Start one with \
 task_worker, then call wait: it returns when a worker asks, finishes or fails. Answer its questions with \
-answer_worker_question. Permissions, plans and secrets are for the person: tell them what is asked and where to answer, \
-then wait again. When a worker is done, look at review_changes; then apply_changes, reject_changes or request_revision.";
+answer_worker_question. Permissions, plans and secrets are for the person: wait shows them in a dialog where this client has \
+dialogs. Otherwise tell the person what is asked and where to answer, then wait again. When a worker is done, look at review_changes; then apply_changes, reject_changes or request_revision.";
 
-/// The number of last reports to remember. A client that waits for more tasks than this hears of some twice.
+/// The number of last reports, and of dialogs, to remember. A client with more than this hears of some, or is asked, twice.
 const MOST_MARKS: usize = 10_000;
 
 /// A server for any number of clients. Clones share their state. Beside it: the client that it serves.
@@ -46,8 +48,19 @@ struct Inner {
     changes: Changes,
     /// What each client's lead was last told of each task.
     told: Mutex<HashMap<(ClientKey, String, SessionId), Mark>>,
+    /// What came of dialogs at each client.
+    dialogs: Mutex<HashMap<(ClientKey, String, SessionId, QuestionId), DialogNote>>,
     /// Becomes true when calls that wait have to end.
     stop: watch::Receiver<bool>,
+}
+
+/// What came of a dialog without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DialogNote {
+    /// The person did not decide. They are not asked again at this client.
+    Declined,
+    /// What the person filled in was refused, for this reason.
+    Refused(String),
 }
 
 impl Server {
@@ -58,7 +71,8 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<Self, DoorError> {
         let changes = Changes::watch(sessions.clone()).await?;
-        Ok(Self(Arc::new(Inner { setup, sessions, changes, told: Mutex::default(), stop }), None))
+        let (told, dialogs) = (Mutex::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { setup, sessions, changes, told, dialogs, stop }), None))
     }
 
     /// The same server for the client of a request.
@@ -102,11 +116,26 @@ impl Server {
     fn told_key(&self, lead: &By, report: &Report) -> (ClientKey, String, SessionId) {
         (self.1.clone(), lead.to_string(), report.view.id.clone())
     }
+
+    /// Remembers what came of a dialog at the client of a lead.
+    pub(crate) fn note_dialog(&self, lead: &By, id: &SessionId, question: &QuestionId, note: DialogNote) {
+        let mut dialogs = self.0.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        if dialogs.len() >= MOST_MARKS {
+            dialogs.clear();
+        }
+        dialogs.insert((self.1.clone(), lead.to_string(), id.clone(), question.clone()), note);
+    }
+
+    /// What came of a dialog at the client of a lead, if it came to no answer.
+    pub(crate) fn dialog_note(&self, lead: &By, id: &SessionId, question: &QuestionId) -> Option<DialogNote> {
+        let dialogs = self.0.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        dialogs.get(&(self.1.clone(), lead.to_string(), id.clone(), question.clone())).cloned()
+    }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
         let info = Implementation::new("rapport", self.setup().version).with_title("Rapport");
         let mut config = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         config.server_info = info;
@@ -134,14 +163,51 @@ impl ServerHandler for Server {
             None => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
         };
         let lead = lead::of(&context);
+        let round = request.request_state.and_then(|state| state.parse().ok()).unwrap_or(0);
+        let replies = request.input_responses.unwrap_or_default();
+        let server = self.of_client(&context);
+        let person = PersonAtClient { server: &server, lead: &lead, context: &context, replies, round };
         tracing::debug!(tool = %name, "called");
-        Ok(match call.carry_out(&self.of_client(&context), &lead, &context).await {
-            Ok(told) => told.into(),
+        Ok(match call.carry_out(&person).await {
+            Ok(outcome) => outcome.into(),
             Err(trouble) => {
                 tracing::debug!(tool = %name, kind = ?trouble.kind(), "refused");
                 refused(&trouble)
             }
         })
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let task =
+            tasks::get(&PersonAtClient::beside_calls(&server, &lead, &context), &request.task_id).await;
+        task.map(GetTaskResult::new).map_err(|trouble| tasks::error(&trouble))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let person = PersonAtClient::beside_calls(&server, &lead, &context);
+        let updated = tasks::update(&person, &request.task_id, &request.input_responses).await;
+        updated.map_err(|trouble| tasks::error(&trouble))
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let cancelled =
+            tasks::cancel(&PersonAtClient::beside_calls(&server, &lead, &context), &request.task_id).await;
+        cancelled.map_err(|trouble| tasks::error(&trouble))
     }
 }
 
@@ -158,6 +224,26 @@ pub(crate) struct Told {
     pub(crate) data: Value,
 }
 
+/// What a call comes to.
+#[derive(Debug)]
+pub(crate) enum ToolOutcome {
+    Told(Told),
+    /// Dialogs that the client shows to the person before it calls again.
+    Asks(InputRequiredResult),
+    /// A task that the client follows by itself.
+    Task(CreateTaskResult),
+}
+
+impl From<ToolOutcome> for CallToolResponse {
+    fn from(outcome: ToolOutcome) -> Self {
+        match outcome {
+            ToolOutcome::Told(told) => told.into(),
+            ToolOutcome::Asks(asks) => asks.into(),
+            ToolOutcome::Task(task) => task.into(),
+        }
+    }
+}
+
 impl From<Told> for CallToolResponse {
     fn from(told: Told) -> Self {
         let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
@@ -166,7 +252,7 @@ impl From<Told> for CallToolResponse {
     }
 }
 
-fn refused(trouble: &Trouble) -> CallToolResponse {
+fn refused(trouble: &ToolError) -> CallToolResponse {
     let mut result = CallToolResult::error(vec![ContentBlock::text(trouble.message())]);
     result.structured_content = Some(trouble.data());
     result.into()

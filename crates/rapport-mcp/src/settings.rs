@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use rapport_core::Applier;
+use rapport_core::Decider;
 use rapport_settings::{Secret, Setting, one_of, section};
 
 section! {
@@ -15,31 +15,34 @@ section! {
         /// The names by which clients reach this machine, if not only from itself.
         hosts: Vec<String>, Person, Masked;
         /// Who may apply what workers did.
-        apply: ApplyName, Person, Shown;
+        apply: DeciderName, Person, Shown;
+        /// Who may answer what workers ask.
+        questions: DeciderName, Person, Shown;
+        /// Whether a client's dialogs count as the person's own decisions.
+        dialogs: bool, Person, Shown;
     }
     sections {}
 }
 
-/// Who may apply what workers did, as it is written in settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ApplyName {
-    #[default]
+/// Who may decide something, as it is written in settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeciderName {
     Person,
     /// The model of a client, as a lead.
     Lead,
 }
 
-impl Setting for ApplyName {
+impl Setting for DeciderName {
     fn parse(word: &str) -> Result<Self, String> {
         one_of(word, &[("person", Self::Person), ("lead", Self::Lead)])
     }
 }
 
-impl From<ApplyName> for Applier {
-    fn from(name: ApplyName) -> Self {
+impl From<DeciderName> for Decider {
+    fn from(name: DeciderName) -> Self {
         match name {
-            ApplyName::Person => Applier::Person,
-            ApplyName::Lead => Applier::Lead,
+            DeciderName::Person => Decider::Person,
+            DeciderName::Lead => Decider::Lead,
         }
     }
 }

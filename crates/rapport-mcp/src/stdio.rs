@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::watch;
 
 use crate::McpSetup;
+use crate::resuming;
 use crate::server::Server;
-use crate::take_up;
 
 /// Why a client could not be served.
 #[derive(Debug, Error)]
@@ -39,7 +39,7 @@ pub async fn serve_stdio(
     let stop = Arc::new(stop);
     let server = Server::new(setup, sessions.clone(), stopping).await?;
     // The client need not wait for sessions of earlier servers.
-    let resumed = tokio::spawn(take_up::all(sessions));
+    let resumed = tokio::spawn(resuming::all(sessions));
     let (read, write) = stdio_pipes();
     let read = NoticingEnd { read, ended: stop.clone() };
     let served = async {

@@ -8,12 +8,12 @@ use futures_util::future::{self, FutureExt as _};
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use jiff::Timestamp;
 use rapport_core::{
-    Act, Applier, By, ConversationId, Created, Entry, Event, Input, Origin, QuestionRound, Rule, Session,
+    Act, By, ConversationId, Created, Decider, Entry, Event, Input, Origin, QuestionRound, Rule, Session,
     SessionId, TurnId, TurnKind, View,
 };
 use rapport_door::{
-    Content, DoorError, Holder, NewFile, Pieces, Reached, Reply, Seen, Sessions, StoreError, Update,
-    WorkerChoice,
+    ContainerWish, Content, DoorError, Holder, NewFile, Pieces, Reached, Reply, Seen, Sessions, StoreError,
+    Update, WorkerChoice,
 };
 use tokio::sync::watch;
 
@@ -43,7 +43,7 @@ impl TestDoor {
         let mut created = Created::new("Add auth".into(), "/app".into(), conversation, lead());
         created.worker = "worktree".into();
         created.origin = Some(Origin { channel: CHANNEL.into(), key: "test-client".into() });
-        created.terms.apply = Applier::Lead;
+        created.terms.apply = Decider::Lead;
         let door = Self { entries: Mutex::default(), others: Mutex::new(others.into_iter().collect()) };
         door.store(Session::begin(created).unwrap());
         door.store(facts);
@@ -52,10 +52,18 @@ impl TestDoor {
 
     /// A server over it.
     pub(crate) async fn server(self: &Arc<Self>) -> Server {
-        let new = Arc::new(|_: String, _: Option<&str>| Err("no workers here".to_owned()));
+        let new = Arc::new(|_: String, _: Option<&str>, _: &ContainerWish| Err("no workers here".to_owned()));
         let workers = WorkerChoice { new, usual: "worktree".into(), kinds: vec!["worktree"] };
         let project = PathBuf::from("/app");
-        let setup = McpSetup { project, workers, apply: Applier::Lead, version: "1" };
+        let setup = McpSetup {
+            project,
+            workers,
+            apply: Decider::Lead,
+            questions: Decider::Lead,
+            dialogs: false,
+            person: By::Person { channel: "terminal".into(), id: "ann".into() },
+            version: "1",
+        };
         // The sender may go: no tool of these tests waits for it.
         let (_, stop) = watch::channel(false);
         Server::new(setup, self.clone(), stop).await.unwrap()

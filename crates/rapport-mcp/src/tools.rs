@@ -7,15 +7,13 @@ mod reviewing;
 mod starting;
 pub(crate) mod waiting;
 
-use rapport_core::By;
-use rmcp::RoleServer;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use rmcp::service::RequestContext;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::server::{Server, Told};
-use crate::trouble::Trouble;
+use crate::person::PersonAtClient;
+use crate::server::ToolOutcome;
+use crate::tool_error::ToolError;
 
 /// A call of a tool, with its arguments.
 #[derive(Debug)]
@@ -35,7 +33,7 @@ pub(crate) enum ToolCall {
 
 impl ToolCall {
     /// Reads a call; `None` if there is no such tool.
-    pub(crate) fn read(name: &str, arguments: Value) -> Option<Result<Self, Trouble>> {
+    pub(crate) fn read(name: &str, arguments: Value) -> Option<Result<Self, ToolError>> {
         Some(match name {
             "task_worker" => parse(name, arguments).map(Self::Start),
             "work_status" => parse(name, arguments).map(Self::Status),
@@ -52,14 +50,10 @@ impl ToolCall {
         })
     }
 
-    pub(crate) async fn carry_out(
-        self,
-        server: &Server,
-        lead: &By,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Told, Trouble> {
-        match self {
-            Self::Start(arguments) => starting::start(server, lead, arguments).await,
+    pub(crate) async fn carry_out(self, person: &PersonAtClient<'_>) -> Result<ToolOutcome, ToolError> {
+        let (server, lead) = (person.server, person.lead);
+        let told = match self {
+            Self::Start(arguments) => return starting::start(person, arguments).await,
             Self::Status(arguments) => looking::status(server, lead, arguments).await,
             Self::Answer(arguments) => answering::answer(server, lead, arguments).await,
             Self::Review(arguments) => reviewing::review(server, arguments).await,
@@ -69,14 +63,15 @@ impl ToolCall {
             Self::ViewLog(arguments) => logs::view(server, arguments).await,
             Self::ListLogs(arguments) => logs::list(server, arguments).await,
             Self::System(_) => looking::system(server).await,
-            Self::Wait(arguments) => waiting::wait(server, lead, context, arguments).await,
-        }
+            Self::Wait(arguments) => return waiting::wait(person, arguments).await,
+        };
+        told.map(ToolOutcome::Told)
     }
 }
 
-fn parse<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, Trouble> {
+fn parse<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, ToolError> {
     serde_json::from_value(arguments)
-        .map_err(|error| Trouble::invalid(format!("the arguments of {name} are wrong: {error}")))
+        .map_err(|error| ToolError::invalid(format!("the arguments of {name} are wrong: {error}")))
 }
 
 /// What a tool does to the world, for clients that ask before they call one.
@@ -114,6 +109,55 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                     json!({
                         "type": "string", "enum": workers,
                         "description": "The kind of workplace. May be left out: then the person's setting counts",
+                    }),
+                ),
+                (
+                    "parentTaskId",
+                    json!({ "type": "string", "description": "The task that this one is a part of: task-..." }),
+                ),
+                (
+                    "returnMode",
+                    json!({
+                        "type": "string", "enum": ["summary", "full"],
+                        "description": "How much of its result you are told at its end (default: full)",
+                    }),
+                ),
+                (
+                    "template",
+                    json!({
+                        "type": "string",
+                        "description": "The name of a template of the project; system_status lists them. The task goes into its \
+                                        blank {{task}}, or to its end",
+                    }),
+                ),
+                (
+                    "blanks",
+                    json!({
+                        "type": "object", "additionalProperties": { "type": "string" },
+                        "description": "What to fill into the blanks of the template, by their names",
+                    }),
+                ),
+                (
+                    "containerConfig",
+                    json!({
+                        "type": "object", "additionalProperties": false,
+                        "description": "What a worker in a container may use, if that is less than the person's settings allow",
+                        "properties": {
+                            "memory": { "type": "string", "description": "Such as 512m or 2g" },
+                            "cpus": { "type": "string", "description": "The number of processors" },
+                            "timeout": {
+                                "type": "integer", "minimum": 0,
+                                "description": "How long the container keeps running while its worker waits, in milliseconds",
+                            },
+                        },
+                    }),
+                ),
+                (
+                    "questions",
+                    json!({
+                        "type": "string", "enum": ["person", "lead"],
+                        "description": "Who answers what the worker asks: the person alone, or you as well. May be left out: then the \
+                                        person's setting counts",
                     }),
                 ),
             ],
@@ -281,7 +325,8 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
         tool(
             "wait",
             "Wait until something changes that you have not been told: a worker asks, finishes, fails, or a person decided. \
-             Reports progress meanwhile. Without a task: for any task of this server.",
+             Reports progress meanwhile, and shows the person what only they may decide, where this client has dialogs. \
+             Without a task: for any task of this server.",
             Effect::Looks,
             &[
                 task("The task to wait for: task-..."),
@@ -333,6 +378,7 @@ mod tests {
             let value = |schema: &Value| match schema["type"].as_str() {
                 Some("boolean") => json!(true),
                 Some("integer") => json!(1),
+                Some("object") => json!({}),
                 _ => match schema["enum"].as_array() {
                     Some(choices) => choices[0].clone(),
                     None => json!("x"),

@@ -6,10 +6,13 @@ use jiff::SignedDuration;
 use rapport_core::{AgentState, OpenQuestion, SessionId, Status, View, WorkplaceState};
 use serde_json::json;
 
+use crate::ids;
 use crate::report::{Report, TaskStatus};
 
 /// The maximum number of characters of a line that only informs.
 const LONGEST: usize = 300;
+/// The number of lines of a failed check's output to tell.
+const LINES_OF_CHECK: usize = 20;
 
 /// The state of a task. With `details`, also the whole task and all answers.
 pub(crate) fn report(report: &Report, details: bool) -> String {
@@ -18,6 +21,9 @@ pub(crate) fn report(report: &Report, details: bool) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "Task: {}", if details { view.task.clone() } else { shorten(&view.task) });
     let _ = writeln!(text, "Duration: {}", duration(report.duration()));
+    if let Some(parent) = report.parent() {
+        let _ = writeln!(text, "Part of: {}", ids::task(parent));
+    }
     match report.status() {
         TaskStatus::Started => text.push_str("The worker starts.\n"),
         TaskStatus::Running => {
@@ -26,7 +32,9 @@ pub(crate) fn report(report: &Report, details: bool) -> String {
                 writeln!(text, "Progress: {}", if doing.is_empty() { "the worker works" } else { &doing });
         }
         TaskStatus::NeedsInput => text.push_str(&asks(report)),
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => text.push_str(&ended(report)),
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => {
+            text.push_str(&ended(report, details));
+        }
     }
     if details && !view.answers.is_empty() {
         text.push_str("Answers so far:\n");
@@ -50,6 +58,12 @@ fn asks(report: &Report) -> String {
     let mut text = String::new();
     if view.status == Status::Idle {
         text.push_str("The agent was stopped, and keeps its conversation. Tell it what to do next, or nothing to go on:\n");
+        text.push_str(&answer_call(report, ""));
+        return text;
+    }
+    if report.is_undelivered() {
+        let why = report.pending_question().unwrap_or_default();
+        let _ = writeln!(text, "{why}\nTo try again as it was, or with other words in the answer:");
         text.push_str(&answer_call(report, ""));
         return text;
     }
@@ -140,7 +154,7 @@ pub(crate) fn where_a_person_applies(id: &SessionId, project: &str) -> String {
     )
 }
 
-fn ended(report: &Report) -> String {
+fn ended(report: &Report, details: bool) -> String {
     let view = &report.view;
     let mut text = String::new();
     if let Some(failure) = &view.failure {
@@ -150,8 +164,12 @@ fn ended(report: &Report) -> String {
         );
         text.push_str(&answer_call(report, ""));
     }
-    if let Some(result) = view.result.as_deref().filter(|result| !result.trim().is_empty()) {
+    if let Some((result, left_out)) = report.result(details) {
         let _ = writeln!(text, "Result: {result}");
+        if left_out {
+            let call = json!({ "taskId": report.task_id(), "showDetails": true });
+            let _ = writeln!(text, "All of it: work_status {call}");
+        }
     }
     text.push_str(&work(report));
     text
@@ -167,6 +185,7 @@ fn work(report: &Report) -> String {
         Some(changes) => format!("Files changed: {}\n", changes.files.len()),
         None => String::new(),
     };
+    text.push_str(&check(view));
     match place.state {
         WorkplaceState::Open | WorkplaceState::Waiting => {
             if let Some(diff) = report.diff() {
@@ -188,6 +207,21 @@ fn work(report: &Report) -> String {
     }
     if let Some(failure) = &place.failure {
         let _ = writeln!(text, "It could not be applied: {failure}");
+    }
+    text
+}
+
+/// How the check of the work ended, or that it runs; if it did not pass, with the last lines of its output.
+pub(crate) fn check(view: &View) -> String {
+    if let Some(command) = &view.checking {
+        return format!("The work is being checked: {}\n", shorten(command));
+    }
+    let Some(check) = &view.check else { return String::new() };
+    let mut text = format!("Check: {}\n", one_line(&check.words()));
+    if !check.has_passed() {
+        for line in check.last_lines(LINES_OF_CHECK) {
+            let _ = writeln!(text, "  {line}");
+        }
     }
     text
 }

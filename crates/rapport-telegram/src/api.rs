@@ -13,7 +13,7 @@ use crate::bot_api::{
 };
 use reqwest::multipart::{Form, Part};
 use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, StatusCode};
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,9 @@ impl Api {
     /// A client for the bot with this token.
     pub fn new(base: &str, token: SecretString) -> Result<Self, ApiError> {
         let bot = bot_id(token.expose_secret())?;
+        if !is_address(base) {
+            return Err(ApiError::Address);
+        }
         // If another provider was installed before, that one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // A redirect would send the token elsewhere.
@@ -343,6 +346,13 @@ fn bot_id(token: &str) -> Result<u64, ApiError> {
     let id = token.split_once(':').filter(|(_, secret)| harmless(secret));
     let id = id.and_then(|(id, _)| id.parse().ok());
     id.ok_or_else(|| ApiError::Unauthorized("it is not of the form 123456:letters-and-digits".into()))
+}
+
+/// Whether calls can be sent to addresses that begin with this.
+fn is_address(base: &str) -> bool {
+    Url::parse(base).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
+    })
 }
 
 /// An error with its sources: reqwest's own text is only "error sending request".

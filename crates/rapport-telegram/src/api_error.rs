@@ -8,6 +8,9 @@ use thiserror::Error;
 /// Why a call to Telegram failed. No variant contains the token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ApiError {
+    /// What is set as the address of the Bot API cannot be one. It is not repeated: it may contain a password.
+    #[error("the address of Telegram's Bot API is not a plain http or https URL")]
+    Address,
     /// The token is wrong or was revoked.
     #[error("Telegram does not accept the bot's token: {0}")]
     Unauthorized(String),

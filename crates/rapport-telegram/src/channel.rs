@@ -31,6 +31,10 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 const WRONG_TOKEN: &str =
     "Check the token: @BotFather shows it with /mybots, and gives a new one with /revoke.";
 
+/// The hint for an address that nothing can be sent to.
+const WRONG_ADDRESS: &str = "Set telegram.api_url (RAPPORT_TELEGRAM_API_URL) to the address of your Bot API server, such as \
+    https://example.org, or remove it to use https://api.telegram.org.";
+
 /// The hint for an id that no user has.
 const WRONG_USER: &str = "Set TELEGRAM_USER_ID to your own id, or leave it out: then a code is shown that you can send to the bot.";
 
@@ -194,6 +198,9 @@ pub fn refused(error: ApiError) -> ChannelError {
     match error {
         ApiError::Unauthorized(_) => {
             ChannelError::Settings { message: error.to_string(), hint: Some(WRONG_TOKEN.into()) }
+        }
+        ApiError::Address => {
+            ChannelError::Settings { message: error.to_string(), hint: Some(WRONG_ADDRESS.into()) }
         }
         error => ChannelError::Broken(error.to_string()),
     }

@@ -29,7 +29,7 @@ mod work;
 
 use std::fmt;
 use std::future::Future;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +48,7 @@ use tokio::time::Instant;
 pub use live::{screen_is_up, size};
 pub use notice::{Notice, notify_by};
 pub use render::block::Block;
+pub use render::ending::check as check_lines;
 pub use style::ColourChoice;
 use style::Theme;
 use text::Line;
@@ -224,6 +225,9 @@ pub async fn run_with(
     }
     let mut lines: Keys = if config.interactive { Box::pin(lines()) } else { Box::pin(stream::pending()) };
     let mut plain = plain::Plain::new(config, session, past, io::stdout());
+    if io::stdout().is_terminal() {
+        plain = plain.wrapped_at(|| live::size().columns);
+    }
     drive(&mut plain, link, &mut lines, shutdown).await
 }
 

@@ -33,9 +33,10 @@ pub struct Plain<W> {
     auto: Option<AutoAnswer>,
     /// The printed questions, with their times.
     printed: Vec<(QuestionId, Duration)>,
-    path_told: Option<String>,
     tried: Vec<QuestionId>,
     sending: bool,
+    /// The width of the terminal, if the lines go to one.
+    columns: Option<fn() -> usize>,
     /// The agent's activity that was last printed.
     doing: Option<String>,
     /// Its current activity, and when to print it.
@@ -55,12 +56,18 @@ impl<W: Write> Plain<W> {
             prompt: None,
             auto: config.auto,
             printed: Vec::new(),
-            path_told: None,
             tried: Vec::new(),
             sending: false,
+            columns: None,
             doing: None,
             progress: None,
         }
+    }
+
+    /// The same for a terminal, whose width is asked for each time: words are not broken at its edge.
+    #[must_use]
+    pub fn wrapped_at(self, columns: fn() -> usize) -> Self {
+        Self { columns: Some(columns), ..self }
     }
 
     fn entry(&mut self, entry: &Entry, now: Duration) -> Vec<Effect> {
@@ -69,7 +76,6 @@ impl<W: Write> Plain<W> {
             self.note(fact);
         }
         lines.extend(self.questions(now));
-        lines.extend(self.plan_saved().into_iter().flatten());
         let mut effects = vec![Effect::Print(lines)];
         effects.extend(self.story.ended().map(|status| Effect::Leave(Outcome::Ended(status))));
         effects
@@ -100,18 +106,21 @@ impl<W: Write> Plain<W> {
         self.progress = None;
     }
 
-    /// The open questions that are not printed yet. The confirmation waits for the others.
+    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file.
     fn questions(&mut self, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
-        let only_confirm = view.questions.iter().all(|question| question.purpose == Purpose::Confirm);
+        let is_saved = view.plan.as_ref().is_none_or(|plan| plan.saved);
+        let confirms = is_saved && view.questions.iter().all(|question| question.purpose == Purpose::Confirm);
         let is_new = |id: &QuestionId| !self.printed.iter().any(|(printed, _)| printed == id);
-        let due =
-            view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || only_confirm);
+        let due = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || confirms);
         let due: Vec<&OpenQuestion> = due.filter(|question| is_new(&question.id)).collect();
         let mut lines = Vec::new();
         for question in &due {
             if question.purpose == Purpose::Confirm {
-                lines.extend(summary::lines(view));
+                let path = view.plan.as_ref().and_then(|plan| plan.path.as_deref());
+                lines.extend(
+                    summary::lines(view).into_iter().chain(path.into_iter().flat_map(summary::saved)),
+                );
             }
             lines.extend(summary::preface(question));
             lines.extend(self.question(question));
@@ -135,42 +144,36 @@ impl<W: Write> Plain<W> {
             _ => prose::lines(&question.text, Tone::Text),
         };
         let first = if text.is_empty() { Line::empty() } else { text.remove(0) };
-        let mut lines =
-            vec![Line::new(Tone::Text, &format!("? {}{place}{header} ", question.id)).then(first)];
+        let head = Line::new(Tone::Text, &format!("? {}{place}{header} ", question.id));
+        let mut lines = vec![head.then(first).hanging(2)];
         lines.extend(text.into_iter().map(|line| line.indented(2)));
         for (place, option) in question.options.iter().enumerate() {
             let meaning = option.description.as_deref().filter(|words| !words.trim().is_empty());
             let meaning = meaning.map(|words| format!(" - {words}")).unwrap_or_default();
-            lines.push(Line::new(Tone::Text, &format!("  {}. {}{meaning}", place + 1, option.label)));
+            let number = format!("{}. ", place + 1);
+            let line = Line::new(Tone::Text, &format!("{number}{}{meaning}", option.label));
+            lines.push(line.hanging(number.len()).indented(2));
             let preview = option.preview.iter().flat_map(|preview| safe::lines(preview));
-            lines.extend(preview.map(|line| Line::new(Tone::Text, &format!("     | {line}"))));
+            lines.extend(preview.map(|line| Line::new(Tone::Text, &format!("     | {line}")).whole()));
         }
+        let note = |words: &str| Line::new(Tone::Text, words).indented(2);
         if let Some(previous) = &question.previous {
-            lines.push(Line::new(Tone::Text, &format!("  answered before: {previous}")));
+            lines.push(note(&format!("answered before: {previous}")));
         }
         if question.multi {
-            lines.push(Line::new(Tone::Text, "  several may be chosen"));
+            lines.push(note("several may be chosen"));
         }
         if question.free_text && !question.options.is_empty() {
-            lines.push(Line::new(Tone::Text, "  free text is accepted too"));
+            lines.push(note("free text is accepted too"));
         }
         if self.typing {
             let own = if question.free_text { "; =WORDS for exactly these words" } else { "" };
-            lines.push(Line::new(Tone::Text, &format!("  a number or a label{own}; ctrl-c leaves it open")));
+            lines.push(note(&format!("a number or a label{own}; ctrl-c leaves it open")));
             return lines;
         }
         let command = format!("{} --question {} {}", self.answer_hint, question.id, example(question));
-        lines.push(Line::new(Tone::Text, &format!("  answer with: {command}")));
+        lines.push(Line::new(Tone::Text, "answer with: ").and_command(&command).indented(2));
         lines
-    }
-
-    fn plan_saved(&mut self) -> Option<[Line; 2]> {
-        // At the end the plan is shown with its outcome.
-        let view = self.story.view().filter(|_| self.story.ended().is_none())?;
-        let plan = view.plan.as_ref().filter(|plan| plan.saved)?;
-        let path = plan.path.clone().filter(|path| self.path_told.as_ref() != Some(path))?;
-        self.path_told = Some(path.clone());
-        self.story.is_present().then(|| summary::saved(&path))
     }
 
     fn progress(&mut self, progress: Progress, now: Duration) {
@@ -184,15 +187,16 @@ impl<W: Write> Plain<W> {
 
     fn tell_progress(&mut self, now: Duration) -> Option<Effect> {
         let (doing, _) = self.progress.take_if(|(_, due)| *due <= now)?;
-        let line = Line::new(Tone::Text, "… ").and(Tone::Text, doing.lines().next().unwrap_or_default());
+        let shown = doing.lines().next().unwrap_or_default();
+        let shown = self.story.view().map_or(shown.to_owned(), |view| words::activity(shown, view));
+        let line = Line::new(Tone::Text, "… ").and(Tone::Text, &shown).hanging(2);
         self.doing = Some(doing);
         Some(Effect::Print(vec![line]))
     }
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
         self.sending = false;
-        self.prompt = None;
-        let refused = result.err().map(|why| Effect::Print(vec![Line::new(Tone::Text, &format!("! {why}"))]));
+        let refused = result.err().map(|why| Effect::Print(vec![remark(&why)]));
         refused.into_iter().collect()
     }
 
@@ -205,12 +209,11 @@ impl<W: Write> Plain<W> {
     /// Handles a line. A line that was typed before a decision was asked for does not decide.
     fn line(&mut self, line: &str, now: Duration) -> Vec<Effect> {
         self.prompt = None;
-        let say = |words: &str| vec![Effect::Print(vec![Line::new(Tone::Text, &format!("! {words}"))])];
+        let say = |words: &str| vec![Effect::Print(vec![remark(words)])];
         let Some((question, since)) = self.in_hand() else {
             let id = self.story.view().map(|view| view.id.to_string()).unwrap_or_default();
-            return say(&format!(
-                "nothing is asked now; say something to the agent with: rapport say {id} WORDS"
-            ));
+            let line = remark("nothing is asked now; say something to the agent with: ");
+            return vec![Effect::Print(vec![line.and_command(&format!("rapport say {id} WORDS"))])];
         };
         if now < armed_at(question, since) {
             return say("this was typed before it was asked; type it again");
@@ -226,7 +229,8 @@ impl<W: Write> Plain<W> {
     /// The prompt for the next line. `None` while a line would not be accepted.
     fn next_prompt(&self, now: Duration) -> Option<String> {
         let (question, _) = self.in_hand().filter(|(question, since)| armed_at(question, *since) <= now)?;
-        Some(format!("{} {} > ", question.id, clip(&words::title(question), 40)))
+        let title = words::title(question, self.story.view());
+        Some(format!("{} {} > ", question.id, clip(&title, 40)))
     }
 
     /// The question that is answered automatically next, and when.
@@ -244,14 +248,21 @@ impl<W: Write> Plain<W> {
         Some(Effect::Submit { by, act: Act::Answer { question: Some(id), reply } })
     }
 
-    fn stopped(&self) -> Vec<Effect> {
-        let open = self.story.view().map_or(0, |view| view.questions.len());
-        let line = Line::new(
-            Tone::Text,
-            &format!("The question stays open. Answer from anywhere with: {}", self.answer_hint),
-        );
-        let said = (open > 0).then(|| Effect::Print(vec![line]));
-        said.into_iter().chain([Effect::Leave(Outcome::Detached)]).collect()
+    fn stopped(&mut self) -> Vec<Effect> {
+        let mut lines = self.story.last_words();
+        let stays = match self.story.view().map_or(0, |view| view.questions.len()) {
+            0 => None,
+            1 => Some("The question stays open. Answer from anywhere with: "),
+            _ => Some("The questions stay open. Answer from anywhere with: "),
+        };
+        lines.extend(stays.map(|stays| Line::new(Tone::Text, stays).and_command(&self.answer_hint)));
+        vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
+    }
+
+    /// The rows of a line. Other programs get it as it is; at a terminal its words stay whole, and nothing is left out.
+    fn rows(&self, line: &Line) -> Vec<Line> {
+        let line = line.clone().in_full();
+        self.columns.map_or_else(|| vec![line.clone()], |columns| line.rows(columns()))
     }
 }
 
@@ -284,14 +295,15 @@ impl<W: Write + Send> Front for Plain<W> {
     }
 
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
-        if !lines.is_empty() && self.prompt.take().is_some() {
+        let next = self.next_prompt(now);
+        // What follows a prompt that nobody answered here begins on a row of its own.
+        if (!lines.is_empty() || next != self.prompt) && self.prompt.take().is_some() {
             writeln!(self.out)?;
         }
-        for line in lines {
-            writeln!(self.out, "{}", Theme::Bare.paint(line).trim_end())?;
+        for row in lines.iter().flat_map(|line| self.rows(line)).collect::<Vec<_>>() {
+            writeln!(self.out, "{}", Theme::Bare.paint(&row).trim_end())?;
             self.out.flush()?;
         }
-        let next = self.next_prompt(now);
         if next != self.prompt {
             write!(
                 self.out,
@@ -308,6 +320,11 @@ impl<W: Write + Send> Front for Plain<W> {
 /// When a line is first accepted as the answer to a question that was printed at `since`.
 fn armed_at(question: &OpenQuestion, since: Duration) -> Duration {
     if question.purpose == Purpose::Clarify { since } else { since + LONG_GUARD }
+}
+
+/// What was wrong with a line.
+fn remark(words: &str) -> Line {
+    Line::new(Tone::Text, &format!("! {words}")).hanging(2)
 }
 
 /// A line as an answer: options if it names them, one or several; `=` marks literal text.

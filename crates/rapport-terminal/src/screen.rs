@@ -177,7 +177,7 @@ impl Screen {
         let question = self.cards.shown()?.card.question();
         let is_news =
             before != Some(&question.id) && !news(entry, &self.me).by_me && !self.story.is_past(entry);
-        (is_news && self.auto.is_none()).then(|| Effect::Notify(words::title(question)))
+        (is_news && self.auto.is_none()).then(|| Effect::Notify(words::title(question, self.story.view())))
     }
 
     /// Puts the right card on top after these facts, and returns the lines to read before it.
@@ -514,16 +514,18 @@ impl Screen {
     fn detach(&mut self) -> Vec<Effect> {
         self.left = true;
         let open = self.story.view().map_or(0, |view| view.questions.len());
+        let mut lines = self.story.last_words();
         if let Some(view) = self.story.view().filter(|_| self.story.asks_next()) {
-            return vec![Effect::Print(ending::at_rest(view)), Effect::Leave(Outcome::Detached)];
+            lines.extend(ending::at_rest(view));
+            return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)];
         }
         let stays = match open {
-            0 => return vec![Effect::Leave(Outcome::Detached)],
+            0 => return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)],
             1 => "The question stays open. Answer from anywhere with:",
             _ => "The questions stay open. Answer from anywhere with:",
         };
         let command = Line::command(&self.answer_hint);
-        let lines = vec![Line::empty(), Line::new(Tone::Text, stays), command];
+        lines.extend([Line::empty(), Line::new(Tone::Text, stays), command]);
         vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)]
     }
 }

@@ -130,6 +130,11 @@ impl Story {
         self.view.as_ref()?.questions.iter().find(|question| question.id == *id)
     }
 
+    /// What the agent said last and nothing followed yet. Somebody who leaves would not see it.
+    pub(crate) fn last_words(&mut self) -> Vec<Line> {
+        self.held.take().map(|text| prose::in_passing(&text, SAID_ROWS)).unwrap_or_default()
+    }
+
     /// Applies an entry, and returns its lines.
     pub fn take(&mut self, entry: &Entry) -> Vec<Line> {
         let lines = entry.facts.iter().flat_map(|fact| self.tell(fact, entry)).collect::<Vec<_>>();
@@ -193,7 +198,8 @@ impl Story {
             }
             Event::Used { tool, what, .. } => {
                 let used = Line::new(Tone::Dim, "· ").and(Tone::Text, tool);
-                vec![used.and_giving(Tone::Dim, &format!(" {what}"))]
+                let what = self.view.as_ref().map_or(what.as_str(), |view| words::subject(tool, what, view));
+                vec![used.and_giving(Tone::Dim, &format!(" {what}")).hanging(2)]
             }
             Event::Delayed { why, .. } => vec![passing(why)],
             Event::Heard { text, by, .. } if *by != self.me => {
@@ -212,10 +218,8 @@ impl Story {
                 self.allowed(question, by, entry)
             }
             Event::HostRefused { host, .. } => {
-                let id = &self.id;
-                vec![Line::warning(&format!(
-                    "The agent cannot reach {host} from here. Let it with: rapport allow {id} {host}"
-                ))]
+                let line = Line::warning(&format!("The agent cannot reach {host} from here. Let it with: "));
+                vec![line.and_command(&format!("rapport allow {} {host}", self.id))]
             }
             Event::HostAllowed { host, by } => {
                 vec![passing(&format!("The agent may reach {host} now ({})", words::somebody(by)))]
@@ -272,7 +276,11 @@ impl Story {
         let asked = question.question();
         let mark = if asked.is_denied_by(answer) { DENIED } else { SETTLED };
         let note = words::answered_by(by, &self.me, self.auto.as_ref());
-        vec![settled(mark, &words::title(question), &asked.words(answer), note)]
+        vec![settled(mark, &self.title(question), &asked.words(answer), note)]
+    }
+
+    fn title(&self, question: &OpenQuestion) -> String {
+        words::title(question, self.view.as_ref())
     }
 
     /// A question that a rule answered was never open to a person.
@@ -284,7 +292,7 @@ impl Story {
         let Some(Purpose::Permission(asked)) = asked.map(|question| &question.purpose) else {
             return Vec::new();
         };
-        let title = format!("{} {}", asked.tool, asked.what);
+        let title = words::call(asked, self.view.as_ref());
         vec![settled(SETTLED, &title, "Allow once", Some(format!("allowed by {by}")))]
     }
 
@@ -301,14 +309,14 @@ impl Story {
             false => format!("as before, kept by {}", words::somebody(by)),
         };
         let previous = question.previous.as_deref().unwrap_or_default();
-        vec![settled(SETTLED, &words::title(question), previous, Some(note))]
+        vec![settled(SETTLED, &self.title(question), previous, Some(note))]
     }
 
     fn closed(&self, round: RoundId, how: &Ending) -> Vec<Line> {
         let questions = self.view.iter().flat_map(|view| &view.questions);
         let of_round = questions.filter(|question| question.round == round);
         let line = |question: &OpenQuestion| {
-            let title = text::clip(&words::title(question), TITLE);
+            let title = text::clip(&self.title(question), TITLE);
             Line::new(Tone::Care, "– ").and(Tone::Text, &title).and(Tone::Dim, &format!(": {how}")).hanging(2)
         };
         of_round.filter(|question| question.purpose != Purpose::Confirm).map(line).collect()

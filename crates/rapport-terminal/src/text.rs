@@ -7,6 +7,9 @@ use super::safe;
 /// The maximum width of text: long rows are hard to read.
 pub(crate) const MEASURE: usize = 88;
 
+/// The indentation of rows below one with a long word.
+const LEAST_HANG: usize = 4;
+
 /// The kind of a piece of text, which determines its appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
@@ -40,6 +43,8 @@ pub struct Line {
     hang: usize,
     /// The span that is shortened, in its middle, instead of wrapping.
     gives: Option<usize>,
+    /// The span with which a command to be copied begins. It goes to a row of its own where it does not fit.
+    command: Option<usize>,
     /// Whether it stays one row however long it is: the terminal wraps it, so that it can be copied as a whole.
     is_whole: bool,
 }
@@ -79,6 +84,19 @@ impl Line {
         self.and(tone, text)
     }
 
+    /// Appends a command to be copied, which ends the line. Only for history: a redrawn block has to know its rows.
+    #[must_use]
+    pub fn and_command(mut self, command: &str) -> Self {
+        self.command = Some(self.spans.len());
+        self.and(Tone::Text, command)
+    }
+
+    /// The same line with nothing left out: what would be shortened is wrapped.
+    #[must_use]
+    pub fn in_full(self) -> Self {
+        Self { gives: None, ..self }
+    }
+
     /// Appends another line.
     #[must_use]
     pub fn then(mut self, other: Line) -> Self {
@@ -100,6 +118,7 @@ impl Line {
             self.spans.insert(0, Span { text: " ".repeat(columns), tone: Tone::Text });
             self.hang += columns;
             self.gives = self.gives.map(|place| place + 1);
+            self.command = self.command.map(|place| place + 1);
         }
         self
     }
@@ -144,6 +163,15 @@ impl Line {
         line
     }
 
+    /// A command in a row of its own, below words with this indentation. There is less of it where the command would not
+    /// fit.
+    #[must_use]
+    pub fn below(self, hang: usize, columns: usize) -> Self {
+        let deep = hang + 2;
+        let indent = if self.width() + deep <= columns { deep } else { deep.min(LEAST_HANG) };
+        self.indented(indent).whole()
+    }
+
     /// The number of columns it takes.
     pub fn width(&self) -> usize {
         self.spans.iter().map(|span| width(&span.text)).sum()
@@ -160,10 +188,24 @@ impl Line {
         if self.width() <= columns || self.is_whole {
             return vec![self.clone()];
         }
-        match self.gives {
-            Some(place) => vec![self.shortened(place, columns)],
-            None => self.wrapped(columns),
+        match (self.gives, self.command) {
+            (Some(place), _) => vec![self.shortened(place, columns)],
+            (None, Some(place)) => self.with_command_below(place, columns),
+            (None, None) => self.wrapped(columns),
         }
+    }
+
+    /// The words before a command, wrapped, and the command in one row: what only the terminal wraps is copied as a whole.
+    fn with_command_below(&self, place: usize, columns: usize) -> Vec<Line> {
+        let (words, command) = self.spans.split_at(place.min(self.spans.len()));
+        let of = |spans: &[Span]| Line { spans: spans.to_vec(), hang: self.hang, ..Line::empty() };
+        let mut words = of(words);
+        if let Some(last) = words.spans.last_mut() {
+            last.text.truncate(last.text.trim_end().len());
+        }
+        let mut rows = words.wrapped(columns);
+        rows.push(of(command).below(self.hang, columns));
+        rows
     }
 
     fn shortened(&self, place: usize, columns: usize) -> Line {
@@ -187,7 +229,7 @@ impl Line {
     }
 
     fn wrapped(&self, columns: usize) -> Vec<Line> {
-        let hang = if self.hang * 2 < columns { self.hang } else { 0 };
+        let hang = self.hang_in(columns);
         let cells: Vec<Cell> = self.cells().collect();
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
@@ -197,6 +239,19 @@ impl Line {
             rest = &rest[next..];
         }
         rows
+    }
+
+    /// The indentation of rows after the first in this many columns. Where a long word, such as a path, would be broken only
+    /// because of it, there is less.
+    fn hang_in(&self, columns: usize) -> usize {
+        let text = self.text();
+        let below = text.char_indices().nth(self.hang).map_or("", |(at, _)| &text[at..]);
+        let longest = below.split(' ').map(width).max().unwrap_or_default();
+        match self.hang {
+            hang if hang * 2 >= columns => 0,
+            hang if longest + hang > columns => hang.min(LEAST_HANG),
+            hang => hang,
+        }
     }
 
     fn cells(&self) -> impl Iterator<Item = Cell> {
@@ -296,6 +351,9 @@ mod tests {
         check(Line::new(Tone::Text, "one two three"), 8, &["one two", "three"]);
         check(Line::new(Tone::Text, "- one two three").hanging(2), 9, &["- one two", "  three"]);
         check(Line::new(Tone::Text, "  indented text"), 10, &["  indented", "text"]);
+        let path = Line::new(Tone::Text, "Saved to: /a/long/path").hanging(10);
+        check(path.clone(), 21, &["Saved to:", "    /a/long/path"]);
+        check(path, 24, &["Saved to: /a/long/path"]);
     }
 
     #[test]
@@ -319,6 +377,14 @@ mod tests {
         check(line(), 20, &["· src/ve…ath.rs 0:12"]);
         check(line(), 40, &["· src/very/long/path.rs 0:12"]);
         check(line(), 4, &["· … "]);
+    }
+
+    #[test]
+    fn a_command_is_not_wrapped() {
+        let line = || Line::new(Tone::Text, "Go on with it: ").and_command("rapport resume x").indented(2);
+        check(line(), 40, &["  Go on with it: rapport resume x"]);
+        check(line(), 20, &["  Go on with it:", "    rapport resume x"]);
+        check(line(), 12, &["  Go on with", "  it:", "    rapport resume x"]);
     }
 
     #[test]

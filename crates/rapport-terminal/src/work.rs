@@ -6,6 +6,7 @@ use rapport_core::{Event, Progress, Usage, View};
 
 use super::render::progress;
 use super::text::Line;
+use super::words;
 
 #[derive(Debug, Default)]
 pub(super) struct Work {
@@ -41,8 +42,12 @@ impl Work {
     pub(super) fn line(&self, view: Option<&View>, now: Duration) -> Line {
         let mut usage = view.map(|view| view.usage).unwrap_or_default();
         usage += self.usage;
-        let doing = self.doing.as_deref().or_else(|| view.map(progress::doing));
-        progress::line(doing.unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
+        let told = self
+            .doing
+            .as_deref()
+            .map(|doing| view.map_or(doing.to_owned(), |view| words::activity(doing, view)));
+        let doing = told.or_else(|| view.map(|view| progress::doing(view).to_owned()));
+        progress::line(doing.as_deref().unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
     }
 
     /// When the spinner's next frame is due.

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::channels::terminal::style::Theme;
-use crate::channels::terminal::text::{Line, Tone, width};
+use crate::channels::terminal::text::{Line, Tone, clip};
 use crate::channels::terminal::{self, safe};
 use crate::error::Outcome;
 
@@ -52,7 +52,35 @@ pub(crate) fn painted(theme: Theme, lines: &[Line]) -> String {
 /// Shows a prompt; the person types on the same line.
 pub(crate) fn prompt(text: &str) -> Outcome {
     let lines: Vec<_> = text.split('\n').map(safe::line).collect();
-    write(&lines.join("\n"))
+    let shown = lines.join("\n");
+    let mut shown = columns(&io::stdout()).map(|columns| wrapped(&shown, columns)).unwrap_or(shown);
+    if text.ends_with(' ') && !shown.ends_with(' ') {
+        shown.push(' ');
+    }
+    write(&shown)
+}
+
+/// Begins a row that is cleared or ended later, and returns whether it did. Other programs, and people who read line by
+/// line, get a line instead.
+pub(crate) fn begin_row(text: &str) -> bool {
+    let columns = columns(&io::stdout()).filter(|_| !terminal::lines_only());
+    let row = columns.map(|columns| clip(&safe::line(text), columns.saturating_sub(1)));
+    let is_begun = row.as_ref().is_some_and(|row| write(row).is_ok());
+    if row.is_none() {
+        // A closed output must not stop what is told about.
+        let _ = say(text);
+    }
+    is_begun
+}
+
+/// Clears the row that was begun; something else takes its place.
+pub(crate) fn clear_row() {
+    let _ = write("\r\x1b[2K");
+}
+
+/// Ends the row that was begun; it stays.
+pub(crate) fn end_row() {
+    let _ = write("\n");
 }
 
 /// Prints a warning on stderr.
@@ -70,7 +98,7 @@ pub(crate) fn columns(to: &impl io::IsTerminal) -> Option<usize> {
 
 /// Wraps text for a terminal, line by line.
 pub(crate) fn wrapped(text: &str, columns: usize) -> String {
-    let rows = text.lines().flat_map(|line| {
+    let rows = text.split('\n').flat_map(|line| {
         let prefix = if line.starts_with("rapport: ") { "rapport: ".len() } else { 0 };
         let blanks = line.len() - line.trim_start_matches(' ').len();
         fitted(&Line::new(Tone::Text, line).hanging(blanks.max(prefix)), columns)
@@ -92,17 +120,13 @@ pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
         return vec![line.clone()];
     }
     let mut rows = prose(&before, columns);
-    rows.push(command.indented(before.hang() + 2));
+    rows.push(command.below(before.hang(), columns));
     rows
 }
 
-/// Prose in rows. A long word, such as a path, is not broken if less indentation is enough to avoid that.
+/// Prose in rows.
 fn prose(line: &Line, columns: usize) -> Vec<Line> {
-    let text = line.text();
-    let below = text.char_indices().nth(line.hang()).map_or("", |(at, _)| &text[at..]);
-    let longest = below.split(' ').map(width).max().unwrap_or_default();
-    let hang = if longest + line.hang() <= columns { line.hang() } else { line.hang().min(LEAST_HANG) };
-    unbroken(&line.clone().hanging(hang)).rows(columns).iter().map(broken).collect()
+    unbroken(line).rows(columns).iter().map(broken).collect()
 }
 
 /// Where the command begins with which a line ends, if it does: `Go on with: rapport resume x`.
@@ -134,9 +158,6 @@ fn unbroken(line: &Line) -> Line {
 fn broken(line: &Line) -> Line {
     line.map(&mut |c| if c == HARD_BLANK { ' ' } else { c })
 }
-
-/// The indentation of rows below one with a long word.
-const LEAST_HANG: usize = 4;
 
 /// A blank at which no line is broken.
 const HARD_BLANK: char = '\u{a0}';
@@ -185,12 +206,14 @@ mod tests {
         check("rapport: it is gone for good", 20, &["rapport: it is gone", "         for good"]);
         check("       see /a/long/path/there", 22, &["       see", "    /a/long/path/there"]);
         check("use `a b` now", 8, &["use", "`a b`", "now"]);
+        check("and a gap:\n", 8, &["and a", "gap:", ""]);
     }
 
     #[test]
     fn a_command_stays_whole() {
         check("Go on: rapport resume x", 40, &["Go on: rapport resume x"]);
-        check("  Go on with: rapport resume x-y-z", 20, &["  Go on with:", "    rapport resume x-y-z"]);
+        check("  Go on with: rapport resume x-y-z", 24, &["  Go on with:", "    rapport resume x-y-z"]);
+        check("         Go on: rapport resume x-y-z", 26, &["         Go on:", "    rapport resume x-y-z"]);
         check("    rapport answer x --question q1 VALUE", 20, &["    rapport answer x --question q1 VALUE"]);
         check("Install it with: npm install -g it", 20, &["Install it with:", "  npm install -g it"]);
         check("that is what rapport does here", 20, &["that is what rapport", "does here"]);

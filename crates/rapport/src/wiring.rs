@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Applier, Clarifier, Created, SessionId, Terms};
-use rapport_door::{ChannelSetup, ProjectSetup, WorkerChoice};
+use rapport_core::{Aim, Clarifier, ContainerLimits, Created, Decider, SessionId, Terms};
+use rapport_door::{ChannelSetup, ContainerWish, ProjectSetup, WorkerChoice};
+use rapport_settings::Setting;
 use tokio::task::JoinHandle;
 
 use crate::actions;
@@ -18,17 +20,20 @@ use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
-use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Sources, WorkerName};
+use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Size, Sources, WorkerName};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::strays::Sweeper;
-use crate::engine::{Engine, Parts, ProjectSessions, Sessions, descent};
+use crate::engine::{
+    AgentLimits, AgentPlaces, DailySpending, Engine, Parts, ProjectSessions, Sessions, descent,
+};
 use crate::environment;
 use crate::error::{Code, Failure};
 use crate::options::Common;
 use crate::output::warn;
 use crate::planners::messages::{ApiAccess, Credential};
 use crate::planners::{self, ModelAccess, Planner, Via};
+use crate::projects::devcontainer::DevcontainerFile;
 use crate::projects::grants::Grants;
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::seals::Seals;
@@ -39,7 +44,7 @@ use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, Helpers, TurnError, Workshop};
 use crate::workers::containers::{self, ContainerSettings};
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::{Worker, WorkerKind, WorkerSetup, Workers, kinds, local};
+use crate::workers::{self, Worker, WorkerKind, WorkerSetup, Workers, kinds, local};
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
@@ -135,7 +140,7 @@ impl Place {
 
     /// The same, read from these sources.
     pub fn settings_of(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
-        let settings = Settings::load(sources, flags)?;
+        let settings = self.with_devcontainer(Settings::load(sources, flags)?);
         if let Some(warning) = &settings.warning {
             warn_once(warning.clone());
         }
@@ -157,7 +162,62 @@ impl Place {
     /// it.
     pub fn brought(&self) -> Vec<Brought> {
         let settings = config::brought(&self.home, &self.project, &self.sections());
-        settings.into_iter().chain(self.brought_for_agents()).collect()
+        settings.into_iter().chain(self.brought_for_agents()).chain(self.brought_for_containers()).collect()
+    }
+
+    /// The same without what only containers would use, if agents do not work in containers here.
+    pub fn brought_and_used(&self) -> Vec<Brought> {
+        let settings =
+            self.sources().ok().and_then(|sources| Settings::load(&sources, Layer::default()).ok());
+        let worker = settings.map(|settings| settings.worker).unwrap_or_default();
+        let unused = self.brought_for_containers().filter(|_| worker.as_str() != containers::NAME);
+        self.brought().into_iter().filter(|one| unused.as_ref() != Some(one)).collect()
+    }
+
+    /// The project's `devcontainer.json`, if it has one.
+    fn brought_for_containers(&self) -> Option<Brought> {
+        match DevcontainerFile::of(&self.project) {
+            Ok(file) => file.map(|file| file.brought()),
+            Err(error) => Some(Brought::unseen("devcontainer.json", error)),
+        }
+    }
+
+    /// The settings with what the project's `devcontainer.json` says of containers where they say nothing, if the person
+    /// trusts that file.
+    fn with_devcontainer(&self, mut settings: Settings) -> Settings {
+        let file = match DevcontainerFile::of(&self.project) {
+            Ok(None) => return settings,
+            Ok(Some(file)) => file,
+            Err(error) => {
+                settings.devcontainer_remarks.push(format!("devcontainer.json is not used: {error}"));
+                return settings;
+            }
+        };
+        let is_trusted =
+            self.trust().is_ok_and(|trust| trust.standing(&[file.brought()]) == TrustLevel::Trusted);
+        if !is_trusted {
+            settings.devcontainer_remarks.push(format!(
+                "{} is ignored: a project may not choose images and commands by itself\n  \
+                 Look at what it brings, and decide whether to trust it: rapport trust",
+                file.name
+            ));
+            return settings;
+        }
+        match file.read(containers::PROJECT) {
+            Err(why) => settings.devcontainer_remarks.push(format!("{} is not used: {why}", file.name)),
+            Ok(found) => {
+                let own = &mut settings.containers;
+                own.image = own.image.take().or(found.image);
+                own.setup = own.setup.take().or(found.setup);
+                own.env = found.env;
+                if !found.unused.is_empty() {
+                    let unused = found.unused.iter().map(|name| safe::line(name)).collect::<Vec<_>>();
+                    let remark = format!("{} of {} cannot be honoured", unused.join(", "), file.name);
+                    settings.devcontainer_remarks.push(remark);
+                }
+            }
+        }
+        settings
     }
 
     fn brought_for_agents(&self) -> Vec<Brought> {
@@ -238,6 +298,7 @@ impl Place {
     pub fn workers(&self) -> Workers {
         let settings =
             self.sources().ok().and_then(|sources| Settings::load(&sources, Layer::default()).ok());
+        let settings = settings.map(|settings| self.with_devcontainer(settings));
         let setup = settings.and_then(|settings| self.worker_setup_of(&settings).ok());
         // A mistake in the settings stops what starts an agent, and not what looks at its work.
         let setup = setup.unwrap_or_else(|| {
@@ -277,6 +338,7 @@ impl Place {
             others: Vec::new(),
             secrets: self.secrets(settings).map(Secret::into_inner).collect(),
             environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
+            person: socket::person_here(),
         }
     }
 
@@ -303,12 +365,18 @@ impl Place {
     pub fn worker_choice(&self, settings: &Settings) -> WorkerChoice {
         let (place, own) = (self.clone(), settings.clone());
         WorkerChoice {
-            new: Arc::new(move |task, named| {
+            new: Arc::new(move |task, named, wish| {
                 let kind = apart(&own, named)?;
+                let limits = container_limits(kind, &own.containers, wish)?;
                 let setup = place.worker_setup_of(&own).map_err(|failure| failure.message)?;
                 kind.check(&place.project, &setup).map_err(|none| none.to_string())?;
                 let settings = Settings { worker: config::worker(kind.name())?, ..own.clone() };
-                place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)
+                let mut created =
+                    place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)?;
+                let idle = limits.and_then(|limits| limits.idle_ms).and_then(|idle| i64::try_from(idle).ok());
+                let idle = idle.map_or(SignedDuration::MAX, SignedDuration::from_millis);
+                created.terms.hot = created.terms.hot.min(idle);
+                Ok(Created { limits, ..created })
             }),
             usual: apart(settings, None).map(|kind| kind.name().to_owned()).unwrap_or_default(),
             kinds: kinds_apart().map(|kind| kind.name()).collect(),
@@ -326,14 +394,18 @@ impl Place {
         let most = kinds::find(&worker).ok().zip(self.worker_setup_of(settings).ok());
         let most = most.and_then(|(kind, setup)| SignedDuration::try_from(kind.hot_at_most(&setup)?).ok());
         let hot = most.map_or(settings.hot, |most| settings.hot.min(most));
+        let check = settings.check.clone().filter(|_| aim == Aim::Work);
         let terms = Terms {
             max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
             hot,
             expire: settings.expire,
             clarifier: Clarifier::Agent,
             budget_micros: settings.budget.map(|budget| budget.0),
+            check,
             branch: local::branch(&self.project),
-            apply: Applier::Person,
+            apply: Decider::Person,
+            questions_in_text: settings.questions_in_text,
+            questions: Decider::Lead,
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // If no agent can be built, starting a turn reports why.
@@ -405,6 +477,10 @@ impl Host {
         refuse_agents()?;
         raise_file_limit();
         place.tell_what_does_not_count()?;
+        tell_of_submodules(place, settings);
+        if settings.worker.as_str() == containers::NAME {
+            settings.devcontainer_remarks.iter().cloned().for_each(warn_once);
+        }
         let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
             Failure::new(
                 Code::Trouble,
@@ -418,7 +494,7 @@ impl Host {
         let holder = Holder::this_process(Some(socket.address()));
         let (agents, planner) = (Arc::new(agents(place, settings)?), planner(place, settings)?);
         let workshop = Some(kind.workshop(place, settings, helpers)?);
-        let sweeping = sweep(place, worker.clone(), holder.clone()).await;
+        let sweeping = sweep(place, worker.clone()).await;
         let engine = Engine::start(Parts {
             store: store.clone(),
             agents,
@@ -428,6 +504,7 @@ impl Host {
             clock: Clock::system(),
             holder,
             home: place.home.clone(),
+            limits: limits(place, settings),
         });
         let socket = socket.serve(engine.gateway());
         let sessions =
@@ -449,9 +526,44 @@ impl Host {
     }
 }
 
+/// What the agents of this person may use together.
+fn limits(place: &Place, settings: &Settings) -> AgentLimits {
+    let places = settings.at_once.map(|most| AgentPlaces::at_most(most.get(), place.home.join("run/places")));
+    let daily = settings.daily_budget.map(|limit| DailySpending::at_most(limit.0, place.home.join("spent")));
+    AgentLimits { places: places.unwrap_or_default(), daily }
+}
+
 /// The kinds of places outside of the project's directory.
 fn kinds_apart() -> impl Iterator<Item = &'static dyn WorkerKind> {
     kinds::all().filter(|kind| kind.is_apart())
+}
+
+/// What a container may use, by the settings and what somebody wants it limited to.
+fn container_limits(
+    kind: &dyn WorkerKind,
+    settings: &ContainerSettings,
+    wish: &ContainerWish,
+) -> Result<Option<ContainerLimits>, String> {
+    if *wish == ContainerWish::default() {
+        return Ok(None);
+    }
+    if kind.name() != containers::NAME {
+        return Err(format!("a {} is no container: it has no such limits", kind.name()));
+    }
+    let more = |what: &str, most: String| format!("the settings allow {most}, and not more ({what})");
+    let memory = wish.memory.as_deref().map(Size::parse).transpose()?.map(|Size(bytes)| bytes);
+    if memory.is_some_and(|bytes| bytes > settings.limits.memory) {
+        return Err(more("memory", format!("{}m", settings.limits.memory >> 20)));
+    }
+    let cpus = wish.cpus.as_deref().map(NonZeroU32::parse).transpose()?.map(NonZeroU32::get);
+    if cpus.is_some_and(|cpus| cpus > settings.limits.processors) {
+        return Err(more("cpus", settings.limits.processors.to_string()));
+    }
+    let idle = u64::try_from(settings.idle.as_millis()).unwrap_or(u64::MAX);
+    if wish.idle_ms.is_some_and(|wanted| wanted > idle) {
+        return Err(more("timeout", idle.to_string()));
+    }
+    Ok(Some(ContainerLimits { memory, cpus, idle_ms: wish.idle_ms }))
 }
 
 /// The kind of place for a session that works outside of the project's directory: the named one, else that of the settings, else
@@ -482,8 +594,10 @@ fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn Worker
 }
 
 /// Looks after places of this project's sessions that nobody needs, now and again from time to time.
-async fn sweep(place: &Place, worker: Arc<dyn Worker>, holder: Holder) -> JoinHandle<()> {
+async fn sweep(place: &Place, worker: Arc<dyn Worker>) -> JoinHandle<()> {
     let store = faulty(place.store_in(&SessionKind::Sessions));
+    // Without an address: whoever wants a session that is looked after waits.
+    let holder = Holder::this_process(None);
     let sweeper = Sweeper { worker, store, project: place.project.clone(), holder, clock: Clock::system() };
     let first = sweeper.clone();
     let mut first = tokio::spawn(async move { first.sweep().await });
@@ -495,6 +609,22 @@ async fn sweep(place: &Place, worker: Arc<dyn Worker>, holder: Holder) -> JoinHa
         }
         sweeper.always().await;
     })
+}
+
+/// Warns on stderr that a workplace outside of the project's directory lacks the files of submodules.
+fn tell_of_submodules(place: &Place, settings: &Settings) {
+    if settings.worker == WorkerName::default() {
+        return;
+    }
+    let missing = workers::submodules(&place.project);
+    if !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|name| safe::line(name)).collect();
+        let workplace = kinds::workplace(settings.worker.as_str());
+        warn_once(format!(
+            "the agent works in a {workplace}, and submodules are not checked out there: {}",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Prints a warning on stderr, unless this process has printed the same one.

@@ -12,6 +12,9 @@ use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
 
+/// The number of processes that are started to deliver an answer, before somebody has to restart the session.
+const MOST_STARTS: u32 = 3;
+
 /// The number of declined questions after which an agent is considered stuck.
 const MAX_REFUSED: u32 = 10;
 
@@ -46,7 +49,9 @@ impl Shared {
             AgentDid::Take { call } => self.take(current, call),
             AgentDid::Read { message } => read(current, *message),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
-            AgentDid::SpendSoFar { cost_micros } => self.spent_so_far(flow, *cost_micros),
+            AgentDid::SpendSoFar { cost_micros, today } => {
+                self.spent_so_far(flow, *cost_micros, today.as_ref())
+            }
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
             AgentDid::Finish { result } => self.finish(flow, current, result),
             AgentDid::Leave(leave) => self.leave(flow, current, leave),
@@ -62,7 +67,7 @@ impl Shared {
             );
             return vec![Event::cut_off(turn.id, reason.clone()), Event::Failed { reason }];
         }
-        if turn.connected && turn.process == Process::Running {
+        if turn.connected && turn.process == Process::Running && !turn.is_queued {
             return Vec::new();
         }
         let model = model.map(str::to_owned);
@@ -197,22 +202,33 @@ impl Shared {
             Leave::Finished { result } => self.finish(flow, turn, result),
             Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
             Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
-            Leave::Failed { reason } => self.broke_off(id, reason, false),
-            Leave::NotStarted { reason } => self.broke_off(id, reason, true),
+            Leave::Failed { reason } => self.broke_off(turn, reason, false),
+            Leave::NotStarted { reason } => self.broke_off(turn, reason, true),
             // The second time at the same point, it would die a third time.
-            Leave::Lost { reason } if turn.is_lost => self.broke_off(id, reason, false),
+            Leave::Lost { reason } if turn.is_lost => self.broke_off(turn, reason, false),
             Leave::Lost { reason } => {
                 vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
             }
         }
     }
 
-    /// With an open question the session waits, and the answer resumes the agent. Otherwise the session has failed.
-    fn broke_off(&self, turn: TurnId, reason: &str, is_not_started: bool) -> Vec<Event> {
-        let cut_off = Event::CutOff { turn, reason: reason.to_owned(), is_not_started, is_lost: false };
-        let waits = self.open_rounds_of(turn).next().is_some();
-        let failed = (!waits).then(|| Event::Failed { reason: reason.to_owned() });
+    /// With an open question the session waits, and the answer resumes the agent. A process that was started to get an answer, and
+    /// never came, is started again a few times. Otherwise the session has failed.
+    fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
+        let cut_off =
+            Event::CutOff { turn: turn.id, reason: reason.to_owned(), is_not_started, is_lost: false };
+        let waits = self.open_rounds_of(turn.id).next().is_some();
+        let tries_again = !turn.has_come
+            && turn.starts_in_vain.saturating_add(1) < MOST_STARTS
+            && self.undelivered(turn.id).next().is_some();
+        let failed = (!waits && !tries_again).then(|| Event::Failed { reason: reason.to_owned() });
         [cut_off].into_iter().chain(failed).collect()
+    }
+
+    /// The answered rounds whose answers the agent does not have.
+    pub(super) fn undelivered(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        let is_answered = |round: &&Round| round.items.iter().all(|item| item.given().is_some());
+        self.pending_rounds_of(turn).filter(is_answered)
     }
 
     fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {

@@ -27,11 +27,18 @@ impl Shared {
                 self.conversation = conversation.clone();
                 self.model = model.clone().or(self.model.take());
                 self.alive(*turn);
-                self.with_turn(*turn, |t| t.connected = true);
+                self.with_turn(*turn, |turn| {
+                    turn.connected = true;
+                    turn.has_come = true;
+                    turn.starts_in_vain = 0;
+                });
             }
             Event::Said { turn, text } => self.doing(*turn, first_line(text)),
             Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
-            Event::Used { turn, tool, what } => self.doing(*turn, format!("{tool} {}", first_line(what))),
+            Event::Used { turn, tool, what } => {
+                self.doing(*turn, format!("{tool} {}", first_line(what)));
+                self.with_turn(*turn, |turn| turn.has_used_tools = true);
+            }
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
                 self.rounds.with(*round, |round| round.snapshotted = true);
@@ -71,6 +78,7 @@ impl Shared {
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, is_not_started, is_lost, .. } => {
+                self.with_turn(*turn, |turn| turn.starts_in_vain += u32::from(!turn.has_come));
                 self.gone(*turn, Process::CutOff);
                 self.with_turn(*turn, |turn| {
                     turn.is_not_started = *is_not_started;
@@ -91,6 +99,7 @@ impl Shared {
             Event::Restarted { .. } => self.restarted(),
             Event::Heard { turn, text, id, .. } => self.heard(*turn, text, id.as_ref()),
             Event::Read { turn, message } => self.read(*turn, *message),
+            Event::Queued { turn } => self.with_turn(*turn, |turn| turn.is_queued = true),
             Event::Stopped { turn, by } => self.with_turn(*turn, |turn| {
                 turn.stopped = Some(by.clone());
                 turn.doing = None;
@@ -120,6 +129,7 @@ impl Shared {
             Event::Outlined { .. }
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
+            | Event::Checked { .. }
             | Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
@@ -162,10 +172,14 @@ impl Shared {
             connected: false,
             is_not_started: false,
             is_lost: false,
+            is_queued: false,
+            has_come: false,
+            starts_in_vain: 0,
             baseline: None,
             declined: Vec::new(),
             refused: 0,
             doing: None,
+            has_used_tools: false,
             kept_by: None,
             result: None,
             said: Vec::new(),
@@ -201,6 +215,7 @@ impl Shared {
             turn.refused = 0;
             turn.is_not_started = false;
             turn.is_lost = false;
+            turn.starts_in_vain = 0;
             turn.process = Process::Running;
         }
     }
@@ -253,7 +268,12 @@ impl Shared {
                 let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
                 self.rules.extend(rule);
             }
-            Some(Purpose::Budget { raised_micros }) if goes_on => self.raised_budget = Some(*raised_micros),
+            Some(Purpose::Budget { raised_micros, day: None }) if goes_on => {
+                self.raised_budget = Some(*raised_micros);
+            }
+            Some(Purpose::Budget { raised_micros, day: Some(day) }) if goes_on => {
+                self.raised_day = Some((day.clone(), *raised_micros));
+            }
             _ => {}
         }
     }
@@ -295,6 +315,7 @@ impl Shared {
     /// Anything the agent does proves that its process exists. A cooling process stays cooling until it ends.
     fn alive(&mut self, turn: TurnId) {
         self.with_turn(turn, |turn| {
+            turn.is_queued = false;
             if matches!(turn.process, Process::Parked(_) | Process::CutOff) {
                 turn.process = Process::Running;
             }
@@ -308,6 +329,8 @@ impl Shared {
         self.with_turn(turn, |turn| {
             turn.doing = None;
             turn.kept_by = None;
+            turn.is_queued = false;
+            turn.has_come = false;
         });
         self.rounds.lose_process(turn, cut_off, put_away.as_ref());
     }

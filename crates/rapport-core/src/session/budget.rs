@@ -1,10 +1,12 @@
-//! The budget of a session: when it is used up, the turn is stopped, and a person is asked whether to go on.
+//! The budget of a session, and that of a day for all sessions together: when one is used up, the turn is stopped, and a
+//! person is asked whether to go on.
 
 use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
 use crate::event::{Asker, Event};
 use crate::id::QuestionId;
+use crate::input::DayBudget;
 use crate::question::{Choice, GO_ON, Purpose, Question, STAY};
 
 impl Shared {
@@ -14,10 +16,16 @@ impl Shared {
     }
 
     /// Decides that the response that is being made has cost this much so far.
-    pub(super) fn spent_so_far(&self, flow: &dyn FlowRules, cost_micros: u64) -> Vec<Event> {
+    pub(super) fn spent_so_far(
+        &self,
+        flow: &dyn FlowRules,
+        cost_micros: u64,
+        today: Option<&DayBudget>,
+    ) -> Vec<Event> {
         let is_stopped = self.turn().is_none_or(|turn| turn.stopped.is_some());
         let spent = self.usage.cost_micros.saturating_add(cost_micros);
-        let Some(asked) = self.ask_about_budget(spent).filter(|_| !is_stopped) else { return Vec::new() };
+        let asked = self.ask_about_budget(spent).or_else(|| self.ask_about_day(today?));
+        let Some(asked) = asked.filter(|_| !is_stopped) else { return Vec::new() };
         let by = By::Rule { name: "budget".into() };
         let Ok(stopped) = self.stop(flow, &by) else { return Vec::new() };
         stopped.into_iter().chain([asked]).collect()
@@ -29,9 +37,51 @@ impl Shared {
         if self.open_budget_question().is_some() {
             return None;
         }
-        let further = self.created.terms.budget_micros.unwrap_or(budget);
-        let question = question(self.next_question(0), spent, budget, further);
-        Some(Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions: vec![question] })
+        let raised_micros = spent.saturating_add(self.created.terms.budget_micros.unwrap_or(budget));
+        let text = format!(
+            "This session has cost about {}, and its budget is {}. Go on?",
+            dollars(spent),
+            dollars(budget)
+        );
+        let until = format!("Until it has cost {}", dollars(raised_micros));
+        Some(self.budget_question(&text, &until, Purpose::Budget { raised_micros, day: None }))
+    }
+
+    /// The question whether to go on although the budget of the day is used up, if nobody has been asked yet.
+    fn ask_about_day(&self, today: &DayBudget) -> Option<Event> {
+        let raised = self.raised_day.as_ref().filter(|(day, _)| *day == today.day).map(|(_, raised)| *raised);
+        let budget = raised.unwrap_or(today.limit_micros);
+        if today.spent_micros < budget || self.open_budget_question().is_some() {
+            return None;
+        }
+        let raised_micros = today.spent_micros.saturating_add(today.limit_micros);
+        let text = format!(
+            "All sessions together have cost about {} today, and the budget of a day is {}. Go on with this one?",
+            dollars(today.spent_micros),
+            dollars(budget)
+        );
+        let until = format!("Today, until all have cost {}", dollars(raised_micros));
+        Some(self.budget_question(
+            &text,
+            &until,
+            Purpose::Budget { raised_micros, day: Some(today.day.clone()) },
+        ))
+    }
+
+    fn budget_question(&self, text: &str, until: &str, purpose: Purpose) -> Event {
+        let question = Question {
+            id: self.next_question(0),
+            text: text.into(),
+            header: Some("Budget".into()),
+            options: vec![
+                Choice::described("Go on", GO_ON, until),
+                Choice::described("Leave it stopped", STAY, "The conversation is kept: rapport resume"),
+            ],
+            multi: false,
+            free_text: false,
+            purpose,
+        };
+        Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions: vec![question] }
     }
 
     /// The open question about the budget, if there is one.
@@ -44,26 +94,6 @@ impl Shared {
 /// What follows from the answer.
 pub(super) fn after_answer(answer: &Answer, by: &By) -> Vec<Event> {
     answer.is(GO_ON).then(|| Event::Restarted { by: by.clone() }).into_iter().collect()
-}
-
-fn question(id: QuestionId, spent: u64, budget: u64, further: u64) -> Question {
-    let raised = spent.saturating_add(further);
-    Question {
-        id,
-        text: format!(
-            "This session has cost about {}, and its budget is {}. Go on?",
-            dollars(spent),
-            dollars(budget)
-        ),
-        header: Some("Budget".into()),
-        options: vec![
-            Choice::described("Go on", GO_ON, &format!("Until it has cost {}", dollars(raised))),
-            Choice::described("Leave it stopped", STAY, "The conversation is kept: rapport resume"),
-        ],
-        multi: false,
-        free_text: false,
-        purpose: Purpose::Budget { raised_micros: raised },
-    }
 }
 
 fn dollars(micros: u64) -> String {

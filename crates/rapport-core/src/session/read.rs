@@ -108,6 +108,13 @@ impl Session {
         })
     }
 
+    /// Questions that are answered, while the agent cannot be told: the session has failed before it was.
+    pub fn undelivered(&self) -> Vec<QuestionView<'_>> {
+        let turn = self.shared.turns.last().filter(|_| self.shared.is_failed());
+        let rounds = turn.into_iter().flat_map(|turn| self.shared.undelivered(turn.id));
+        rounds.flat_map(|round| &round.items).map(|item| look(&item.question, &item.state)).collect()
+    }
+
     /// The hosts that its agent may reach.
     pub fn allowed_hosts(&self) -> &[String] {
         &self.shared.hosts.allowed
@@ -181,6 +188,11 @@ impl Session {
     /// may be a person's own. The last stretch has no end while it is in progress.
     pub fn stretches(&self) -> Vec<Stretch> {
         self.flow.work().map(|flow| flow.stretches()).unwrap_or_default()
+    }
+
+    /// The command by which the finished work is being checked, if it is.
+    pub fn being_checked(&self) -> Option<&str> {
+        self.flow.work()?.being_checked(&self.shared).map(|(_, command)| command)
     }
 
     /// Whether the state in which a cancelled agent left the files is still to be recorded. Until then nothing can be

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) usage: Usage,
     /// The budget that somebody consented to when the first was used up, in millionths of a US dollar.
     pub(crate) raised_budget: Option<u64>,
+    /// The budget of a day that somebody consented to for this session, and the day.
+    pub(crate) raised_day: Option<(String, u64)>,
     /// The session failed before its agent ever connected, so it is not bound to that agent.
     pub(crate) agent_never_came: bool,
     pub(crate) handover: Handover,
@@ -92,6 +94,12 @@ pub(crate) struct Turn {
     pub(crate) is_not_started: bool,
     /// Whether its place died under it since it last got an answer.
     pub(crate) is_lost: bool,
+    /// Whether its process waits until fewer agents run.
+    pub(crate) is_queued: bool,
+    /// Whether the current process has connected.
+    pub(crate) has_come: bool,
+    /// How many processes in a row ended before they connected.
+    pub(crate) starts_in_vain: u32,
     /// `None` until it is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that were declined, until the agent has been told.
@@ -99,6 +107,7 @@ pub(crate) struct Turn {
     /// The number of its declined questions.
     pub(crate) refused: u32,
     pub(crate) doing: Option<String>,
+    pub(crate) has_used_tools: bool,
     /// What keeps a process that was to be parked.
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
@@ -180,6 +189,7 @@ impl Shared {
             granted: Vec::new(),
             usage: Usage::default(),
             raised_budget: None,
+            raised_day: None,
             agent_never_came: false,
             handover: Handover::default(),
             hosts: Hosts::default(),

@@ -4,6 +4,7 @@
 //! somebody can ask for more, and the agent continues in the same conversation: another stretch of work (`stretch.rs`).
 //! All stretches can be undone (`undo.rs`).
 
+mod in_text;
 mod planner;
 mod stretch;
 mod undo;
@@ -18,13 +19,14 @@ use super::shared::{Life, Shared, Turn};
 use crate::answer::{Answer, By};
 use crate::created::{Clarifier, Created};
 use crate::event::{Asker, Changes, Event, TurnKind};
-use crate::id::QuestionId;
+use crate::id::{QuestionId, TurnId};
 use crate::input::{Act, Ask, World};
 use crate::plan::{self, Plan};
 use crate::question::{CANCEL, CONFIRM, Choice, Purpose, Question, Reply};
 use crate::refusal::Refusal;
 use crate::view::PhaseView;
 use crate::want::Want;
+use crate::work_check::WorkCheck;
 use crate::{prompt, slug};
 
 use stretch::Stretches;
@@ -46,6 +48,8 @@ pub(crate) struct WorkFlow {
     stretches: Stretches,
     /// Whether the state in which a cancelled agent left the files is still to be recorded.
     is_left_unnoted: bool,
+    /// The result of the command that checks the work of the last turn.
+    check: Option<WorkCheck>,
     changes: Option<Changes>,
     undo: WorkUndo,
 }
@@ -80,6 +84,7 @@ impl WorkFlow {
             is_proposed: false,
             stretches: Stretches::default(),
             is_left_unnoted: false,
+            check: None,
             changes: None,
             undo: WorkUndo::Not,
         }
@@ -88,6 +93,18 @@ impl WorkFlow {
     /// Whether the plan was confirmed.
     pub(crate) fn is_begun(&self) -> bool {
         matches!(self.phase, WorkPhase::Working | WorkPhase::Reporting)
+    }
+
+    /// How the check of the work ended, once it has.
+    pub(crate) fn check(&self) -> Option<&WorkCheck> {
+        self.check.as_ref()
+    }
+
+    /// The turn and the command by which its work is being checked, if it is.
+    pub(crate) fn being_checked<'a>(&self, shared: &'a Shared) -> Option<(TurnId, &'a str)> {
+        let is_due = self.phase == WorkPhase::Reporting && self.check.is_none() && shared.is_going();
+        let command = shared.created.terms.check.as_deref().filter(|_| is_due)?;
+        shared.turns.last().map(|turn| (turn.id, command))
     }
 
     /// The folder and file name of the plan, if a planner has given them.
@@ -222,7 +239,16 @@ impl FlowRules for WorkFlow {
         match world {
             World::Snapshot { .. } => Ok(self.snapshot(shared, world)),
             World::PlanSaved { revision, path } => Ok(plan::saved(self, shared, *revision, path)),
-            World::Report { changes } if self.phase == WorkPhase::Reporting && shared.is_going() => {
+            World::Checked { turn, check } => {
+                let is_awaited = self.being_checked(shared).is_some_and(|(awaited, _)| awaited == *turn);
+                let fact = || Event::Checked { turn: *turn, check: check.clone() };
+                Ok(is_awaited.then(fact).into_iter().collect())
+            }
+            World::Report { changes }
+                if self.phase == WorkPhase::Reporting
+                    && shared.is_going()
+                    && self.being_checked(shared).is_none() =>
+            {
                 Ok(vec![Event::Reported { changes: self.all_changes(changes.clone()) }])
             }
             World::QuestionRound { round, outcome } => self.take_round(shared, *round, outcome),
@@ -241,7 +267,10 @@ impl FlowRules for WorkFlow {
     ) -> Result<Vec<Event>, Refusal> {
         match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(shared, answer, by),
-            Purpose::Clarify => Ok(self.after_planned_answer(shared, round, item)),
+            Purpose::Clarify => {
+                let told = self.after_answer_in_text(shared, (round, item), answer, by);
+                Ok(told.map_or_else(|| self.after_planned_answer(shared, round, item), |told| vec![told]))
+            }
             Purpose::Permission(_)
             | Purpose::LeavePlanMode { .. }
             | Purpose::Elicit(_)
@@ -264,6 +293,11 @@ impl FlowRules for WorkFlow {
 
     fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
         let unread = self.after_unread(shared, turn);
+        if unread.is_none()
+            && let Some(asked) = self.ask_in_text(shared, turn, result)
+        {
+            return vec![asked];
+        }
         if self.phase != WorkPhase::Clarifying {
             return unread.into_iter().collect();
         }
@@ -297,11 +331,16 @@ impl FlowRules for WorkFlow {
             }
             Event::TurnStarted { kind, .. } => {
                 self.is_proposed = false;
+                self.check = None;
                 self.forget_undone();
                 self.phase = if *kind == TurnKind::Work { WorkPhase::Working } else { WorkPhase::Clarifying };
             }
             Event::TurnEnded { .. } => {
                 self.phase = if self.is_begun() { WorkPhase::Reporting } else { WorkPhase::Confirming };
+            }
+            // The turn that ended was not the last one.
+            Event::Asked { asker, questions, .. } if Self::are_in_text(asker, questions) => {
+                self.phase = if self.is_begun() { WorkPhase::Working } else { WorkPhase::Clarifying };
             }
             Event::Outlined { goal, description } => {
                 self.outline = Some(Outline { goal: goal.clone(), description: description.clone() });
@@ -314,6 +353,7 @@ impl FlowRules for WorkFlow {
                 }
             }
             Event::Snapshotted { state, .. } => self.stretches.note(state.as_ref()),
+            Event::Checked { check, .. } => self.check = Some(check.clone()),
             Event::Reported { changes } => {
                 self.stretches.end(changes.as_ref().and_then(|changes| changes.result.as_ref()));
                 self.changes = changes.clone();
@@ -343,9 +383,11 @@ impl FlowRules for WorkFlow {
         let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
         let saved = plan.map(|plan| Want::PlanSaved(plan::file(shared, plan, self.is_begun())));
         let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
-        let report = done.map(|turn| Want::Report {
-            turn: turn.id,
-            baseline: self.stretches.reported_since().map(str::to_owned),
+        let report = done.map(|turn| match self.being_checked(shared) {
+            Some((turn, command)) => Want::Checked { turn, command: command.to_owned() },
+            None => {
+                Want::Report { turn: turn.id, baseline: self.stretches.reported_since().map(str::to_owned) }
+            }
         });
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()
     }

@@ -28,6 +28,12 @@ impl Shared {
                     .into_iter()
                     .collect()
             }
+            World::Queued { turn } => {
+                let is_news = |current: &&Turn| current.id == *turn && !current.is_queued;
+                let is_wanted = self.is_going() && !self.is_stopped();
+                let waits = self.turn().filter(|_| is_wanted).filter(is_news);
+                waits.map(|_| Event::Queued { turn: *turn }).into_iter().collect()
+            }
             World::Granted { question } => {
                 let is_news = !self.granted.contains(question);
                 is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
@@ -46,6 +52,7 @@ impl Shared {
             }
             World::Snapshot { .. }
             | World::PlanSaved { .. }
+            | World::Checked { .. }
             | World::Report { .. }
             | World::WorkLeft { .. }
             | World::WorkUndone { .. }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rapport_core::authority::{Authority, Matter, authority};
 use rapport_core::{
-    Act, AgentDid, Applier, Ask, By, ConversationId, Created, Draft, Field, FieldKind, Permission, Reply,
+    Act, AgentDid, Ask, By, ConversationId, Created, Decider, Draft, Field, FieldKind, Permission, Reply,
     Terms, World,
 };
 
@@ -17,7 +17,7 @@ fn everybody() -> [By; 5] {
     [ann(), bob(), lead(), By::Model { name: "haiku".into() }, By::Rule { name: "style".into() }]
 }
 
-fn terms(apply: Applier) -> Terms {
+fn terms(apply: Decider) -> Terms {
     Terms { apply, ..Terms::default() }
 }
 
@@ -55,21 +55,39 @@ fn a_table_says_who_may_decide_what() {
             .collect();
         assert_eq!(found, expected, "{matter:?}");
     }
-    assert_eq!(authority(&lead, Matter::Application, &terms(Applier::Lead)), Authority::Given);
+    assert_eq!(authority(&lead, Matter::Application, &terms(Decider::Lead)), Authority::Given);
+    let asks_person = Terms { questions: Decider::Person, ..Terms::default() };
+    for (by, expected) in [
+        (&ann, Authority::Given),
+        (&lead, Authority::NeedsPerson),
+        (&model, Authority::NeedsPerson),
+        // A person wrote it.
+        (&rule, Authority::Given),
+    ] {
+        assert_eq!(authority(by, Matter::Clarification, &asks_person), expected, "{by}");
+    }
 }
 
 proptest! {
-    /// Terms widen nothing but applying, and that only for a lead; a model never may what a lead may not.
+    /// Terms widen nothing but applying, and that only for a lead, and narrow nothing but answering; a model never may what a lead
+    /// may not.
     #[test]
-    fn terms_give_a_lead_applying_and_nothing_else(who in 0..5usize, what in 0..12usize, rounds in any::<u32>()) {
+    fn terms_change_who_applies_and_who_answers_and_nothing_else(
+        who in 0..5usize, what in 0..Matter::ALL.len(), rounds in any::<u32>(),
+    ) {
         let (by, matter) = (&everybody()[who], Matter::ALL[what]);
-        let strict = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Applier::Person) });
-        let wide = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Applier::Lead) });
+        let strict = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Decider::Person) });
+        let wide = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Decider::Lead) });
         let is_lead = matches!(by, By::Lead { .. });
         prop_assert_eq!(strict == wide, !(is_lead && matter == Matter::Application));
+        let narrow = Terms { questions: Decider::Person, ..terms(Decider::Person) };
+        let is_narrowed = matches!(by, By::Lead { .. } | By::Model { .. }) && matter == Matter::Clarification;
+        prop_assert_eq!(authority(by, matter, &narrow) == strict, !is_narrowed);
         let model = By::Model { name: "haiku".into() };
-        if authority(&model, matter, &terms(Applier::Person)) == Authority::Given {
-            prop_assert_eq!(authority(&lead(), matter, &terms(Applier::Person)), Authority::Given);
+        for terms in [&narrow, &terms(Decider::Person)] {
+            if authority(&model, matter, terms) == Authority::Given {
+                prop_assert_eq!(authority(&lead(), matter, terms), Authority::Given);
+            }
         }
         // Only an act that a person may do later is kept as a request.
         prop_assert!(strict != Authority::AsksPerson || matter == Matter::Application);
@@ -81,19 +99,13 @@ fn answer(id: &str, word: &str) -> Act {
 }
 
 /// A session in a worktree that a lead began on these terms.
-fn begun(apply: Applier) -> Story {
-    Story::begun(Created { worker: "worktree".into(), by: lead(), ..created("Add login", terms(apply)) })
+fn of_lead(apply: Decider) -> Created {
+    Created { worker: "worktree".into(), by: lead(), ..created("Add login", terms(apply)) }
 }
 
-fn done(apply: Applier) -> Story {
-    let mut story = begun(apply);
+fn done(apply: Decider) -> Story {
+    let mut story = Story::planned(of_lead(apply));
     story
-        .connects()
-        .finishes(
-            "# Login\n\n1. Do it.",
-            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
-        )
-        .saved()
         .check(
             &person(lead(), answer("confirm", "confirm")),
             "refused: agreeing to a plan needs a person, the lead claude-code cannot decide it",
@@ -116,7 +128,7 @@ fn done(apply: Applier) -> Story {
 
 #[test]
 fn a_lead_answers_clarifications_and_steers() {
-    let mut story = begun(Applier::Person);
+    let mut story = Story::begun(of_lead(Decider::Person));
     story
         .connects()
         .asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1")
@@ -129,11 +141,25 @@ fn a_lead_answers_clarifications_and_steers() {
         .check(&person(lead(), Act::Stop), "turn 1 stopped by the lead claude-code");
 }
 
+/// Where the person answers themselves, a lead is refused, and the question stays open for them.
+#[test]
+fn where_questions_are_for_a_person_a_lead_answers_none() {
+    let terms = Terms { questions: Decider::Person, ..Terms::default() };
+    Story::begun(Created { worker: "worktree".into(), by: lead(), ..created("Add login", terms) })
+        .connects()
+        .asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1")
+        .check(
+            &person(lead(), answer("q1", "Passkeys")),
+            "refused: answering the agent needs a person, the lead claude-code cannot decide it",
+        )
+        .check(&person(bob(), answer("q1", "Passwords")), "q1 answered passwords by bob (telegram)");
+}
+
 /// A lead looks at the sessions of people, and does nothing there, whatever their terms are.
 #[test]
 fn a_lead_acts_only_where_a_lead_began() {
     let worker = "worktree".into();
-    let mut story = Story::begun(Created { worker, ..created("Add login", terms(Applier::Lead)) });
+    let mut story = Story::begun(Created { worker, ..created("Add login", terms(Decider::Lead)) });
     let why = "refused: acting in a session that ann (terminal) began needs a person, the lead claude-code cannot decide it";
     story.connects().asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1");
     for act in [
@@ -149,12 +175,13 @@ fn a_lead_acts_only_where_a_lead_began() {
     }
     story.check(&person(bob(), answer("q1", "Passkeys")), "q1 answered passkeys by bob (telegram)");
     let other = By::Lead { name: "codex".into() };
-    begun(Applier::Person).check(&person(other, Act::Cancel { reason: None }), "cancelled by the lead codex");
+    Story::begun(of_lead(Decider::Person))
+        .check(&person(other, Act::Cancel { reason: None }), "cancelled by the lead codex");
 }
 
 #[test]
 fn a_lead_gives_no_permission_and_fills_in_no_form() {
-    let mut story = begun(Applier::Lead);
+    let mut story = Story::begun(of_lead(Decider::Lead));
     let asks = |ask| AgentDid::Ask { call: call("c1"), ask, parkable: true };
     story
         .connects()
@@ -165,7 +192,7 @@ fn a_lead_gives_no_permission_and_fills_in_no_form() {
             "refused: giving a permission needs a person, the lead claude-code cannot decide it",
         );
     }
-    let mut story = begun(Applier::Lead);
+    let mut story = Story::begun(of_lead(Decider::Lead));
     let field = Field { server: "vault".into(), key: Some("token".into()), kind: FieldKind::Flag };
     let form = Draft { field: Some(Box::new(field)), ..draft("Your token?", &["Yes", "No"]) };
     story.connects().did(asks(Ask::Questions(vec![form])), "c1 asked round 1: q1").check(
@@ -179,7 +206,7 @@ fn what_a_lead_wants_applied_a_person_is_asked() {
     let apply = |with_conflicts| Act::Apply { with_conflicts, end: None };
     let requested =
         |story: &Story| story.play.view().workplace.unwrap().requested_by.map(|by| by.to_string());
-    let mut story = done(Applier::Person);
+    let mut story = done(Decider::Person);
     story
         .check(&person(lead(), apply(false)), "the lead claude-code asks a person to apply it")
         .crash("")
@@ -189,33 +216,35 @@ fn what_a_lead_wants_applied_a_person_is_asked() {
     story.act(apply(false), "to be applied by ann (terminal)").wants(&["merged"]);
     assert_eq!(requested(&story), None);
 
-    let mut story = done(Applier::Person);
+    let mut story = done(Decider::Person);
     story.check(&person(lead(), apply(false)), "the lead claude-code asks a person to apply it").check(
         &person(lead(), Act::Say { text: "And the tests.".into(), id: None }),
         "heard And the tests. from the lead claude-code; turn 3 started to work",
     );
     assert_eq!(requested(&story), None, "the work is about to change");
 
-    let mut story = done(Applier::Lead);
+    let mut story = done(Decider::Lead);
     story.check(&person(lead(), apply(false)), "to be applied by the lead claude-code").wants(&["merged"]);
-    let mut story = done(Applier::Person);
+    let mut story = done(Decider::Person);
     let discard = Act::Discard { reason: None, end: None };
     story.check(&person(lead(), discard), "discarded by the lead claude-code").wants(&["cleared"]);
     let model = By::Model { name: "haiku".into() };
-    done(Applier::Lead).check(
+    done(Decider::Lead).check(
         &person(model, apply(false)),
         "refused: applying the work needs a person, the model haiku cannot decide it",
     );
 }
 
-/// A session of an older program says nothing of who applies its work: a person does.
+/// A session of an older program says nothing of who applies its work, and who answers: a person, and a lead as well.
 #[test]
-fn terms_without_it_leave_applying_to_a_person() {
+fn terms_without_deciders_leave_applying_to_a_person() {
     let old = created("Add login", Terms::default());
     let json = serde_json::to_string(&old).unwrap();
-    assert!(!json.contains("apply"), "{json}");
-    assert_eq!(serde_json::from_str::<Created>(&json).unwrap().terms.apply, Applier::Person);
-    let new = Created { terms: terms(Applier::Lead), conversation: ConversationId::new(CONVERSATION), ..old };
+    assert!(!json.contains("apply") && !json.contains("\"questions\""), "{json}");
+    let read = serde_json::from_str::<Created>(&json).unwrap().terms;
+    assert_eq!((read.apply, read.questions), (Decider::Person, Decider::Lead));
+    let terms = Terms { questions: Decider::Person, ..terms(Decider::Lead) };
+    let new = Created { terms, conversation: ConversationId::new(CONVERSATION), ..old };
     let json = serde_json::to_string(&new).unwrap();
     assert_eq!(serde_json::from_str::<Created>(&json).unwrap(), new);
 }

@@ -43,13 +43,14 @@ fn a_branch_has_the_past_of_its_question_and_nothing_after_it() {
             "turn 1 started to plan",
             "turn 1 connected to b2",
             "c1 asked round 1: q1, q2",
+            "q1 answered passkeys by ann (terminal)",
             "cut off: branched from 20260124-login at q2",
         ]
     );
     assert_eq!(branch.call.as_str(), "c1");
     assert_eq!(branch.conversation.as_str(), crate::support::CONVERSATION);
     assert_eq!(branch.project, "/home/ann/shop");
-    assert_eq!(open(&view), ["q1", "q2"], "a round is one call: all of it is open again");
+    assert_eq!(open(&view), ["q2"], "the others of its round have their answers");
     assert_eq!(view.project, to("q2").project);
     assert_eq!(view.branched_from, Some(to("q2").origin));
     assert_eq!(view.created_at.to_string(), "2026-01-24T09:00:00Z");

@@ -115,6 +115,28 @@ fn file_35_what_is_overwritten_is_shown() {
     assert_eq!(needed(&parsed, &checks, Group::Actions, Some(1)), None);
 }
 
+// What makes agents run something is said before all is approved, and beside the action.
+#[test]
+fn files_that_steer_agents_are_warned_of() {
+    use rapport_core::review::{Group, items, warnings};
+    let servers = "### MOVE\n- **File Path:** `docs/x.md`\n- **New Path:** `.mcp.json`\n";
+    let parsed = parse(&plan(&format!(
+        "{}{servers}{}",
+        create(".claude/settings.json", ""),
+        create("src/settings.json", "")
+    )));
+    assert_eq!(
+        warnings(&parsed.actions),
+        [
+            ".claude/settings.json changes what agents run here: hooks, servers, permissions",
+            ".mcp.json changes what agents run here: hooks, servers, permissions",
+        ]
+    );
+    let remarks: Vec<_> = items(&parsed, Group::Actions).into_iter().map(|item| item.remark).collect();
+    let steers = Some("changes what agents run here".to_owned());
+    assert_eq!(remarks, [steers.clone(), steers, None]);
+}
+
 #[test]
 fn file_23_a_file_is_made_where_there_is_none() {
     check(&create("new/deep/file.rs", ""), &[]);

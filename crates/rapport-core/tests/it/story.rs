@@ -2,10 +2,12 @@
 
 mod budget;
 mod chat;
+mod checking;
 mod confirming;
 mod eliciting;
 mod failing;
 mod handover;
+mod in_text;
 mod log;
 mod planner;
 mod progress;

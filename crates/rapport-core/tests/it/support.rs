@@ -133,6 +133,32 @@ impl Story {
         Self { play: Play::begin_as(created), turn: 1 }
     }
 
+    /// A session for the task "Add login" with a plan that waits to be confirmed.
+    #[track_caller]
+    pub(crate) fn planned(created: Created) -> Self {
+        let mut story = Self::begun(created);
+        story
+            .connects()
+            .finishes(
+                "# Login\n\n1. Do it.",
+                "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
+            )
+            .saved();
+        story
+    }
+
+    /// The plan is confirmed, and the agent works.
+    #[track_caller]
+    pub(crate) fn confirmed(&mut self) -> &mut Self {
+        self.answer(
+            "confirm",
+            "confirm",
+            "confirm answered confirm by ann (terminal); turn 2 started to work",
+        )
+        .baseline()
+        .connects()
+    }
+
     /// What comes of an input: its facts in words, joined by "; ", or why it is refused.
     pub(crate) fn put(&mut self, input: &Input) -> String {
         match self.play.put(input) {
@@ -382,6 +408,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::TurnEnded { turn, .. } => format!("turn {turn} ended"),
         Event::Failed { reason } => format!("failed: {reason}"),
         Event::Restarted { by } => format!("restarted by {by}"),
+        Event::Checked { check, .. } => format!("checked: {:?}", check.exit),
         Event::Reported { .. } => "reported".into(),
         Event::ApplyRequested { by, .. } => format!("{by} asks a person to apply it"),
         Event::Applying { by, .. } => format!("to be applied by {by}"),
@@ -443,6 +470,7 @@ fn want_in_words(want: &Want) -> String {
             format!("the work undone {}", states.collect::<Vec<_>>().join(", then "))
         }
         Want::Cleared => "cleared".into(),
+        Want::Checked { turn, command } => format!("turn {turn} checked by {command}"),
         Want::Report { turn, baseline } => {
             format!("report of turn {turn} since {}", baseline.as_deref().unwrap_or("nothing"))
         }

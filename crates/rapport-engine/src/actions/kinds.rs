@@ -19,6 +19,8 @@ use super::batch::step::{Came, Step, ended_early, stoppable};
 use super::files::JournaledFiles;
 use super::{ActionBatch, Observer, blocking};
 
+pub(crate) use execute::{of_commands, of_confined_commands};
+
 /// Writes to the journal of the batch, on a blocking thread.
 pub(super) async fn noting(
     mut journaled: JournaledFiles,

@@ -11,7 +11,6 @@ pub mod journal;
 mod kinds;
 pub mod outcome;
 pub mod project;
-pub mod stop;
 pub mod undo;
 
 use std::io;
@@ -26,14 +25,16 @@ use thiserror::Error;
 use crate::clock::Clock;
 use crate::seals::Seals;
 
+pub use crate::workers::command::{Output, Stop, Stopper};
+
 pub(crate) use batch::snapshot::has_history;
 pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use kinds::read;
-pub use outcome::{Details, FileChange, Outcome, Output, Ran, Settled};
+pub(crate) use kinds::{of_commands, of_confined_commands};
+pub use outcome::{Details, FileChange, Outcome, Ran, Settled};
 pub use project::{OnDisk, PathError};
 pub use rapport_core::{Interrupted, LaterChanges};
-pub use stop::{Stop, Stopper};
 pub use undo::{Undone, undo};
 
 /// The default time limit of a command.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::workers::command::Output;
+
 /// The report's text for an interrupted action.
 const MAY_HAVE_RUN: &str = "interrupted: it may have run";
 
@@ -102,18 +104,6 @@ pub enum FileChange {
     Deleted,
     /// It was moved from another path.
     Moved,
-}
-
-/// A command's output, stdout and stderr together: its end, without colours.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
-    pub text: String,
-    /// The total number of lines.
-    pub lines: u64,
-    /// The total number of bytes.
-    pub bytes: u64,
-    /// The number of omitted lines before the text.
-    pub left_out: u64,
 }
 
 impl Outcome {

@@ -49,6 +49,8 @@ section! {
         channel: ChannelChoice, Trusted, Shown;
         /// What a session may cost before a person is asked, in dollars.
         budget: Dollars, Trusted, Shown;
+        /// What all sessions may cost on a day before a person is asked, in dollars.
+        daily_budget: Dollars, Trusted, Shown;
         /// Additional environment variables for the agent.
         env: Vec<String>, Trusted, Masked;
     }
@@ -69,6 +71,8 @@ section! {
     pub struct QuestionsLayer in "questions.", blank variables: Value {
         /// How long they stay open (`168h` for a week).
         expire: SignedDuration, Trusted, Shown;
+        /// Whether a short reply of the agent with a question mark is a question.
+        in_text: bool, Project, Shown;
     }
     sections {}
 }

@@ -62,10 +62,14 @@ pub struct Settings {
     pub agent_env: Vec<String>,
     /// What a session may cost before a person is asked, if set.
     pub budget: Option<Dollars>,
+    /// What all sessions may cost on a day before a person is asked, if set.
+    pub daily_budget: Option<Dollars>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
     /// How long a question stays open; `None` means forever.
     pub expire: Option<SignedDuration>,
+    /// Whether a short reply with a question mark is a question.
+    pub questions_in_text: bool,
     /// Settings of the planner.
     pub planner: PlannerLayer,
     /// The project that `serve` serves, if set.
@@ -82,6 +86,10 @@ pub struct Settings {
     pub network: NetworkName,
     /// The hosts that it may reach, if the network is an allowlist.
     pub allowed_hosts: Vec<String>,
+    /// How many agents may work at the same time outside of the project's directory, if that is limited.
+    pub at_once: Option<NonZeroU32>,
+    /// The command that checks finished work, if set.
+    pub check: Option<String>,
     /// The settings of containers.
     pub containers: ContainerSettings,
     /// The maximum size of a file to show to an agent, in bytes.
@@ -92,6 +100,8 @@ pub struct Settings {
     pub command_timeout: SignedDuration,
     /// Additional environment variables for the commands of a plan.
     pub command_env: Vec<String>,
+    /// What of the project's `devcontainer.json` is not used, in words for a person.
+    pub devcontainer_remarks: Vec<String>,
     /// A warning for the person about settings of an untrusted project that were ignored.
     pub warning: Option<String>,
 }
@@ -101,7 +111,9 @@ fn of_containers(worker: &WorkerLayer, sources: &Sources) -> ContainerSettings {
     let usual = ContainerSettings::default();
     ContainerSettings {
         engine: sources.variable(containers::ENGINE),
-        image: worker.image.clone().unwrap_or(usual.image),
+        image: worker.image.clone().filter(|image| !image.trim().is_empty()),
+        setup: worker.setup.clone().filter(|command| !command.trim().is_empty()),
+        env: Vec::new(),
         limits: Limits {
             memory: worker.memory.map_or(usual.limits.memory, |Size(bytes)| bytes),
             processors: worker.cpus.map_or(usual.limits.processors, NonZeroU32::get),
@@ -130,8 +142,10 @@ impl Settings {
             channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
             budget: all.agent.budget,
+            daily_budget: all.agent.daily_budget,
             max_rounds: all.rounds.max,
             expire: all.questions.expire,
+            questions_in_text: all.questions.in_text.unwrap_or(false),
             planner: all.planner,
             serve_project: all.serve.project,
             serve_projects: all.serve.projects.unwrap_or_default(),
@@ -144,11 +158,14 @@ impl Settings {
                 None => NetworkName::None,
             }),
             allowed_hosts: all.worker.allow.clone().unwrap_or_default(),
+            at_once: all.worker.at_once,
+            check: all.worker.check.clone().filter(|command| !command.trim().is_empty()),
             containers: of_containers(&all.worker, sources),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
+            devcontainer_remarks: Vec::new(),
             warning: sources.warning.clone(),
         })
     }

@@ -20,8 +20,14 @@ section! {
         network: NetworkName, Trusted, Shown;
         /// The hosts that it may reach, if the network is an allowlist.
         allow: Vec<String>, Trusted, Masked;
+        /// The command that checks finished work, in its workplace (`cargo test`).
+        check: String, Trusted, Masked;
+        /// How many agents may work at the same time outside of the project's directory, in all projects together.
+        at_once: NonZeroU32, Trusted, Shown;
         /// The image of containers.
         image: String, Trusted, Shown;
+        /// The command that prepares a new container, once for each state of the lock files (`npm ci`).
+        setup: String, Trusted, Masked;
         /// The memory of a container (`2g`).
         memory: Size, Trusted, Shown;
         /// The number of processors of a container.
@@ -161,9 +167,11 @@ mod tests {
         let text = "worker: { kind: container, image: tools, memory: 512m, cpus: 3, pids: 99, idle: 90s }";
         assert_eq!(read(text).unwrap(), container);
         assert_eq!(read("agent: {}").unwrap(), WorkerLayer::default());
+        let unknown = kinds::find("cloud").map(WorkerKind::name).unwrap_err();
+        assert!(unknown.contains("not one of local, worktree"), "{unknown}");
         for (text, why) in [
-            ("worker: cloud", "not one of local, worktree, sandbox and container"),
-            ("worker: { kind: cloud }", "not one of local, worktree, sandbox and container"),
+            ("worker: cloud", unknown.as_str()),
+            ("worker: { kind: cloud }", &unknown),
             ("worker: { size: 1 }", "size"),
             ("worker: { memory: 2q }", "not an amount of memory such as 512m or 2g"),
             ("worker: { memory: 0g }", "not an amount of memory"),

@@ -32,6 +32,8 @@ pub(super) enum Effect {
     Undo(String),
     /// Opens the workplace, before anything else happens there.
     Open,
+    /// Waits for a place among the agents that may work at the same time.
+    TakePlace,
     Merge,
     Apply,
     Clear,
@@ -63,6 +65,7 @@ impl Effect {
             | Want::Replied { .. }
             | Want::AgentParked { .. }
             | Want::HostsAllowed(_)
+            | Want::Checked { .. }
             | Want::BatchRunning(_)
             | Want::ActionReplied { .. } => None,
         }
@@ -75,6 +78,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         Want::Baseline(_)
         | Want::Snapshot(_)
         | Want::PlanSaved(_)
+        | Want::Checked { .. }
         | Want::Report { .. }
         | Want::WorkLeft
         | Want::AgentRunning(_)
@@ -164,6 +168,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
         | Want::AgentParked { .. }
         | Want::HostsAllowed(_)
         | Want::QuestionRound(_)
+        | Want::Checked { .. }
         | Want::BatchRunning(_)
         | Want::ActionReplied { .. } => Err("the engine has no effect for this want".to_owned()),
     }

@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use rapport_core::{
-    AgentDid, Aim, Created, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal, Rule, Session,
-    SessionId, World, ruled_by_project,
+    AgentDid, Aim, Created, DayBudget, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal,
+    Rule, Session, SessionId, TurnId, World, ruled_by_project,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -21,6 +21,8 @@ use super::deadlines::Deadlines;
 use super::effects::Effect;
 use super::gateway::{Answer, Follower, GatewayError, Request, Running};
 use super::hosted::{AgentRun, Hosted, Incoming, Left};
+use super::places::AgentPlaceTaken;
+use super::spending::DailySpending;
 use rapport_door::{Doing, Seal, Seen, Update};
 
 use crate::agents::{Command, Happened, Patience, Report, RunId};
@@ -96,6 +98,23 @@ pub(super) enum Done {
         id: SessionId,
         batch: String,
         world: World,
+    },
+    /// A session has its place among the agents that may work at the same time, or why it has none.
+    Placed {
+        id: SessionId,
+        outcome: std::io::Result<AgentPlaceTaken>,
+    },
+    /// What the response that an agent is making has cost so far.
+    Cost {
+        run: RunId,
+        cost_micros: u64,
+        today: Option<DayBudget>,
+    },
+    /// A check has ended; without an input if it was stopped.
+    Check {
+        id: SessionId,
+        turn: TurnId,
+        world: Option<World>,
     },
 }
 
@@ -247,10 +266,11 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(&id) else { return };
         let did = match report.what {
             Happened::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
-            Happened::Cost(cost_micros) if hosted.session.has_budget() => {
-                AgentDid::SpendSoFar { cost_micros }
-            }
-            Happened::Cost(_) => return,
+            Happened::Cost(cost_micros) => match (&self.parts.limits.daily, hosted.session.has_budget()) {
+                (Some(daily), _) => return self.sum_up_day(&id, report.run, cost_micros, daily.clone()),
+                (None, true) => AgentDid::SpendSoFar { cost_micros, today: None },
+                (None, false) => return,
+            },
             Happened::Did(did) => did,
         };
         let Some(turn) = hosted.run.as_ref().filter(|run| run.id == report.run).map(|run| run.turn) else {
@@ -266,8 +286,52 @@ impl EventLoop {
         self.put(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
+    /// Sums up what all sessions cost today, off the loop. The answer is a cost again.
+    fn sum_up_day(&self, id: &SessionId, run: RunId, cost_micros: u64, daily: DailySpending) {
+        let Some(hosted) = self.sessions.get(id) else { return };
+        let (store, id, now) = (self.parts.store.clone(), id.clone(), self.parts.clock.now());
+        let (project, done) = (hosted.session.project().to_owned(), self.done_to.clone());
+        tokio::spawn(async move {
+            let entries = store.read(&id, 0).await.unwrap_or_default();
+            let sum = move || daily.note(&project, &id, &entries, cost_micros, now);
+            let today = match tokio::task::spawn_blocking(sum).await {
+                Ok(Ok(today)) => Some(today),
+                Ok(Err(error)) => {
+                    warn!(%error, "what was spent today is unknown");
+                    None
+                }
+                Err(_) => None,
+            };
+            let _ = done.send(Done::Cost { run, cost_micros, today });
+        });
+    }
+
     fn done(&mut self, done: Done) {
         match done {
+            Done::Placed { id, outcome } => {
+                let Some(hosted) = self.sessions.get_mut(&id) else { return };
+                hosted.effects.remove(&Effect::TakePlace);
+                match outcome {
+                    _ if hosted.broken.is_some() => self.forget_superseded(&id),
+                    Ok(place) => {
+                        hosted.place = Some(place);
+                        self.fulfil(&id);
+                    }
+                    Err(error) => {
+                        let reason = format!("cannot take a place among the running agents: {error}");
+                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                    }
+                }
+            }
+            Done::Cost { run, cost_micros, today } => {
+                let Some(id) = self.runs.get(&run).cloned() else { return };
+                let current = self.sessions.get(&id).and_then(|hosted| hosted.run.as_ref());
+                let Some(turn) = current.filter(|current| current.id == run).map(|run| run.turn) else {
+                    return;
+                };
+                let did = AgentDid::SpendSoFar { cost_micros, today };
+                self.put(&id, Incoming::new(Input::Agent { turn, did }));
+            }
             Done::Taken { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
                 info!(parent: &span, seq = session.seq(), "session resumed");
@@ -324,6 +388,16 @@ impl EventLoop {
             Done::Batch { id, batch, world } => {
                 let left = Some(Left::Batch(batch));
                 self.put(&id, Incoming { left, ..Incoming::new(Input::World(world)) });
+            }
+            Done::Check { id, turn, world } => {
+                let left = Some(Left::Check(turn));
+                match world {
+                    Some(world) => self.put(&id, Incoming { left, ..Incoming::new(Input::World(world)) }),
+                    None => {
+                        self.forget_left(&id, left);
+                        self.fulfil(&id);
+                    }
+                }
             }
         }
     }
@@ -441,6 +515,9 @@ impl EventLoop {
         if let Some(batch) = &mut hosted.batch {
             batch.end();
         }
+        if let Some(check) = &hosted.check {
+            check.end();
+        }
         for Incoming { answer, left, .. } in undecided {
             answer.map(|answer| answer.send(Err(gone(id, &error))));
             self.forget_left(id, left);
@@ -456,6 +533,7 @@ impl EventLoop {
             hosted.broken.as_deref().is_some_and(is_superseded)
                 && hosted.run.is_none()
                 && hosted.batch.is_none()
+                && hosted.check.is_none()
                 // A round that a planner is still making changes nothing.
                 && hosted.effects.iter().all(|effect| matches!(effect, Effect::QuestionRound(_)))
         };
@@ -493,6 +571,9 @@ impl EventLoop {
             Some(Left::Batch(name)) => {
                 hosted.and_then(|hosted| hosted.batch.take_if(|there| there.name == name)).is_some()
             }
+            Some(Left::Check(turn)) => {
+                hosted.and_then(|hosted| hosted.check.take_if(|there| there.turn == turn)).is_some()
+            }
         };
         if gone {
             self.forget_superseded(id);
@@ -512,7 +593,7 @@ impl EventLoop {
     /// Releases a session in which nothing is in progress and nothing will start by itself.
     fn let_go(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
-        let is_idle = hosted.run.is_none() && hosted.batch.is_none();
+        let is_idle = hosted.run.is_none() && hosted.batch.is_none() && hosted.check.is_none();
         let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
         if is_quiet && hosted.effects.is_empty() && hosted.session.wants().is_empty() {
             debug!(parent: &hosted.span, "session let go");
@@ -553,6 +634,9 @@ impl EventLoop {
             if let Some(batch) = &mut hosted.batch {
                 batch.end();
             }
+            if let Some(check) = &hosted.check {
+                check.end();
+            }
         }
         if tokio::time::timeout(PARKING_TIME, self.settle()).await.is_err() {
             self.sessions.values_mut().filter_map(|hosted| hosted.run.as_mut()).for_each(AgentRun::end);
@@ -574,7 +658,8 @@ impl EventLoop {
 
     fn is_busy(&self) -> bool {
         self.sessions.values().any(|hosted| {
-            hosted.run.is_some() || hosted.batch.is_some() || hosted.is_storing() || hosted.notes_left()
+            let runs = hosted.run.is_some() || hosted.batch.is_some() || hosted.check.is_some();
+            runs || hosted.is_storing() || hosted.notes_left()
         })
     }
 }

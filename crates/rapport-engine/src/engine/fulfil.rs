@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rapport_core::{
-    BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, World,
+    BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, WorkCheck, World,
 };
 use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::sleep;
 use tracing::{debug, info, info_span};
 
 use super::batches::{self, BatchPlace};
+use super::checks::{self, CheckPlace};
 use super::conversation_store::{Conversation, WORK};
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
-use super::hosted::{AgentRun, Incoming};
+use super::hosted::{AgentRun, Hosted, Incoming};
+use super::places;
 use crate::agents::{AgentPlace, Command, Patience, RunId};
 use crate::logged::variant;
 use crate::stores::Store;
@@ -26,17 +29,24 @@ impl EventLoop {
     /// Makes the wants of a session true. Idempotent.
     pub(super) fn fulfil(&mut self, id: &SessionId) {
         self.note_deadline(id);
-        let Some(hosted) = self.sessions.get(id) else { return };
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
         if hosted.broken.is_some() {
+            if hosted.run.is_none() && hosted.check.is_none() {
+                hosted.place = None;
+            }
             return;
         }
         if self.stopping {
             return self.note_left(id);
         }
-        let (mut order, mut batch) = (None, None);
+        let (mut order, mut batch, mut check) = (None, None, None);
         let mut wants = hosted.session.wants();
+        let works = wants.iter().find_map(works_on);
         if hosted.workplace.is_none() && wants.iter().any(effects::needs_workplace) {
-            self.open_workplace(id);
+            // A workplace costs something too, so it is opened once the agent may work there.
+            if works.is_none_or(|turn| self.has_place(id, turn)) {
+                self.open_workplace(id);
+            }
             wants.retain(|want| !effects::needs_workplace(want));
         }
         for want in wants {
@@ -70,6 +80,10 @@ impl EventLoop {
                         run.reply(action, reply);
                     }
                 }
+                Want::Checked { turn, command } => {
+                    check = Some(turn);
+                    self.check(id, turn, command);
+                }
                 Want::QuestionRound(_)
                 | Want::PlanChecked { .. }
                 | Want::ReportFiled { .. }
@@ -84,13 +98,27 @@ impl EventLoop {
                 | Want::Filed { .. } => self.effect(id, want),
                 // Only after the agent is gone.
                 Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
-                    if self.sessions.get(id).is_some_and(|hosted| hosted.run.is_none()) {
+                    let is_idle = |hosted: &Hosted| hosted.run.is_none() && hosted.check.is_none();
+                    if self.sessions.get(id).is_some_and(is_idle) {
                         self.effect(id, want);
                     }
                 }
             }
         }
-        self.agent(id, order);
+        // No other check may run, and no agent beside it.
+        let hosted = self.sessions.get(id);
+        let stale = hosted.and_then(|hosted| hosted.check.as_ref());
+        if let Some(run) = stale.filter(|run| Some(run.turn) != check) {
+            run.end();
+        }
+        if self.sessions.get(id).is_some_and(|hosted| hosted.check.is_none()) {
+            self.agent(id, order);
+        }
+        let hosted = self.sessions.get_mut(id);
+        let is_idle = |hosted: &&mut Hosted| hosted.run.is_none() && hosted.check.is_none();
+        if let Some(hosted) = hosted.filter(is_idle).filter(|_| works.is_none()) {
+            hosted.place = None;
+        }
         // No other batch may run.
         let hosted = self.sessions.get_mut(id);
         if let Some(run) =
@@ -104,7 +132,7 @@ impl EventLoop {
     /// others.
     fn note_left(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
-        if !hosted.notes_left() || hosted.run.is_some() {
+        if !hosted.notes_left() || hosted.run.is_some() || hosted.check.is_some() {
             return;
         }
         if hosted.workplace.is_none() {
@@ -139,9 +167,78 @@ impl EventLoop {
         ));
     }
 
+    /// Runs the wanted check. The agent that did the work, and a check that was told to stop, have to end first.
+    fn check(&mut self, id: &SessionId, turn: TurnId, command: String) {
+        if !self.has_place(id, turn) {
+            return;
+        }
+        let is_idle = |hosted: &&mut Hosted| hosted.check.is_none() && hosted.run.is_none();
+        let Some(hosted) = self.sessions.get_mut(id).filter(is_idle) else { return };
+        let (Some(workplace), Some(workshop)) = (hosted.workplace.clone(), &self.parts.workshop) else {
+            let problem = Some("this engine does not support commands".to_owned());
+            let check = WorkCheck { command, problem, ..WorkCheck::default() };
+            let world = World::Checked { turn, check };
+            let _ = self.done_to.send(Done::World { id: id.clone(), world });
+            return;
+        };
+        info!(parent: &hosted.span, turn = turn.0, "check started");
+        let place = CheckPlace {
+            session: id.clone(),
+            workplace,
+            attacher: hosted.attacher.clone(),
+            means: workshop.means.clone(),
+            done: self.done_to.clone(),
+        };
+        hosted.check = Some(checks::start(turn, command, place));
+    }
+
     /// The process of this turn, if there is one.
     fn run_of(&mut self, id: &SessionId, turn: TurnId) -> Option<&mut AgentRun> {
         self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
+    }
+
+    /// Whether a session has its place among the agents that may work at the same time. If not, it takes the next free one off
+    /// the loop, and its wants are derived again. Until then others can read that it waits.
+    fn has_place(&mut self, id: &SessionId, turn: TurnId) -> bool {
+        let Some(hosted) = self.sessions.get_mut(id) else { return false };
+        let places = self.parts.limits.places.clone();
+        let is_limited = places.are_limited() && hosted.session.created().works_apart();
+        if !is_limited || hosted.place.is_some() || hosted.run.is_some() {
+            return true;
+        }
+        if !hosted.effects.insert(Effect::TakePlace) {
+            return false;
+        }
+        let (done, id) = (self.done_to.clone(), id.clone());
+        tokio::spawn(async move {
+            let (mut ticket, mut is_told) = (None, false);
+            let outcome = loop {
+                let places = places.clone();
+                let taken = spawn_blocking(move || {
+                    let taken = places.take(&mut ticket);
+                    (taken, ticket)
+                });
+                let (taken, kept) = match taken.await {
+                    Ok(taken) => taken,
+                    Err(error) => break Err(io::Error::other(error)),
+                };
+                ticket = kept;
+                match taken {
+                    Ok(Some(place)) => break Ok(place),
+                    Ok(None) => {}
+                    Err(error) => break Err(error),
+                }
+                let queued = Done::World { id: id.clone(), world: World::Queued { turn } };
+                // Otherwise the session is gone with its engine.
+                if done.is_closed() || (!is_told && done.send(queued).is_err()) {
+                    return;
+                }
+                is_told = true;
+                sleep(places::PAUSE).await;
+            };
+            let _ = done.send(Done::Placed { id, outcome });
+        });
+        false
     }
 
     /// Opens the workplace of a session off the loop, unless that is in progress. Then its wants are derived again.
@@ -210,6 +307,10 @@ impl EventLoop {
             (None, None) => {}
             (None, Some(order)) => {
                 let Some(workplace) = hosted.workplace.clone() else { return };
+                if !self.has_place(id, order.turn) {
+                    return;
+                }
+                let Some(hosted) = self.sessions.get_mut(id) else { return };
                 let agent = match self.parts.agents.find(hosted.session.agent()) {
                     Ok(agent) => agent,
                     Err(reason) => {
@@ -250,6 +351,15 @@ impl EventLoop {
                 hosted.run = Some(run);
             }
         }
+    }
+}
+
+/// The turn in whose name something is to run in the workplace, if this want is about that.
+fn works_on(want: &Want) -> Option<TurnId> {
+    match want {
+        Want::AgentRunning(order) => Some(order.turn),
+        Want::Checked { turn, .. } | Want::Baseline(turn) => Some(*turn),
+        _ => None,
     }
 }
 

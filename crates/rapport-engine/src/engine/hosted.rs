@@ -10,9 +10,11 @@ use tokio::sync::mpsc;
 use tracing::Span;
 
 use super::batches::BatchRun;
+use super::checks::CheckRun;
 use super::deadlines::Deadline;
 use super::effects::Effect;
 use super::gateway::Answer;
+use super::places::AgentPlaceTaken;
 use crate::agents::{Controls, RunId};
 use crate::stores::{Attacher, Log, StoreError};
 use crate::workers::Workplace;
@@ -27,6 +29,9 @@ pub(super) struct Hosted {
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<AgentRun>,
     pub(super) batch: Option<BatchRun>,
+    pub(super) check: Option<CheckRun>,
+    /// Its place among the agents that may work at the same time.
+    pub(super) place: Option<AgentPlaceTaken>,
     pub(super) effects: HashSet<Effect>,
     /// The workplace, once it is open.
     pub(super) workplace: Option<Arc<dyn Workplace>>,
@@ -60,6 +65,7 @@ impl Incoming {
 pub(super) enum Left {
     Agent(RunId),
     Batch(String),
+    Check(TurnId),
 }
 
 /// A process of the agent for this session.
@@ -88,6 +94,8 @@ impl Hosted {
             inbox: VecDeque::new(),
             run: None,
             batch: None,
+            check: None,
+            place: None,
             effects: HashSet::new(),
             workplace: None,
             followers: Vec::new(),

@@ -8,6 +8,7 @@
 mod batch_before;
 mod batch_diff;
 mod batches;
+mod checks;
 pub mod claims;
 mod conversation_store;
 mod deadlines;
@@ -17,9 +18,11 @@ mod event_loop;
 mod fulfil;
 mod gateway;
 mod hosted;
+mod places;
 mod reach;
 mod sessions;
 pub mod socket;
+mod spending;
 pub mod strays;
 mod turn_effects;
 
@@ -42,8 +45,10 @@ pub use batch_before::restore_before;
 pub use claims::ChannelLease;
 pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};
+pub use places::AgentPlaces;
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
 pub use sessions::ProjectSessions;
+pub use spending::DailySpending;
 
 /// What an engine consists of.
 #[derive(Clone)]
@@ -63,6 +68,16 @@ pub struct Parts {
     pub holder: Holder,
     /// Rapport's home, which stores the permission rules of projects.
     pub home: PathBuf,
+    pub limits: AgentLimits,
+}
+
+/// What the agents of a person may use together.
+#[derive(Clone, Debug, Default)]
+pub struct AgentLimits {
+    /// How many may work at the same time outside of the project's directory.
+    pub places: AgentPlaces,
+    /// What they may cost on a day, if that is limited.
+    pub daily: Option<DailySpending>,
 }
 
 /// A running engine. It stops when this is dropped; [`Engine::stop`] also waits until it has.

@@ -36,6 +36,14 @@ use crate::workers::{Worker, Workplace};
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The number of attempts while a process holds a session only to write something, or to look after its place.
+const LONG_TRIES: u32 = 600;
+
+/// Whether this is a process that cannot be asked for anything, and is done soon.
+fn is_brief(holder: &Holder) -> bool {
+    holder.address.is_none() && *holder != Holder::UNKNOWN
+}
+
 #[derive(Clone)]
 pub struct ProjectSessions {
     store: Arc<dyn Store>,
@@ -162,7 +170,10 @@ impl ProjectSessions {
     async fn submit(&self, id: &SessionId, by: &By, act: &Act) -> Result<Reached, DoorError> {
         let act = &with_id(act);
         let mut last = Holder::UNKNOWN;
-        for _ in 0..TRIES {
+        for tried in 0..LONG_TRIES {
+            if tried >= TRIES && !is_brief(&last) {
+                break;
+            }
             if let Some(reached) = self.submit_here(id, by, act).await? {
                 return Ok(reached);
             }
@@ -424,10 +435,9 @@ impl Sessions for ProjectSessions {
 
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
         async move {
-            for _ in 0..TRIES {
+            for _ in 0..LONG_TRIES {
                 match self.resume_here(id).await {
-                    // A command that only writes an answer holds the session for a moment.
-                    Err(DoorError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {
+                    Err(DoorError::Store(StoreError::Busy { holder, .. })) if is_brief(&holder) => {
                         tokio::time::sleep(PAUSE).await;
                     }
                     outcome => return outcome,

@@ -13,6 +13,7 @@ mod carrying;
 mod container;
 mod docker;
 mod launching;
+mod setup;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +26,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{Changes, ContainerLimits, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
 
 use super::apart::Apart;
@@ -51,6 +52,10 @@ pub use docker::VARIABLE as ENGINE;
 pub const NAME: &str = "container";
 /// Where the volume is inside.
 const FILES: &str = "/work";
+/// Where the project's repository is inside.
+pub const PROJECT: &str = "/work/project";
+/// Where the volume with what the setup made is inside.
+const PREPARED: &str = "/rapport/prepared";
 /// Where the folder of the host with files is inside.
 const GIVEN: &str = "/rapport/given";
 /// Where the folder of the host with sockets is inside.
@@ -94,7 +99,12 @@ cp -- "$3" "$new" && sync -- "$new" && mv -f -- "$new" "$2" && sync -- "$folder"
 pub struct ContainerSettings {
     /// The address of the engine, if it is not the usual one.
     pub engine: Option<String>,
-    pub image: String,
+    /// The image, if it is not the usual one.
+    pub image: Option<String>,
+    /// The command that prepares a new container, if there is one.
+    pub setup: Option<String>,
+    /// Additional variables of everything that runs inside.
+    pub env: Vec<(String, String)>,
     pub limits: Limits,
     /// How long a container that nobody uses keeps running.
     pub idle: Duration,
@@ -104,10 +114,33 @@ impl Default for ContainerSettings {
     fn default() -> Self {
         Self {
             engine: None,
-            image: IMAGE.to_owned(),
+            image: None,
+            setup: None,
+            env: Vec::new(),
             limits: Limits::default(),
             idle: Duration::from_secs(10 * 60),
         }
+    }
+}
+
+impl ContainerSettings {
+    /// The image of containers.
+    pub fn image(&self) -> &str {
+        self.image.as_deref().unwrap_or(IMAGE)
+    }
+
+    /// The same for a session whose container may use less.
+    fn narrowed(&self, less: Option<ContainerLimits>) -> Self {
+        let less = less.unwrap_or_default();
+        let limits = Limits {
+            memory: self.limits.memory.min(less.memory.unwrap_or(u64::MAX)),
+            processors: self.limits.processors.min(less.cpus.unwrap_or(u32::MAX)),
+            processes: self.limits.processes,
+        };
+        // It counts in seconds.
+        let idle = less.idle_ms.map(|idle| Duration::from_millis(idle).max(Duration::from_secs(1)));
+        let idle = idle.map_or(self.idle, |idle| self.idle.min(idle));
+        Self { limits, idle, ..self.clone() }
     }
 }
 
@@ -175,10 +208,20 @@ impl Containers {
     }
 
     fn contained(&self, session: &SessionId, created: &Created) -> Result<Contained, WorkerError> {
+        self.contained_from(session, created, None)
+    }
+
+    /// The same for a container that is filled from a volume with what the setup made.
+    fn contained_from(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        prepared: Option<String>,
+    ) -> Result<Contained, WorkerError> {
         let project = Path::new(&created.project);
         let inside = prefix(project)?;
         Ok(Contained {
-            container: Arc::new(self.container(session, created)),
+            container: Arc::new(self.container(session, created, prepared)),
             apart: Apart::of(project, session),
             agent: agent_of(created).and_then(|named| Some((named.to_owned(), found(named)?))),
             directory: carrying::directory(&inside),
@@ -188,7 +231,7 @@ impl Containers {
         })
     }
 
-    fn container(&self, session: &SessionId, created: &Created) -> Container {
+    fn container(&self, session: &SessionId, created: &Created, prepared: Option<String>) -> Container {
         // Sessions of several projects may have the same name.
         let digest = durable::digest(created.project.as_bytes());
         let name = format!("rapport-{session}-{}", &digest[digest.len() - 8..]);
@@ -199,10 +242,11 @@ impl Containers {
             (container::HOME, self.home.to_string_lossy().into_owned()),
         ];
         let making = Making {
-            settings: self.settings.clone(),
+            settings: self.settings.narrowed(created.limits),
             network: self.network.clone(),
             keeper: self.keeper.clone(),
             agent: program.map(|program| package(&program).unwrap_or(program)),
+            prepared,
             labels: labels
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value))
@@ -290,7 +334,8 @@ impl Worker for Containers {
         }
         // The leftover of a process that was killed while creating it; nobody has worked there.
         self.clear(session, created)?;
-        let place = self.contained(session, created)?;
+        let prepared = self.prepared(session, created)?;
+        let place = self.contained_from(session, created, prepared)?;
         let _lock = lock(&place.apart.project)?;
         make_folder(&self.folder)?;
         place.container.make_folders()?;
@@ -312,7 +357,8 @@ impl Worker for Containers {
 
     /// Fills another container from the state at the beginning and the patch since then.
     fn restore(&self, session: &SessionId, created: &Created, work: &[u8]) -> Result<(), WorkerError> {
-        let place = self.contained(session, created)?;
+        let prepared = self.prepared(session, created)?;
+        let place = self.contained_from(session, created, prepared)?;
         let _lock = lock(&place.apart.project)?;
         place.container.make_folders()?;
         // Part of it may be left.
@@ -322,7 +368,7 @@ impl Worker for Containers {
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
-        let container = Arc::new(self.container(session, created));
+        let container = Arc::new(self.container(session, created, None));
         let apart = Apart::of(Path::new(&created.project), session);
         // Its folders are made before the container, and removed after it.
         if apart.is_made() || container.run.exists() {
@@ -446,7 +492,11 @@ impl Contained {
         };
         words.push(program.to_string_lossy().into_owned());
         for arg in launch.args {
-            words.push(self.given(arg)?);
+            words.push(match launch.kind {
+                ProcessKind::Agent => self.given(arg)?,
+                // The words of a command are about the files inside.
+                ProcessKind::Command => arg.to_string_lossy().into_owned(),
+            });
         }
         Ok(words)
     }

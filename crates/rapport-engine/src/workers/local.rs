@@ -217,6 +217,10 @@ impl Directory {
 
     /// The same with these files, named from the top of the repository, even if git ignores them by now.
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
+        if self.extent == Extent::Repository && self.repository.is_none() {
+            // Refuses a repository whose files are elsewhere, before they are read.
+            top(self.git_at())?;
+        }
         let scratch = Scratch::take(self.git_at())?;
         let index = Some(scratch.path());
         // Git writes what a state holds into the repository: a crash test may kill this process around each of its steps.
@@ -384,9 +388,48 @@ pub(super) fn literally(path: &Path) -> OsString {
     literal
 }
 
-/// The top of the repository that contains a directory.
+/// The top of the repository that contains a directory. A repository that somebody else wrote can declare any directory
+/// its working tree (`core.worktree`), and git would then add, show and write the files there; or its `.git` can lead to
+/// the repository of other files, whose history an agent would see. Both are refused.
 pub(super) fn top<'a>(at: impl Into<At<'a>>) -> Result<PathBuf, WorkerError> {
-    line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+    let at = at.into();
+    let top = line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)?;
+    if at.repository.is_some() {
+        // The caller names it: it is not found by files in the directory.
+        return Ok(top);
+    }
+    let found = |option: &str| line(at, &["rev-parse", option]).map(|path| at.directory.join(path));
+    let (repository, common) = (found("--absolute-git-dir")?, found("--git-common-dir")?);
+    let directory = at.directory.to_owned();
+    if !leads_to(&top, &repository) {
+        return Err(WorkerError::FilesElsewhere { directory, top });
+    }
+    if !is_of_these_files(&top, &repository, &common) {
+        return Err(WorkerError::RepositoryElsewhere { directory, repository });
+    }
+    Ok(top)
+}
+
+/// Whether the `.git` in this directory is this repository, or the file by which a submodule or a linked worktree refers
+/// to it.
+fn leads_to(top: &Path, repository: &Path) -> bool {
+    let mut resolve = ["rev-parse", "--resolve-git-dir"].map(OsString::from).to_vec();
+    resolve.push(top.join(".git").into_os_string());
+    line(top, &resolve).is_ok_and(|found| is_same(&top.join(found), repository))
+}
+
+/// Whether a repository to which the `.git` in this directory leads has no files elsewhere: a directory called `.git` is
+/// that of the files beside it, and what a linked worktree shares with others contains what is its own.
+fn is_of_these_files(top: &Path, repository: &Path, common: &Path) -> bool {
+    let (Ok(repository), Ok(common)) = (repository.canonicalize(), common.canonicalize()) else {
+        return false;
+    };
+    let is_beside = repository.parent().is_some_and(|beside| is_same(beside, top));
+    repository.starts_with(&common) && (is_beside || repository.file_name() != Some(OsStr::new(".git")))
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// A path of the repository, relative to the directory that is `inside` of it.
@@ -547,6 +590,79 @@ mod tests {
         ] {
             assert_eq!(seen_from(Path::new(inside), Path::new(path)), seen, "{path} from {inside}");
         }
+    }
+
+    /// Whoever keeps a repository apart from its files does it by a `.git` beside the files, which refers to it. One that
+    /// declares other files its own is refused.
+    #[test]
+    fn the_top_of_a_repository_is_where_its_git_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let plain = |directory: &Path, args: &[&str]| {
+            let settings = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"];
+            let mut git = std::process::Command::new("git");
+            let done = git.current_dir(directory).args(settings).args(args).output().unwrap();
+            assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        let app = folder.join("app");
+        fs::create_dir_all(app.join("src")).unwrap();
+        plain(&app, &["init", "--quiet"]);
+        fs::write(app.join("src/a.txt"), "a\n").unwrap();
+        plain(&app, &["add", "."]);
+        plain(&app, &["commit", "--quiet", "-m", "begun"]);
+        plain(&app, &["worktree", "add", "--quiet", "../linked"]);
+        plain(&app, &["submodule", "--quiet", "add", "../app", "module"]);
+        plain(&app.join("module"), &["worktree", "add", "--quiet", "../../linked-module"]);
+        let stored = folder.join("stored").into_os_string().into_string().unwrap();
+        fs::create_dir_all(folder.join("separate")).unwrap();
+        plain(&folder.join("separate"), &["init", "--quiet", "--separate-git-dir", &stored]);
+        for (directory, expected) in [
+            ("app", "app"),
+            ("app/src", "app"),
+            ("linked", "linked"),
+            ("linked/src", "linked"),
+            ("app/module", "app/module"),
+            ("separate", "separate"),
+            ("linked-module", "linked-module"),
+        ] {
+            assert_eq!(top(&folder.join(directory)).unwrap(), folder.join(expected), "{directory}");
+        }
+        fs::create_dir(folder.join("elsewhere")).unwrap();
+        for elsewhere in ["../..", "../../elsewhere"] {
+            plain(&app, &["config", "core.worktree", elsewhere]);
+            // From outside of its working tree, git finds no top at all.
+            assert!(top(&app).is_err(), "{elsewhere}");
+            assert!(Directory::with_repository(&app).state().is_err(), "{elsewhere}");
+        }
+        plain(&app, &["config", "core.worktree", "../.."]);
+        let error = top(&app).unwrap_err().to_string();
+        let expected = format!(
+            "the git repository of {} has its files in {} (core.worktree), not beside its .git",
+            app.display(),
+            folder.display()
+        );
+        assert_eq!(error, expected);
+        plain(&app, &["config", "--unset", "core.worktree"]);
+    }
+
+    /// A `.git` from an archive that leads to the repository beside it, in each way that git knows.
+    #[test]
+    fn the_repository_of_other_files_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        for name in ["private", "by-file", "by-link", "by-common"] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        git(&folder.join("private"), None, &["init", "--quiet"]).unwrap();
+        fs::write(folder.join("by-file/.git"), "gitdir: ../private/.git\n").unwrap();
+        std::os::unix::fs::symlink("../private/.git", folder.join("by-link/.git")).unwrap();
+        git(&folder.join("by-common"), None, &["init", "--quiet"]).unwrap();
+        fs::write(folder.join("by-common/.git/commondir"), "../../private/.git\n").unwrap();
+        for name in ["by-file", "by-link", "by-common"] {
+            let error = top(&folder.join(name)).unwrap_err();
+            assert!(matches!(error, WorkerError::RepositoryElsewhere { .. }), "{name}: {error}");
+        }
+        assert_eq!(top(&folder.join("private")).unwrap(), folder.join("private"));
     }
 
     /// The leftovers of a killed process are cleared away, and concurrent processes do not disturb each other.

@@ -3,6 +3,7 @@
 //! story on every worker.
 
 mod apart;
+pub mod command;
 pub mod containers;
 mod descriptors;
 mod git;
@@ -34,6 +35,7 @@ use process::{Kept, Launch};
 
 pub use git::too_old as git_too_old;
 pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
+pub use repositories::submodules;
 pub use take_over::{take_all_back, take_back};
 
 /// All kinds of workers; the first is the default. A new kind needs a line here and its module above.
@@ -318,6 +320,18 @@ pub enum WorkerError {
     /// The directory is not in a git repository.
     #[error("{} is not in a git repository", directory.display())]
     NoRepository { directory: PathBuf },
+    /// The repository's working tree is not where its `.git` is.
+    #[error(
+        "the git repository of {} has its files in {} (core.worktree), not beside its .git",
+        directory.display(), top.display()
+    )]
+    FilesElsewhere { directory: PathBuf, top: PathBuf },
+    /// The `.git` leads to a repository that belongs to other files.
+    #[error(
+        "the .git of {} leads to the git repository {}, which belongs to other files",
+        directory.display(), repository.display()
+    )]
+    RepositoryElsewhere { directory: PathBuf, repository: PathBuf },
     /// The git repository has no commit.
     #[error("the git repository of {} has no commit yet", directory.display())]
     NoCommit { directory: PathBuf },

@@ -50,3 +50,14 @@ fn is_dirty(repository: &Path) -> Result<bool, WorkerError> {
     }
     Ok(!git(repository, None, &["status", "--porcelain", "--untracked-files=normal"])?.is_empty())
 }
+
+/// The project's submodules, by their paths: no workplace outside of the project's directory has their files.
+pub fn submodules(project: &Path) -> Vec<String> {
+    if !project.join(".gitmodules").is_file() {
+        return Vec::new();
+    }
+    let listed = git(project, None, &["ls-files", "--stage", "-z"]).unwrap_or_default();
+    let entries = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+    let paths = entries.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+    paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+}

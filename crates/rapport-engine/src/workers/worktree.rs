@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rapport_durable as durable;
 
 use super::git::{git, line};
+use super::local::top;
 use super::{OURS, WorkerError, file_error};
 
 /// A worktree that is removed on drop, unless it is kept.
@@ -76,9 +77,10 @@ impl Drop for Worktree {
     }
 }
 
-/// Creates the directory of worktrees, with rules for git: it is not to be shown or committed.
+/// Creates the directory of worktrees, for the owner alone, with rules for git: it is not to be shown or committed.
 pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
-    let made = durable::folder(folder).and_then(|()| durable::replace(&folder.join(".gitignore"), b"*\n"));
+    let rules = folder.join(".gitignore");
+    let made = durable::private_folder(folder).and_then(|()| durable::replace_private(&rules, b"*\n"));
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 
@@ -100,11 +102,12 @@ pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
     locked.map_err(file_error("lock", &folder))
 }
 
-/// The path of a project within its repository.
+/// The path of a project within its repository, if worktrees can be made of it.
 pub fn prefix(project: &Path) -> Result<String, WorkerError> {
     if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
         return Err(WorkerError::NoRepository { directory: project.to_owned() });
     }
+    top(project)?;
     if line(project, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {
         return Err(WorkerError::NoCommit { directory: project.to_owned() });
     }

@@ -70,6 +70,14 @@ impl WorkerKind for WorktreeKind {
                     "Put the project into a repository: git init && git add --all && git commit -m Begin",
                     "Or work in the project itself: --worker local",
                 ],
+                WorkerError::FilesElsewhere { .. } => vec![
+                    "If you did not set that, remove it: git config --unset core.worktree",
+                    "Or work in the project itself: --worker local",
+                ],
+                WorkerError::RepositoryElsewhere { .. } => vec![
+                    "If you did not set that up, remove the .git and make a repository: git init",
+                    "Or work in the project itself: --worker local",
+                ],
                 WorkerError::GitTooOld { .. } => {
                     vec!["Update git, or work in the project itself: --worker local"]
                 }

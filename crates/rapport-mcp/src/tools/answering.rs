@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::report::{Report, TaskStatus};
 use crate::server::{Server, Told};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, words};
 
 #[derive(Debug, Deserialize)]
@@ -18,7 +18,11 @@ pub(crate) struct AnswerArguments {
 }
 
 /// Answers, and returns the updated state at once; the worker continues meanwhile (WORK-10).
-pub(crate) async fn answer(server: &Server, lead: &By, arguments: AnswerArguments) -> Result<Told, Trouble> {
+pub(crate) async fn answer(
+    server: &Server,
+    lead: &By,
+    arguments: AnswerArguments,
+) -> Result<Told, ToolError> {
     let id = ids::session(&arguments.task_id)?;
     let before = Report::of(server.sessions(), &id).await?;
     before.refuse_foreign()?;
@@ -26,7 +30,7 @@ pub(crate) async fn answer(server: &Server, lead: &By, arguments: AnswerArgument
     for (stored, act) in acts.iter().enumerate() {
         if let Err(error) = server.sessions().act(&id, lead, act).await {
             let now = Report::of(server.sessions(), &id).await?;
-            let trouble = refused(&now, Trouble::from(error));
+            let trouble = refused(&now, ToolError::from(error));
             let before = in_words(&acts[..stored]);
             return Err(before.iter().fold(trouble, |trouble, before| trouble.and(before)));
         }
@@ -62,15 +66,17 @@ fn done(lead: &By, acts: &[Act], status: TaskStatus) -> String {
 }
 
 /// A refusal with the state of the task, and where a person can decide if one has to.
-fn refused(report: &Report, trouble: Trouble) -> Trouble {
+fn refused(report: &Report, trouble: ToolError) -> ToolError {
     let trouble = match trouble.kind() {
-        TroubleKind::NeedsPerson => trouble.and(&words::where_a_person_answers(&report.view)),
-        TroubleKind::Invalid | TroubleKind::Unknown | TroubleKind::NotNow | TroubleKind::Failed => trouble,
+        ToolErrorKind::NeedsPerson => trouble.and(&words::where_a_person_answers(&report.view)),
+        ToolErrorKind::Invalid | ToolErrorKind::Unknown | ToolErrorKind::NotNow | ToolErrorKind::Failed => {
+            trouble
+        }
     };
     trouble.about(report.data())
 }
 
-fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Trouble> {
+fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, ToolError> {
     match report.view.status {
         // Whatever became of it, the core knows.
         _ if arguments.question_id.is_some() => answers(report, arguments),
@@ -82,7 +88,7 @@ fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Troubl
             let last = report.view.answers.last();
             let last = last
                 .map(|last| format!("Its last question was answered with {:?} by {}.", last.answer, last.by));
-            let trouble = Trouble::new(TroubleKind::NotNow, what);
+            let trouble = ToolError::new(ToolErrorKind::NotNow, what);
             let trouble = last.iter().fold(trouble, |trouble, last| trouble.and(last));
             Err(match report.diff() {
                 Some(diff) => trouble.and(&format!("To have more done, call request_revision with {diff}.")),
@@ -93,17 +99,17 @@ fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Troubl
 }
 
 /// Words for an agent that was stopped or has failed: it continues with them. Without words it tries again as it was.
-fn message(answer: &Value) -> Result<Vec<Act>, Trouble> {
+fn message(answer: &Value) -> Result<Vec<Act>, ToolError> {
     match answer {
         Value::String(text) if text.trim().is_empty() => Ok(vec![Act::Restart]),
         Value::String(text) => Ok(vec![Act::Say { text: text.clone(), id: None }]),
-        _ => Err(Trouble::invalid(
+        _ => Err(ToolError::invalid(
             "no question is open: give the answer as text, and the worker continues with it",
         )),
     }
 }
 
-fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Trouble> {
+fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, ToolError> {
     let answer = |question: QuestionId, value: &Value| {
         Ok(Act::Answer { question: Some(question), reply: reply(value)? })
     };
@@ -117,7 +123,7 @@ fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Tro
         ([only], _) => Ok(vec![answer(only.id.clone(), &arguments.answer)?]),
         // The core refuses it, and says why.
         ([], [person, ..]) => Ok(vec![answer(person.id.clone(), &arguments.answer)?]),
-        ([], []) => Err(Trouble::new(TroubleKind::NotNow, "no question is open")),
+        ([], []) => Err(ToolError::new(ToolErrorKind::NotNow, "no question is open")),
         (several, _) => Err(which(several)),
     }
 }
@@ -126,11 +132,11 @@ fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Tro
 fn by_question<'a>(
     report: &Report,
     map: &'a Map<String, Value>,
-) -> Result<Vec<(QuestionId, &'a Value)>, Trouble> {
+) -> Result<Vec<(QuestionId, &'a Value)>, ToolError> {
     let open = &report.view.questions;
     if let Some(other) = map.keys().find(|name| open.iter().all(|open| open.id.as_str() != name.as_str())) {
         let names: Vec<_> = open.iter().map(|open| open.id.as_str()).collect();
-        return Err(Trouble::invalid(format!(
+        return Err(ToolError::invalid(format!(
             "{other:?} is not an open question; open are {}",
             names.join(", ")
         )));
@@ -138,15 +144,15 @@ fn by_question<'a>(
     let found: Vec<_> =
         open.iter().filter_map(|open| Some((open.id.clone(), map.get(open.id.as_str())?))).collect();
     if found.is_empty() {
-        return Err(Trouble::invalid("the answer is empty: give an object from question id to answer"));
+        return Err(ToolError::invalid("the answer is empty: give an object from question id to answer"));
     }
     Ok(found)
 }
 
-fn which(open: &[&OpenQuestion]) -> Trouble {
+fn which(open: &[&OpenQuestion]) -> ToolError {
     let names: Vec<_> = open.iter().map(|open| format!("{:?}: ...", open.id.as_str())).collect();
     let questions: String = open.iter().map(|open| words::question(open)).collect();
-    Trouble::invalid(format!(
+    ToolError::invalid(format!(
         "{} questions are open. Answer each by its id: {{ {} }}\n{questions}",
         open.len(),
         names.join(", ")
@@ -154,7 +160,7 @@ fn which(open: &[&OpenQuestion]) -> Trouble {
 }
 
 /// What was answered: a label, value, number, or own words; several in a list.
-fn reply(value: &Value) -> Result<Reply, Trouble> {
+fn reply(value: &Value) -> Result<Reply, ToolError> {
     let word = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -166,7 +172,7 @@ fn reply(value: &Value) -> Result<Reply, Trouble> {
         one => word(one).map(|one| vec![one]),
     };
     words.map(Reply::Words).ok_or_else(|| {
-        Trouble::invalid(format!("{value} is not an answer: give text, a number, or a list of those"))
+        ToolError::invalid(format!("{value} is not an answer: give text, a number, or a list of those"))
     })
 }
 

@@ -6,9 +6,9 @@ use rapport_core::{Entry, Session, SessionId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::report::{self, Report};
+use crate::report::{self, Report, stored};
 use crate::server::{Server, Told};
-use crate::trouble::Trouble;
+use crate::tool_error::ToolError;
 use crate::{ids, words};
 
 /// The number of lines to show unless a call says so, and at most.
@@ -44,7 +44,7 @@ enum SortBy {
 }
 
 /// The log of a task: a line for each fact, and all questions with their answers (WORK-14).
-pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<Told, Trouble> {
+pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<Told, ToolError> {
     let id = ids::session(&arguments.identifier)?;
     let entries = report::entries(server.sessions(), &id).await?;
     let report = Report::replay(&id, &entries)?;
@@ -80,13 +80,7 @@ fn lines(entry: &Entry) -> impl Iterator<Item = String> + '_ {
 /// Every question with its answer, in the order they were asked.
 fn pairs(session: &Session) -> Vec<Value> {
     let items = session.rounds().flat_map(|round| round.items);
-    items
-        .map(|item| {
-            let given = item.given.map(|(answer, by)| (item.question.words(answer), by.to_string()));
-            let (answer, by) = given.unzip();
-            json!({ "questionId": item.question.id, "question": item.question.text, "answer": answer, "by": by })
-        })
-        .collect()
+    items.map(|item| stored(&item)).collect()
 }
 
 fn in_words(pairs: &[Value]) -> String {
@@ -103,7 +97,7 @@ fn in_words(pairs: &[Value]) -> String {
 }
 
 /// The logs that there are.
-pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<Told, Trouble> {
+pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<Told, ToolError> {
     let limit = arguments.limit.unwrap_or(LISTED).min(MOST_LISTED);
     let mut ids = server.sessions().list().await?;
     let order = arguments.sort_by.unwrap_or_default();

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use rapport_core::By;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tokio::task::spawn_blocking;
 
 use crate::report::Report;
 use crate::server::{Server, Told};
-use crate::trouble::Trouble;
-use crate::{ids, words};
+use crate::tool_error::ToolError;
+use crate::{ids, templates, words};
 
 /// The number of recent tasks to list. With thousands of them, reading all takes too long.
 const LISTED: usize = 50;
@@ -27,14 +28,32 @@ pub(crate) struct StatusArguments {
 pub(crate) struct NoArguments {}
 
 /// The state of a task, or of all recent ones.
-pub(crate) async fn status(server: &Server, lead: &By, arguments: StatusArguments) -> Result<Told, Trouble> {
+pub(crate) async fn status(
+    server: &Server,
+    lead: &By,
+    arguments: StatusArguments,
+) -> Result<Told, ToolError> {
     let Some(named) = arguments.task_id else { return list(server).await };
     let report = Report::of(server.sessions(), &ids::session(&named)?).await?;
     server.note_told(lead, &report);
-    Ok(Told { text: words::report(&report, arguments.show_details), data: report.data() })
+    let (mut text, mut data) = (words::report(&report, arguments.show_details), report.data());
+    if arguments.show_details {
+        if let Some((result, _)) = report.result(true) {
+            data["result"] = json!(result);
+            data["resultIsShortened"] = json!(false);
+        }
+        let recent = recent(server).await?;
+        let parts: Vec<_> = recent.iter().filter(|part| part.parent() == Some(&report.view.id)).collect();
+        if !parts.is_empty() {
+            let lines: Vec<_> = parts.iter().map(|part| words::line(part)).collect();
+            text = format!("{text}Its parts:\n{}\n", lines.join("\n"));
+        }
+        data["parts"] = parts.iter().map(|part| part.task_id()).collect();
+    }
+    Ok(Told { text, data })
 }
 
-async fn list(server: &Server) -> Result<Told, Trouble> {
+async fn list(server: &Server) -> Result<Told, ToolError> {
     let recent = recent(server).await?;
     let lines: Vec<_> = recent.iter().map(words::line).collect();
     let text = match lines.is_empty() {
@@ -46,7 +65,7 @@ async fn list(server: &Server) -> Result<Told, Trouble> {
 }
 
 /// The recent tasks, the newest first. Those that cannot be read are left out.
-pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, Trouble> {
+pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, ToolError> {
     let all = server.sessions().list().await?;
     let mut recent = Vec::new();
     for id in all.iter().rev().take(LISTED) {
@@ -56,7 +75,7 @@ pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, Trouble> {
 }
 
 /// This server, and how many recent tasks are in which status.
-pub(crate) async fn system(server: &Server) -> Result<Told, Trouble> {
+pub(crate) async fn system(server: &Server) -> Result<Told, ToolError> {
     let setup = server.setup();
     let recent = recent(server).await?;
     let mut counts = BTreeMap::<&str, usize>::new();
@@ -66,6 +85,13 @@ pub(crate) async fn system(server: &Server) -> Result<Told, Trouble> {
     let person = recent.iter().filter(|report| report.waits_for_person()).count();
     let running = recent.iter().filter(|report| report.has_process()).count();
     let project = setup.project.display().to_string();
+    let at = setup.project.clone();
+    let templates = spawn_blocking(move || templates::names(&at)).await.unwrap_or_default();
+    let at_work: Map<String, Value> = recent
+        .iter()
+        .filter(|report| !report.has_ended())
+        .map(|report| (report.task_id(), report.session_data()))
+        .collect();
     let tasks: Vec<_> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
     let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
     let text = format!(
@@ -75,6 +101,7 @@ pub(crate) async fn system(server: &Server) -> Result<Told, Trouble> {
     let data = json!({
         "success": true, "version": setup.version, "project": project, "worker": setup.workers.usual,
         "tasks": counts, "workersRunning": running, "waitingForPerson": person,
+        "containerSessions": at_work, "templates": templates,
     });
     Ok(Told { text, data })
 }

@@ -17,7 +17,7 @@ use super::starting::refuse_elsewhere;
 use crate::ids::DiffId;
 use crate::report::Report;
 use crate::server::{Server, Told};
-use crate::trouble::{Trouble, TroubleKind};
+use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::words;
 
 /// The maximum number of bytes of a diff that are shown: a model reads all of it.
@@ -68,7 +68,7 @@ pub(crate) struct ReviseArguments {
 }
 
 /// A diff, or all that wait for a decision.
-pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Result<Told, Trouble> {
+pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Result<Told, ToolError> {
     let Some(named) = &arguments.diff_id else { return waiting(server).await };
     let (report, diff) = current(server, named).await?;
     let mut data = report.data();
@@ -90,7 +90,7 @@ pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Resul
     Ok(Told { text: said, data })
 }
 
-async fn waiting(server: &Server) -> Result<Told, Trouble> {
+async fn waiting(server: &Server) -> Result<Told, ToolError> {
     let recent = recent(server).await?;
     let open: Vec<_> = recent.iter().filter_map(|report| Some((report, report.diff()?))).collect();
     let lines: Vec<_> =
@@ -107,7 +107,8 @@ fn summary(report: &Report, diff: &DiffId) -> String {
         true => "No files are listed.".to_owned(),
         false => lines.join("\n"),
     };
-    format!("{diff} of {} ({})\n{files}\n", report.task_id(), report.status().word())
+    let check = words::check(&report.view);
+    format!("{diff} of {} ({})\n{files}\n{check}", report.task_id(), report.status().word())
 }
 
 fn file_line(file: &FileChange) -> String {
@@ -117,14 +118,14 @@ fn file_line(file: &FileChange) -> String {
 }
 
 /// The task of a diff, if that is its current one; otherwise why it is not.
-async fn current(server: &Server, named: &str) -> Result<(Report, DiffId), Trouble> {
+async fn current(server: &Server, named: &str) -> Result<(Report, DiffId), ToolError> {
     let diff = DiffId::parse(named)?;
     let report = Report::of(server.sessions(), &diff.session).await?;
     let (task, latest) = (report.task_id(), report.latest_diff());
-    let not_now = |what: String| Err(Trouble::new(TroubleKind::NotNow, what).about(report.data()));
+    let not_now = |what: String| Err(ToolError::new(ToolErrorKind::NotNow, what).about(report.data()));
     if diff.number == 0 || diff.number > latest.number {
         let what = format!("there is no {diff}: {task} has had {} diffs", latest.number);
-        return Err(Trouble::new(TroubleKind::Unknown, what).about(report.data()));
+        return Err(ToolError::new(ToolErrorKind::Unknown, what).about(report.data()));
     }
     match report.diff() {
         Some(current) if current == diff => Ok((report, diff)),
@@ -142,7 +143,7 @@ async fn current(server: &Server, named: &str) -> Result<(Report, DiffId), Troub
     }
 }
 
-async fn text(server: &Server, id: &SessionId, what: Content) -> Result<String, Trouble> {
+async fn text(server: &Server, id: &SessionId, what: Content) -> Result<String, ToolError> {
     let mut pieces = server.sessions().read(id, what).await?;
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
@@ -162,10 +163,10 @@ fn cut(patch: &str) -> (&str, usize) {
 }
 
 /// Applies the work, or asks a person to.
-pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments) -> Result<Told, Trouble> {
+pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments) -> Result<Told, ToolError> {
     let (project, target) = (server.setup().project.clone(), arguments.target_workspace.clone());
     let checked = spawn_blocking(move || refuse_elsewhere(&project, target.as_deref(), "targetWorkspace"));
-    checked.await.map_err(|error| Trouble::new(TroubleKind::Failed, error.to_string()))??;
+    checked.await.map_err(|error| ToolError::new(ToolErrorKind::Failed, error.to_string()))??;
     let (report, diff) = current(server, &arguments.diff_id).await?;
     if arguments.confirm == Some(false) {
         let text = format!("{}Nothing was applied, because confirm is false.\n", summary(&report, &diff));
@@ -191,7 +192,7 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
                 "applying {diff} needs a person, {lead} cannot decide it. The person was asked.\n{}",
                 words::where_a_person_applies(id, &ended.view.project)
             );
-            Err(Trouble::new(TroubleKind::NeedsPerson, text).about(ended.data()))
+            Err(ToolError::new(ToolErrorKind::NeedsPerson, text).about(ended.data()))
         }
         WorkplaceState::Open | WorkplaceState::Waiting | WorkplaceState::Discarded => {
             Err(not_applied(&ended, &diff))
@@ -199,7 +200,7 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
     }
 }
 
-fn not_applied(report: &Report, diff: &DiffId) -> Trouble {
+fn not_applied(report: &Report, diff: &DiffId) -> ToolError {
     let place = report.view.workplace.as_ref();
     let why = match place {
         Some(place) if !place.conflicts.is_empty() => {
@@ -208,17 +209,21 @@ fn not_applied(report: &Report, diff: &DiffId) -> Trouble {
         Some(place) => place.failure.clone().unwrap_or_else(|| place.state.word().to_owned()),
         None => "its workplace is gone".to_owned(),
     };
-    Trouble::new(TroubleKind::NotNow, format!("{diff} was not applied: {why}. Nothing was changed."))
+    ToolError::new(ToolErrorKind::NotNow, format!("{diff} was not applied: {why}. Nothing was changed."))
         .and("Have the worker adapt it with request_revision, or apply it with conflict markers: withConflicts.")
         .about(report.data())
 }
 
-fn unclear(report: &Report) -> Trouble {
-    Trouble::new(TroubleKind::Failed, "the workplace of this task is unknown").about(report.data())
+fn unclear(report: &Report) -> ToolError {
+    ToolError::new(ToolErrorKind::Failed, "the workplace of this task is unknown").about(report.data())
 }
 
 /// Throws the work away.
-pub(crate) async fn reject(server: &Server, lead: &By, arguments: RejectArguments) -> Result<Told, Trouble> {
+pub(crate) async fn reject(
+    server: &Server,
+    lead: &By,
+    arguments: RejectArguments,
+) -> Result<Told, ToolError> {
     let (report, diff) = current(server, &arguments.diff_id).await?;
     report.refuse_foreign()?;
     let id = &report.view.id;
@@ -242,13 +247,17 @@ fn cleared(id: &SessionId, place: &WorkplaceView) -> String {
 }
 
 /// Has the worker continue in the same conversation.
-pub(crate) async fn revise(server: &Server, lead: &By, arguments: ReviseArguments) -> Result<Told, Trouble> {
+pub(crate) async fn revise(
+    server: &Server,
+    lead: &By,
+    arguments: ReviseArguments,
+) -> Result<Told, ToolError> {
     let (report, diff) = current(server, &arguments.diff_id).await?;
     report.refuse_foreign()?;
     let id = &report.view.id;
     let act = Act::Say { text: message(&arguments), id: None };
     if let Err(error) = server.sessions().act(id, lead, &act).await {
-        return Err(Trouble::from(error).about(report.data()));
+        return Err(ToolError::from(error).about(report.data()));
     }
     let after = Report::of(server.sessions(), id).await?;
     server.note_told(lead, &after);
@@ -269,11 +278,11 @@ fn message(arguments: &ReviseArguments) -> String {
 }
 
 /// Submits an act about the work, and waits a while for its outcome.
-async fn settle(server: &Server, lead: &By, id: &SessionId, act: &Act) -> Result<Report, Trouble> {
+async fn settle(server: &Server, lead: &By, id: &SessionId, act: &Act) -> Result<Report, ToolError> {
     let mut changes = server.changes().subscribe();
     if let Err(error) = server.sessions().act(id, lead, act).await {
         let now = Report::of(server.sessions(), id).await?;
-        return Err(Trouble::from(error).about(now.data()));
+        return Err(ToolError::from(error).about(now.data()));
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -328,7 +337,7 @@ mod tests {
         let server = door.server().await;
         let arguments = serde_json::from_value(json!({ "diffId": diff })).unwrap();
         let refused = apply(&server, &lead(), arguments).await.unwrap_err();
-        assert_eq!(refused.kind(), TroubleKind::NotNow);
+        assert_eq!(refused.kind(), ToolErrorKind::NotNow);
         assert!(refused.message().contains("the work has changed since"), "{}", refused.message());
         assert_eq!(refused.data()["diffId"], json!(format!("diff-{}-2", session())));
         assert!(!door.facts().iter().any(|fact| matches!(fact, Event::Applying { .. })));

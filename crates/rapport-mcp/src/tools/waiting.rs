@@ -13,10 +13,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::looking::recent;
+use crate::person::{self, PersonAtClient, Settled, ShownDialog};
 use crate::report::Report;
-use crate::server::{Server, Told};
-use crate::trouble::{Trouble, TroubleKind};
-use crate::{ids, take_up, words};
+use crate::server::{Server, Told, ToolOutcome};
+use crate::tool_error::{ToolError, ToolErrorKind};
+use crate::{ids, resuming, words};
 
 /// How long to wait unless a call says so, and at most, in seconds.
 const USUAL: u64 = 300;
@@ -32,13 +33,27 @@ pub(crate) struct WaitArguments {
     seconds: Option<u64>,
 }
 
-/// Waits for news of a task, or of any that was begun over MCP.
+/// Waits for news of a task, or of any that was begun over MCP. What only a person may decide is shown to the one at the client, as long
+/// as the call lasts; news of other tasks waits meanwhile, so that the dialog does not vanish under their hands.
 pub(crate) async fn wait(
-    server: &Server,
-    lead: &By,
-    context: &RequestContext<RoleServer>,
+    person: &PersonAtClient<'_>,
     arguments: WaitArguments,
-) -> Result<Told, Trouble> {
+) -> Result<ToolOutcome, ToolError> {
+    let mut shown = None;
+    let outcome = watch(person, arguments, &mut shown).await;
+    // However the call ends, its dialog ends with it.
+    if let Some(shown) = shown {
+        shown.withdraw().await;
+    }
+    outcome
+}
+
+async fn watch(
+    person: &PersonAtClient<'_>,
+    arguments: WaitArguments,
+    shown: &mut Option<ShownDialog>,
+) -> Result<ToolOutcome, ToolError> {
+    let PersonAtClient { server, lead, context, .. } = *person;
     let session = arguments.task_id.as_deref().map(ids::session).transpose()?;
     let seconds = arguments.seconds.unwrap_or(USUAL).min(LONGEST);
     // Before the first look, so that no change is missed in between.
@@ -48,18 +63,46 @@ pub(crate) async fn wait(
     let deadline = began + Duration::from_secs(seconds);
     let mut tick = interval_at(began + PROGRESS, PROGRESS);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let undecided = person.settle_replies().await?;
     let mut watched = look(server, session.as_ref()).await?;
     // The server that ran one may be gone.
     for report in &watched {
-        take_up::one(server.sessions(), report).await;
+        resuming::one(server.sessions(), report).await;
     }
+    if !undecided.is_empty() {
+        return Ok(tell_undecided(server, lead, &watched, &undecided));
+    }
+    // Whoever only looks shows nothing to anybody.
+    let is_for_dialog = |report: &Report| seconds > 0 && person.decides(report);
     loop {
-        let news: Vec<_> =
-            watched.iter().filter(|report| report.is_settled() && server.is_news(lead, report)).collect();
-        if !news.is_empty() {
-            return Ok(tell(server, lead, &news, true));
+        person.withdraw_settled(shown, &watched).await;
+        if shown.is_none() {
+            let news = watched.iter().filter(|report| is_news(server, lead, report));
+            let news: Vec<_> = news.filter(|report| !is_for_dialog(report)).collect();
+            if !news.is_empty() {
+                return Ok(ToolOutcome::Told(tell(server, lead, &news, true)));
+            }
+            if watched.iter().any(&is_for_dialog)
+                && let Some(asks) = person.show(shown, &watched).await
+            {
+                return Ok(ToolOutcome::Asks(asks));
+            }
+            if shown.is_none() && watched.iter().any(|report| is_news(server, lead, report)) {
+                break;
+            }
         }
         tokio::select! {
+            reply = person::reply(shown) => {
+                let Some(ended) = shown.take() else { continue };
+                let settled = match reply {
+                    Some(result) => person.settle(&ended.dialog.key, &result).await?,
+                    None => person.give_up(&ended),
+                };
+                watched = look(server, session.as_ref()).await?;
+                if settled == Settled::Undecided {
+                    return Ok(tell_undecided(server, lead, &watched, &[ended.dialog.session]));
+                }
+            },
             changed = changes.recv() => match changed {
                 Ok(id) => renew(server, session.as_ref(), &mut watched, &id).await?,
                 Err(RecvError::Lagged(_)) => watched = look(server, session.as_ref()).await?,
@@ -72,8 +115,28 @@ pub(crate) async fn wait(
             () = stopped(&mut stop) => break,
         }
     }
-    let all: Vec<_> = watched.iter().collect();
-    Ok(tell(server, lead, &all, false))
+    let news: Vec<_> = watched.iter().filter(|report| is_news(server, lead, report)).collect();
+    let told = match news.as_slice() {
+        [] => tell(server, lead, &watched.iter().collect::<Vec<_>>(), false),
+        news => tell(server, lead, news, true),
+    };
+    Ok(ToolOutcome::Told(told))
+}
+
+/// Whether nothing happens in a task until somebody acts, and the lead has not been told.
+fn is_news(server: &Server, lead: &By, report: &Report) -> bool {
+    report.is_settled() && server.is_news(lead, report)
+}
+
+/// Tells the lead that the person did not decide in these sessions.
+fn tell_undecided(server: &Server, lead: &By, watched: &[Report], undecided: &[SessionId]) -> ToolOutcome {
+    let reports: Vec<_> = watched.iter().filter(|report| undecided.contains(&report.view.id)).collect();
+    let mut told = tell(server, lead, &reports, true);
+    told.text = format!(
+        "The person did not decide this in a dialog of this client. The question stays open.\n{}",
+        told.text
+    );
+    ToolOutcome::Told(told)
 }
 
 /// Waits until the server stops, or whoever would say so is gone.
@@ -82,7 +145,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// The tasks that are waited for.
-async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report>, Trouble> {
+async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report>, ToolError> {
     match session {
         Some(id) => Ok(vec![Report::of(server.sessions(), id).await?]),
         None => Ok(recent(server).await?.into_iter().filter(Report::is_led).collect()),
@@ -95,7 +158,7 @@ async fn renew(
     session: Option<&SessionId>,
     watched: &mut Vec<Report>,
     changed: &SessionId,
-) -> Result<(), Trouble> {
+) -> Result<(), ToolError> {
     if session.is_some_and(|session| session != changed) {
         return Ok(());
     }
@@ -114,9 +177,9 @@ async fn renew(
     Ok(())
 }
 
-fn deaf() -> Trouble {
-    Trouble::new(
-        TroubleKind::Failed,
+fn deaf() -> ToolError {
+    ToolError::new(
+        ToolErrorKind::Failed,
         "this server no longer hears of changes. work_status shows how the tasks are; to wait for them, the person has to restart \
          the server",
     )

@@ -235,6 +235,7 @@ fn passes(error: &ApiError) -> bool {
         ApiError::Blocked(_)
         | ApiError::Full
         | ApiError::Stopped
+        | ApiError::Address
         | ApiError::Unreachable(_)
         | ApiError::Failing(_)
         | ApiError::Unauthorized(_) => true,

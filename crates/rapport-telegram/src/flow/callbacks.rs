@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::bot_api::InlineKeyboardMarkup;
 use crate::room::Room;
-use rapport_core::{Act, Question, Reply, RoundView, TurnCard};
+use rapport_core::{Act, Purpose, Question, Refusal, Reply, RoundView, TurnCard};
 
 use super::announce::outgoing;
 use super::button::{self, Button, Pick, Press};
@@ -352,15 +352,21 @@ impl ChatState {
     }
 }
 
-/// A text as an answer. A typed yes or no is equivalent to its button.
+/// A text as an answer. At a decision, such as a permission, a label, a number, a yes or a no is equivalent to its
+/// button, because any other text denies or has the plan made again. A number without a button is refused.
 pub(super) fn in_words(question: &Question, text: String) -> Reply {
     if card::is_listed(question) {
         let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
         return Reply::Words(words.map(str::to_owned).collect());
     }
-    match question.meant(&text) {
-        Some(_) => Reply::Words(vec![text]),
-        None => Reply::Text(text),
+    if matches!(question.purpose, Purpose::Clarify | Purpose::Elicit(_)) {
+        return Reply::Text(text);
+    }
+    // A transcribed voice message ends with a full stop.
+    let said = Reply::Words(vec![text.trim().trim_end_matches(['.', '!']).to_owned()]);
+    match question.resolve(&said) {
+        Ok(_) | Err(Refusal::NoSuchOption { .. }) => said,
+        Err(_) => Reply::Text(text),
     }
 }
 

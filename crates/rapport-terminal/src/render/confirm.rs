@@ -3,9 +3,12 @@
 use rapport_core::View;
 
 use super::super::confirm::{Choice, ConfirmCard, Mode};
-use super::super::text::{Line, Tone};
+use super::super::text::{Line, Tone, width};
 use super::ask;
 use super::block::Block;
+
+/// Below this many columns, what a choice means is not in a column of its own.
+const NARROW: usize = 40;
 
 /// The card in this many columns.
 pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
@@ -46,7 +49,8 @@ fn choices(card: &ConfirmCard, columns: usize, block: &mut Block) {
         };
         let here = place == card.cursor;
         let line = cursor(here).and(if here { Tone::Strong } else { Tone::Text }, &format!("{label:<15}"));
-        push(line.and(Tone::Dim, &format!("  {meaning}")).hanging(4), here, columns, block);
+        let hang = if columns < NARROW { 4 } else { width("❯ ") + 15 + 2 };
+        push(line.and(Tone::Dim, &format!("  {meaning}")).hanging(hang), here, columns, block);
     }
 }
 

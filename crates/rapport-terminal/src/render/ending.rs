@@ -1,10 +1,13 @@
 //! The end of a session: the result, the changes and the cost, or why it stopped and how to resume it.
 
-use rapport_core::{Aim, Changes, FileChange, PhaseView, Status, View};
+use rapport_core::{Aim, Changes, FileChange, PhaseView, Status, View, WorkCheck};
 
 use super::super::text::{Line, Tone, width};
-use super::super::words;
+use super::super::{safe, words};
 use super::prose;
+
+/// The number of lines of a failed check's output to show.
+const LINES_OF_CHECK: usize = 12;
 
 /// The lines for the end, if the session has ended.
 pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
@@ -42,6 +45,10 @@ fn completed(view: &View, rounds: usize) -> Vec<Line> {
     lines.push(Line::empty());
     lines.extend(changes(view.changes.as_ref()));
     lines.push(Line::empty());
+    if let Some(found) = &view.check {
+        lines.extend(check(found));
+        lines.push(Line::empty());
+    }
     if let Aim::Progress(_) = view.aim {
         lines.extend(tokens(view, rounds));
         return lines;
@@ -94,6 +101,18 @@ fn changes(changes: Option<&Changes>) -> Vec<Line> {
     }
     let longest = changes.files.iter().map(|file| width(&file.path)).max().unwrap_or(0).min(56);
     changes.files.iter().map(|file| change(file, longest)).collect()
+}
+
+/// How the check of the work ended; if it did not pass, with the last lines of its output.
+pub fn check(check: &WorkCheck) -> Vec<Line> {
+    let words = safe::line(&check.words());
+    let (mark, tone) = if check.has_passed() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Bad) };
+    let mut lines = vec![Line::new(tone, mark).and(Tone::Text, &words).hanging(2)];
+    if !check.has_passed() {
+        let output = check.last_lines(LINES_OF_CHECK).map(safe::line);
+        lines.extend(output.map(|line| Line::new(Tone::Dim, &line).indented(2)));
+    }
+    lines
 }
 
 fn change(file: &FileChange, longest: usize) -> Line {

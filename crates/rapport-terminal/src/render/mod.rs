@@ -10,3 +10,4 @@ pub(super) mod permission;
 pub(super) mod progress;
 pub(super) mod prose;
 pub(super) mod summary;
+pub(super) mod table;

@@ -31,6 +31,7 @@ pub(crate) fn line(doing: &str, usage: &Usage, elapsed: Duration) -> Line {
 /// The activity if nothing more precise is known.
 pub(crate) fn doing(view: &View) -> &'static str {
     match (view.status, view.phase) {
+        (_, _) if view.agent.is_queued => "Waiting for a free place",
         (Status::Started, _) => "Starting the agent",
         (_, PhaseView::Clarifying) if !view.answers.is_empty() => "Checking for follow-up questions",
         (_, PhaseView::Clarifying) => "The agent is looking at the task",
@@ -39,6 +40,7 @@ pub(crate) fn doing(view: &View) -> &'static str {
         (_, PhaseView::Reporting) if view.aim == Aim::Files => "Checking the plan",
         (_, PhaseView::Working) => "The agent is working",
         (_, PhaseView::Reporting) if matches!(view.aim, Aim::Progress(_)) => "Writing the file",
+        (_, PhaseView::Reporting) if view.checking.is_some() => "Checking the work",
         (_, PhaseView::Reporting | PhaseView::Ended) => "Listing the changes",
     }
 }

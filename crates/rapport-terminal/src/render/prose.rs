@@ -1,25 +1,41 @@
 //! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line is shown,
-//! whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone.
+//! whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone, the columns of
+//! tables are aligned.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};
+use super::table;
 
 /// All lines of a text.
 pub(crate) fn lines(text: &str, tone: Tone) -> Vec<Line> {
     let mut fence = None;
     let mut rendered = Vec::new();
-    for line in safe::lines(text.trim()) {
-        rendered.push(match (fence, fence_mark(&line)) {
+    let all = safe::lines(text.trim());
+    let mut rest = all.as_slice();
+    while let Some((line, after)) = rest.split_first() {
+        let rows = if fence.is_none() { table::rows(rest) } else { 0 };
+        if rows > 0 {
+            let (of_table, after) = rest.split_at(rows);
+            rendered.extend(table::aligned(of_table).iter().enumerate().map(|(row, line)| match row {
+                0 => in_tones(line, Tone::Strong),
+                1 => Line::new(Tone::Dim, line),
+                _ => in_tones(line, tone),
+            }));
+            rest = after;
+            continue;
+        }
+        rest = after;
+        rendered.push(match (fence, fence_mark(line)) {
             (None, Some(mark)) => {
                 fence = Some(mark);
-                Line::new(Tone::Dim, &line)
+                Line::new(Tone::Dim, line)
             }
-            (Some(open), Some(mark)) if closes(open, mark, &line) => {
+            (Some(open), Some(mark)) if closes(open, mark, line) => {
                 fence = None;
-                Line::new(Tone::Dim, &line)
+                Line::new(Tone::Dim, line)
             }
-            (Some(_), _) => Line::new(Tone::Code, &line).hanging(indent(&line)),
-            (None, None) => prose_line(&line, tone),
+            (Some(_), _) => Line::new(Tone::Code, line).hanging(indent(line)),
+            (None, None) => prose_line(line, tone),
         });
     }
     rendered
@@ -63,7 +79,7 @@ fn indent(line: &str) -> usize {
 
 /// A line whose `code` has its own tone, and whose **bold** words stand out. The backticks around code stay: without
 /// colour they alone distinguish it.
-fn in_tones(line: &str, tone: Tone) -> Line {
+pub(super) fn in_tones(line: &str, tone: Tone) -> Line {
     let mut rendered = Line::empty();
     let mut rest = line;
     while let Some((before, words, sign, after)) = next_marked(rest) {
@@ -151,6 +167,26 @@ mod tests {
             shown("````sh\n# no **heading**\n```\n````"),
             [fence("````sh"), code("# no **heading**"), code("```"), fence("````"),]
         );
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let shown = |text: &str| lines(text, Tone::Text).iter().map(Line::text).collect::<Vec<_>>();
+        let table = "Files:\n|File|Why|\n|:-|--:|\n|`a.rs`|it is **new**|\n| long/path.rs | |\nDone.";
+        assert_eq!(
+            shown(table),
+            [
+                "Files:",
+                "| File         | Why       |",
+                "| :----------- | --------: |",
+                "| `a.rs`       | it is new |",
+                "| long/path.rs |           |",
+                "Done.",
+            ]
+        );
+        let code = "```\n|a|b|\n|-|-|\n```";
+        assert_eq!(shown(code), code.lines().collect::<Vec<_>>());
+        assert_eq!(shown("|a|b|\n|c|d|"), ["|a|b|", "|c|d|"], "without its rule it is no table");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use rapport_core::ActionPlan;
 use super::super::Size;
 use super::super::keys::{moved, plain_char};
 use super::look::Look;
+use super::preview::Preview;
 use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
 
 /// The items of a plan with their check marks.
@@ -26,6 +27,20 @@ pub struct Checklist {
     notice: Option<String>,
     look: Look,
     size: Size,
+    /// How often check marks were changed.
+    changes: usize,
+    /// The preview beside the tree, on a wide screen.
+    beside: Option<(Beside, Preview)>,
+}
+
+/// The number of columns from which the preview of the current row is shown beside the tree.
+const SPLIT: usize = 110;
+
+/// What a preview beside the tree is of: a row, with these check marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub node: Node,
+    changes: usize,
 }
 
 /// A selectable row: a group, or one of its items.
@@ -81,7 +96,25 @@ impl Checklist {
             notice: None,
             look,
             size,
+            changes: 0,
+            beside: None,
         }
+    }
+
+    /// The row whose preview is to be shown beside the tree, and is not yet.
+    pub fn unpreviewed(&self) -> Option<Beside> {
+        let node = self.nodes.get(self.cursor).copied().filter(|_| self.size.columns >= SPLIT)?;
+        let wanted = Beside { node, changes: self.changes };
+        self.previewed(wanted).is_none().then_some(wanted)
+    }
+
+    /// Shows a preview beside the tree.
+    pub fn show_beside(&mut self, of: Beside, preview: Preview) {
+        self.beside = Some((of, preview));
+    }
+
+    fn previewed(&self, wanted: Beside) -> Option<&Preview> {
+        self.beside.as_ref().filter(|(of, _)| *of == wanted).map(|(_, preview)| preview)
     }
 
     pub fn key(&mut self, key: KeyEvent) -> ChecklistCommand {
@@ -180,6 +213,7 @@ impl Checklist {
 
     fn change(&mut self, change: impl FnOnce(&mut Checks)) {
         change(&mut self.checks);
+        self.changes += 1;
         self.notes = Group::ALL.map(|group| self.dependencies.notes(group, &self.checks));
     }
 

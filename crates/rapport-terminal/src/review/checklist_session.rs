@@ -7,13 +7,14 @@ use std::pin::Pin;
 
 use crossterm::event::{KeyCode, KeyEvent};
 use futures_util::StreamExt as _;
-use rapport_core::ActionPlan;
+use rapport_core::review::needed;
+use rapport_core::{ActionPlan, Resource};
 
 use super::super::live;
 use super::super::{Happening, maybe};
 use super::Verdict;
 use super::canvas::{Canvas, given_back};
-use super::checklist::{Checklist, ChecklistCommand, Node};
+use super::checklist::{Beside, Checklist, ChecklistCommand, Node};
 use super::external_viewer::{HandedOver, Keys, Signals, fresh_keys, hand_over};
 use super::look::Look;
 use super::pager::{Pager, Turned};
@@ -30,6 +31,9 @@ pub(super) enum Left {
 
 type Work<'a> = Pin<Box<dyn Future<Output = Done> + Send + 'a>>;
 
+/// A preview that is being made.
+type Making<'a> = Pin<Box<dyn Future<Output = Preview> + Send + 'a>>;
+
 /// The result of a background task.
 enum Done {
     /// A preview is ready.
@@ -41,6 +45,8 @@ enum Done {
 enum Next {
     Happening(Happening),
     Done(Done),
+    /// The preview for the side of the tree is ready.
+    Beside(Preview),
     /// A panic elsewhere restored the terminal; take it again.
     GivenBack,
 }
@@ -53,6 +59,8 @@ struct ChecklistSession<'a> {
     temp_files: &'a mut TempFiles,
     pager: Option<Pager>,
     work: Option<Work<'a>>,
+    /// The preview that is being made for the side of the tree.
+    beside: Option<(Beside, Making<'a>)>,
 }
 
 /// The terminal while the checklist uses it.
@@ -71,10 +79,19 @@ pub(super) async fn run(
     temp_files: &mut TempFiles,
     signals: &mut Signals,
 ) -> io::Result<Left> {
-    let mut session =
-        ChecklistSession { plan, previewer, look, checklist, temp_files, pager: None, work: None };
+    let mut session = ChecklistSession {
+        plan,
+        previewer,
+        look,
+        checklist,
+        temp_files,
+        pager: None,
+        work: None,
+        beside: None,
+    };
     let mut held = session.take()?;
     loop {
+        session.look_beside();
         held.canvas.draw(|frame| match &session.pager {
             Some(pager) => pager.draw(frame),
             None => session.checklist.draw(frame),
@@ -83,6 +100,7 @@ pub(super) async fn run(
             key = held.keys.next() => Next::Happening(key.unwrap_or(Happening::Stopped)),
             () = signals.any() => Next::Happening(Happening::Stopped),
             done = maybe(session.work.as_mut()) => Next::Done(done),
+            preview = maybe(session.beside.as_mut().map(|(_, work)| work)) => Next::Beside(preview),
             () = given_back() => Next::GivenBack,
         };
         let wish = match next {
@@ -91,6 +109,12 @@ pub(super) async fn run(
                 ChecklistCommand::Nothing
             }
             Next::Happening(happening) => session.wish(happening),
+            Next::Beside(preview) => {
+                if let Some((of, _)) = session.beside.take() {
+                    session.checklist.show_beside(of, preview);
+                }
+                ChecklistCommand::Nothing
+            }
             Next::Done(done) => {
                 if let Some((viewer, file, preview)) = session.done(done) {
                     drop(held);
@@ -165,6 +189,22 @@ impl<'a> ChecklistSession<'a> {
             return ChecklistCommand::Nothing;
         }
         self.checklist.key(key)
+    }
+
+    /// Starts to make the preview that is missing beside the tree. Only a key fetches a page from elsewhere.
+    fn look_beside(&mut self) {
+        let Some(wanted) = self.checklist.unpreviewed() else { return };
+        if self.beside.as_ref().is_some_and(|(of, _)| *of == wanted) {
+            return;
+        }
+        let (plan, previewer, checks) = (self.plan, self.previewer, self.checklist.checks().clone());
+        let node = wanted.node;
+        if let Some(Resource::Url(address)) = needed(plan, &checks, node.group, node.item) {
+            self.beside = None;
+            return self.checklist.show_beside(wanted, Preview::unread(&address));
+        }
+        let work = Box::pin(async move { preview(plan, &checks, node, previewer).await });
+        self.beside = Some((wanted, work));
     }
 
     /// Starts to prepare a preview, given the checked items.

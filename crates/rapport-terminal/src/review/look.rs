@@ -56,14 +56,19 @@ impl Look {
 
     /// Writes a line to a row of cells, as much of it as fits.
     pub(super) fn put(self, buffer: &mut Buffer, row: u16, line: Line) {
+        self.put_at(buffer, 0, row, line);
+    }
+
+    /// The same from this column on.
+    pub(super) fn put_at(self, buffer: &mut Buffer, column: u16, row: u16, line: Line) {
         let area = buffer.area;
-        if row >= area.height {
+        if row >= area.height || column >= area.width {
             return;
         }
         let line = self.signed(line);
         let spans = line.spans.iter().map(|span| Span::styled(span.text.as_str(), self.style(span.tone)));
         let line = ratatui::text::Line::from_iter(spans);
-        buffer.set_line(area.x, area.y + row, &line, area.width);
+        buffer.set_line(area.x + column, area.y + row, &line, area.width - column);
     }
 
     /// The cell style of a tone.

@@ -94,10 +94,19 @@ async fn decide(
     }
 }
 
-/// The summary and every action as plain text without control characters, for output without a terminal.
-pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
-    let mut lines = summary(plan, problems, usize::MAX);
+/// A plan that nobody reviews here: its summary and every action.
+pub fn told(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
+    let mut lines = summary::headed("Plan", plan, problems, columns);
     let items = rapport_core::review::items(plan, Group::Actions);
-    lines.extend(items.iter().map(|item| Line::new(Tone::Text, &format!("{} {}", item.label, item.what))));
+    let line = |label: &str, what: &str| {
+        Line::new(Tone::Text, &format!("{label} {what}")).hanging(label.chars().count() + 1)
+    };
+    lines.extend(items.iter().map(|item| line(&item.label, &item.what)));
+    lines
+}
+
+/// The same as plain text without control characters, for output without a terminal.
+pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
+    let lines = told(plan, problems, usize::MAX);
     lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()
 }

@@ -39,6 +39,14 @@ pub struct Preview {
     pub lines: Vec<Line>,
 }
 
+impl Preview {
+    /// The preview of a page that nobody asked to fetch yet.
+    pub(super) fn unread(address: &str) -> Self {
+        let lines = vec![Line::new(Tone::Dim, "Press p to fetch this page and show it.")];
+        Self { title: address.to_owned(), file_name: String::new(), text: String::new(), lines }
+    }
+}
+
 /// Makes the preview of an item, given the check marks.
 pub async fn preview(plan: &ActionPlan, checks: &Checks, node: Node, previewer: &Previewer) -> Preview {
     let read = match review::needed(plan, checks, node.group, node.item) {

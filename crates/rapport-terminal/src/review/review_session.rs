@@ -26,6 +26,9 @@ use rapport_core::review::Selection;
 /// The reply to a key or a line that is not an answer.
 const EXPLAINED: &str = "a approves all, m modifies, s skips, q quits; nothing else decides.";
 
+/// The columns that a prompt leaves for what is typed.
+const ROOM: usize = 6;
+
 /// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
@@ -136,14 +139,14 @@ impl ReviewSession<'_> {
     async fn ask_by_key(&mut self) -> io::Result<Answer> {
         let mut raw = Raw::enter()?;
         let mut keys = external_viewer::fresh_keys();
-        self.write("", &summary::prompt(), " ")?;
+        self.prompt("", &summary::prompt())?;
         loop {
             let happening = tokio::select! {
                 happening = keys.next() => happening.unwrap_or(Happening::Stopped),
                 () = self.signals.any() => Happening::Stopped,
                 () = given_back() => {
                     live::raw_again()?;
-                    self.write("\r", &summary::prompt(), " ")?;
+                    self.prompt("\r", &summary::prompt())?;
                     continue;
                 }
             };
@@ -153,7 +156,7 @@ impl ReviewSession<'_> {
                     drop((keys, raw));
                     live::suspend()?;
                     (raw, keys) = (Raw::enter()?, external_viewer::fresh_keys());
-                    self.write("\r", &summary::prompt(), " ")?;
+                    self.prompt("\r", &summary::prompt())?;
                 }
                 Happening::Key(key) => match answer(key) {
                     Some((answer, word)) => {
@@ -163,7 +166,7 @@ impl ReviewSession<'_> {
                     }
                     None => {
                         self.write("\r\n", &Line::new(Tone::Care, EXPLAINED), "\r\n")?;
-                        self.write("", &summary::prompt(), " ")?;
+                        self.prompt("", &summary::prompt())?;
                     }
                 },
                 Happening::Stopped => {
@@ -184,7 +187,7 @@ impl ReviewSession<'_> {
 
     async fn ask_by_line(&mut self) -> io::Result<Answer> {
         loop {
-            self.write("", &summary::prompt(), " ")?;
+            self.prompt("", &summary::prompt())?;
             let Some(line) = self.next_line().await? else { return Ok(Answer::Quit) };
             match line.to_lowercase().as_str() {
                 "a" | "approve" | "approve all" => return Ok(Answer::Approve),
@@ -199,7 +202,7 @@ impl ReviewSession<'_> {
     async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<Left> {
         self.print(&checklist.numbered())?;
         loop {
-            self.write("", &Line::new(Tone::Strong, numbered_lines::PROMPT), " ")?;
+            self.prompt("", &Line::new(Tone::Strong, numbered_lines::PROMPT))?;
             let Some(line) = self.next_line().await? else { return Ok(Left::With(Verdict::Quit)) };
             match numbered_lines::request(&line, checklist) {
                 Request::Toggle(nodes) => {
@@ -242,6 +245,14 @@ impl ReviewSession<'_> {
         let text: String =
             rows.map(|row| format!("{}\n", self.look.theme.paint(&self.look.signed(row)))).collect();
         io::stdout().write_all(text.as_bytes())?;
+        io::stdout().flush()
+    }
+
+    /// Writes a prompt after a verbatim string, in rows that leave room for the answer.
+    fn prompt(&self, before: &str, prompt: &Line) -> io::Result<()> {
+        let rows = prompt.rows(live::size().columns.saturating_sub(ROOM));
+        let rows = rows.into_iter().map(|row| self.look.theme.paint(&self.look.signed(row)));
+        write!(io::stdout(), "{before}{} ", rows.collect::<Vec<_>>().join("\r\n"))?;
         io::stdout().flush()
     }
 

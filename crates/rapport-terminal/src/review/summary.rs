@@ -15,8 +15,13 @@ pub const PROMPT: &str = "Execute this plan? (a)pprove all / (m)odify / (s)kip /
 
 /// A summary of a plan and its problems, without the question, in this many columns.
 pub fn summary(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
+    headed("Reviewing Plan", plan, problems, columns)
+}
+
+/// The same below a heading of its own.
+pub(super) fn headed(heading: &str, plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
     let rule = || Line::new(Tone::Dim, &"-".repeat(RULE.min(columns)));
-    let title = Line::new(Tone::Here, "▶ ").and(Tone::Strong, &format!("Reviewing Plan: \"{}\"", plan.title));
+    let title = Line::new(Tone::Here, "▶ ").and(Tone::Strong, &format!("{heading}: \"{}\"", plan.title));
     let mut lines = vec![title.hanging(2), rule(), Line::empty()];
     let context = plan.context.as_deref().unwrap_or_default();
     for (heading, changes) in [("Active Context:", context), ("memos.yaml:", plan.memos.as_slice())] {

@@ -165,6 +165,7 @@ impl<'a> Talk<'a> {
             clock: Clock::system(),
             holder: Holder::this_process(None),
             home: std::env::temp_dir().join("rapport-bench-home"),
+            limits: Default::default(),
         });
         let gateway = engine.gateway();
         let created = Created {

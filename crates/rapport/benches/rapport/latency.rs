@@ -79,6 +79,7 @@ async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
         clock: Clock::system(),
         holder: Holder::this_process(Some(address.clone())),
         home: folder.join("home"),
+        limits: Default::default(),
     });
     let (gateway, serving) = (engine.gateway(), socket.serve(engine.gateway()));
     let terms = Terms { max_rounds: u32::MAX, ..Terms::default() };

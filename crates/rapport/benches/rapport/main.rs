@@ -10,6 +10,7 @@ mod serving;
 mod stage;
 mod telegram;
 mod waiting;
+mod workers;
 
 /// What the tests stand on, as far as it serves here.
 #[path = "../../tests/it/support"]
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 12] = [
+    let parts: [(&str, Measure); 13] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -88,6 +89,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("telegram", telegram::measure),
         ("bots", bots::measure),
         ("files", files::measure),
+        ("workers", workers::measure),
     ];
     // Cargo adds an argument of its own.
     let wanted: Vec<_> = wanted.iter().filter(|name| **name != "--bench").collect();
@@ -337,6 +339,7 @@ async fn answer_all(store: Arc<Files>, ids: &[SessionId]) -> Outcome<f64> {
         clock: Clock::system(),
         holder: Holder::this_process(None),
         home: std::env::temp_dir().join("rapport-bench-home"),
+        limits: Default::default(),
     });
     let gateway = engine.gateway();
     for id in ids {

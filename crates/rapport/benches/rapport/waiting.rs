@@ -178,6 +178,7 @@ pub(crate) fn parked_child(sessions: PathBuf) -> Outcome {
             clock: Clock::system(),
             holder: Holder::this_process(None),
             home: std::env::temp_dir().join("rapport-bench-home"),
+            limits: Default::default(),
         });
         let mut followers = Vec::new();
         for id in store.list().await? {

@@ -33,8 +33,12 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
             status::questions(&mut page, &view, usize::MAX);
             page.print()?;
         }
+        let which = match view.questions.as_slice() {
+            [only] => only.id.as_str(),
+            _ => "ID",
+        };
         return Err(Failure::new(Code::Usage, "an answer is missing")
-            .hint(format!("Say it with: rapport answer {id} --question ID VALUE")));
+            .hint(format!("Say it with: rapport answer {id} --question {which} VALUE")));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let is_complete = runtime.block_on(show(common, place, &id, view.seq))?;

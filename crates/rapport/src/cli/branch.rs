@@ -11,7 +11,6 @@ use serde_json::json;
 use super::branch_turn::{self, Beginning};
 use super::choose::{self, Known, Verb};
 use super::output::{say, say_json};
-use super::screen::word;
 use super::{Common, sessions};
 use crate::agents::{Cut, Whereabouts};
 use crate::channels::terminal::safe;
@@ -116,7 +115,6 @@ struct Made {
     session: SessionId,
     origin: BranchPoint,
     worktree: String,
-    project: String,
 }
 
 /// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most an
@@ -162,7 +160,6 @@ fn make(
     let made = Made {
         session: reserved.id().clone(),
         worktree: destination.project.clone(),
-        project: branch.project.clone(),
         origin: destination.origin.clone(),
     };
     reserved.fill(&branch.entries(&destination, now), &[(CONVERSATION, &conversation)])?;
@@ -206,6 +203,9 @@ fn failed(error: WorkerError) -> Failure {
     match error {
         WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => Failure::new(Code::Refused, message)
             .hint("Branches are kept apart by git. Put the project into a repository: git init && git add --all && git commit -m Begin"),
+        WorkerError::FilesElsewhere { .. } => Failure::new(Code::Refused, message)
+            .hint("If you did not set that, remove it: git config --unset core.worktree"),
+        WorkerError::RepositoryElsewhere { .. } => Failure::new(Code::Refused, message),
         WorkerError::StateGone { .. } => Failure::new(Code::Refused, message)
             .hint("Git removes what nothing refers to after two weeks, or when `git gc --prune` is run."),
         _ => Failure::new(Code::Trouble, message),
@@ -213,14 +213,11 @@ fn failed(error: WorkerError) -> Failure {
 }
 
 fn tell(made: &Made) -> Outcome {
-    let Made { session, origin, worktree, project } = made;
+    let Made { session, origin, worktree } = made;
     say(format_args!("Branched {} at {}.", origin.session, origin.question))?;
     say(format_args!("  session   {session}"))?;
     say(format_args!("  worktree  {}", safe::line(worktree)))?;
-    say("Answer it and let it go on:")?;
-    say(format_args!("  rapport answer {session} --question {} VALUE", origin.question))?;
-    say(format_args!("  rapport resume {session}"))?;
-    say("Compare the two when they are done:")?;
-    say(format_args!("  git -C {} diff", word(worktree)))?;
-    say(format_args!("  diff -r -x .git -x .rapport {} {}", word(project), word(worktree)))
+    say(format_args!("{} is open again there; other answers are kept.", origin.question))?;
+    say(format_args!("Answer it and go on with: rapport resume {session}"))?;
+    say(format_args!("Compare the two when they are done: rapport diff {} {session}", origin.session))
 }

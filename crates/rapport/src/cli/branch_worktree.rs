@@ -70,6 +70,9 @@ fn failed(error: WorkerError) -> Failure {
     match error {
         WorkerError::NoRepository { .. } | WorkerError::NoCommit { .. } => failure
             .hint("Put the project into a repository: git init && git add --all && git commit -m Begin"),
+        WorkerError::FilesElsewhere { .. } => {
+            failure.hint("If you did not set that, remove it: git config --unset core.worktree")
+        }
         _ => failure,
     }
 }

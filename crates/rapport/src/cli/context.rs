@@ -9,9 +9,10 @@ use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_json};
+use super::workflow::context::Base;
 use super::workflow::{self, planning};
 use crate::channels::terminal::safe;
-use crate::config::{self, Layer};
+use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::files::{replace, text};
 use crate::projects::gathering::gather;
@@ -41,7 +42,7 @@ enum What {
     Add(Named),
     /// Do not show these
     Remove(Named),
-    /// List the selected files
+    /// List the files that the next turn is shown
     Show(Whose),
 }
 
@@ -204,13 +205,20 @@ fn check_there(place: &Place, path: &str) -> Outcome {
         .hint("Name existing files, or a pattern such as src/**/*.rs"))
 }
 
+/// The rules of the turn that is planned next: those of a turn that waits for that, or what follows from the last one.
+async fn of_next_turn(place: &Place, settings: &Settings, folder: &Folder) -> Result<String, Failure> {
+    let Some(latest) = folder.latest().await? else { return Ok(String::new()) };
+    let (session, _) = workflow::read_state(place, folder).await?;
+    let base = match session.latest_turn().is_some_and(planning::is_unplanned) {
+        true => Base::of(place, settings, folder, &latest).await?,
+        false => Base::after(place, settings, folder, Some(&latest)).await?,
+    };
+    Ok(base.context)
+}
+
 fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
     let settings = place.settings(Layer::default())?;
-    let session = workflow::state(place, folder)?;
-    let turn = match session.latest_turn() {
-        Some(turn) => wait(folder.text(&format!("{}/{TURN_CONTEXT}", turn.folder)))?.unwrap_or_default(),
-        None => String::new(),
-    };
+    let turn = wait(of_next_turn(place, &settings, folder))?;
     let levels = [
         ("global", Level::Global, text(&config::global_context(&place.project))?.unwrap_or_default()),
         ("session", Level::Session, wait(folder.text(SESSION_CONTEXT))?.unwrap_or_default()),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use rapport_core::{Aim, OpenQuestion, Purpose, Reply, View};
 use serde_json::json;
 
-use super::output::{say, say_as_is, say_json};
+use super::output::{say, say_json};
+use super::page::Page;
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, follow, host, sessions};
+use super::{Common, diff, follow, host, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
@@ -49,7 +50,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
     let place = Place::new(folder.path().join("home"), folder.path().join("app"));
     repository(&place.project)?;
-    let answering = if screen::is_interactive() && !args.auto && !common.json {
+    let answering = if screen::is_terminal() && !args.auto && !common.json {
         Answering::Person
     } else {
         Answering::Rule { name: "demo", pick }
@@ -58,6 +59,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         introduce(&place.project, &answering)?;
     }
     let outcome = play(common, &place, agent, &args.task, answering);
+    let is_unread = outcome.as_ref().is_err_and(|failure| failure.code == Code::Quiet);
+    if is_unread && !args.keep {
+        // Nobody would learn that something was kept.
+        return outcome;
+    }
     let is_kept = args.keep || outcome.is_err();
     if is_kept {
         let _ = folder.keep();
@@ -125,11 +131,11 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         return Ok(());
     }
     let store = place.store();
-    conclude(&store, place, &sessions::view(&store, &id)?)
+    conclude(common, &store, place, &sessions::view(&store, &id)?)
 }
 
 /// Ends with the diff, the plan, the log, and where they are.
-fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
+fn conclude(common: &Common, store: &BlockingStore, place: &Place, view: &View) -> Outcome {
     let baseline =
         store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
             rapport_core::Event::Baselined { baseline, .. } => baseline,
@@ -141,13 +147,15 @@ fn conclude(store: &BlockingStore, place: &Place, view: &View) -> Outcome {
             .diff(&from, &to)
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
         say("\nThe diff it made:\n")?;
-        diff.lines().try_for_each(|line| say_as_is(format_args!("  {}", safe::line(line))))?;
+        let mut page = Page::new(common);
+        diff::lines(&diff).for_each(|line| page.push(line.indented(2)));
+        page.print()?;
     }
     if let Some(path) = view.plan.as_ref().and_then(|plan| plan.path.as_ref()) {
         let path = place.project.join(path);
         say(format_args!("\nThe plan, {}:\n", path.display()))?;
         let plan = std::fs::read_to_string(&path)?;
-        plan.lines().try_for_each(|line| say_as_is(format_args!("  {}", safe::line(line))))?;
+        plan.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
     }
     let facts = store.read(&view.id, 0)?;
     say(format_args!("\nThe log, {} entries in {}/log.jsonl", facts.len(), store.whereabouts(&view.id)))

@@ -7,6 +7,7 @@ use super::choose::{self, Verb};
 use super::output::{say_json, warn};
 use super::page::Page;
 use super::{Common, diff_sessions, diff_turns, sessions};
+use crate::channels::terminal::safe;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::TurnName;
@@ -55,11 +56,15 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
     refuse_unrecorded(place, &id)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
+    let view = choose::known(place, &id)?.view;
     if common.json {
-        return say_json(&json!({ "session": id, "diff": diff }));
+        return say_json(&json!({ "session": id, "diff": diff, "check": view.check }));
+    }
+    // Not on standard output, which may be the input of another program.
+    if let Some(check) = &view.check {
+        warn(safe::line(&check.words()));
     }
     if diff.is_empty() {
-        // Not on standard output, which may be the input of another program.
         warn(format_args!("{id} has changed no file so far"));
     }
     let mut page = Page::new(common);

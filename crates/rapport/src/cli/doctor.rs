@@ -11,7 +11,7 @@ use super::leftovers::Leftovers;
 use super::output::say_json;
 use super::page::Page;
 use super::workflow::seals;
-use super::{Common, report, sessions};
+use super::{Common, report, screen, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::config::{Layer, Settings, WorkerName};
@@ -92,10 +92,10 @@ fn show(page: &mut Page, check: &Check) {
         State::Bad => ("bad    ", Tone::Bad),
         State::Unused => ("unused ", Tone::Care),
     };
-    let line = Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9} ", check.name));
-    page.push(line.and(Tone::Text, &check.found).hanging(19));
+    let line = Line::new(tone, mark).and(Tone::Dim, &format!("  {:<9}  ", check.name));
+    page.push(line.and(Tone::Text, &check.found).hanging(20));
     let advice = check.advice.iter().flat_map(|advice| advice.lines());
-    advice.for_each(|line| page.push(Line::new(Tone::Text, line).indented(19)));
+    advice.for_each(|line| page.push(Line::new(Tone::Text, line).indented(20)));
 }
 
 fn settings(place: &Place) -> Check {
@@ -279,11 +279,12 @@ fn leftovers(place: &Place) -> Option<Check> {
 }
 
 fn terminal() -> Check {
-    if super::screen::is_interactive() {
-        return good("terminal", "questions can be answered here".into());
-    }
-    let found = "none; questions wait for `rapport answer`".into();
-    Check { name: "terminal", state: State::Good, found, advice: None }
+    let found = match (screen::is_interactive(), screen::is_terminal()) {
+        (true, _) => "questions can be answered here",
+        (false, true) => "questions can be answered here, line by line",
+        (false, false) => "none; questions wait for `rapport answer`",
+    };
+    good("terminal", found.into())
 }
 
 /// What the channels find out about themselves.

@@ -1,13 +1,14 @@
 //! `rapport mcp`: a server for another assistant, over standard input and output.
 
-use rapport_mcp::{ApplyName, CHANNEL, McpLayer, McpSetup, StdioError, serve_stdio};
+use rapport_core::Decider;
+use rapport_mcp::{CHANNEL, DeciderName, McpLayer, McpSetup, StdioError, serve_stdio};
 use rapport_settings::Setting as _;
 
 use super::agent_flags::AgentFlags;
 use super::screen::StopSignal;
 use super::{Common, host};
 use crate::config::Settings;
-use crate::engine::{ChannelLease, claims};
+use crate::engine::{ChannelLease, claims, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
@@ -17,16 +18,20 @@ const WRITERS: usize = 64;
 /// Let another assistant start workers, answer them and review their changes, over MCP
 ///
 /// An MCP server on standard input and output, for the project it is started in. Its client's model may answer what workers
-/// ask; permissions, plans and secrets stay with you (`rapport answer`, or a channel of `rapport serve`). Workers live as long
-/// as the server; the next one goes on with them.
+/// ask; permissions, plans and secrets stay with you (in a dialog of the client, with `rapport answer`, or in a channel of `rapport
+/// serve`). Workers live as long as the server; the next one goes on with them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport mcp                         as the command of an MCP client
-  rapport mcp --apply lead            its model may apply changes, too")]
+  rapport mcp --apply lead            its model may apply changes, too
+  rapport mcp --questions person      you answer what workers ask")]
 pub(super) struct Args {
     /// Who may apply what workers did: you alone ("person"), or the client's model as well ("lead")
-    #[arg(long, value_name = "WHO", value_parser = ApplyName::parse)]
-    apply: Option<ApplyName>,
+    #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
+    apply: Option<DeciderName>,
+    /// Who may answer what workers ask: you alone ("person"), or the client's model as well ("lead")
+    #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
+    questions: Option<DeciderName>,
     #[command(flatten)]
     agent: AgentFlags,
 }
@@ -35,11 +40,15 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let sources = place.sources()?;
     let settings = place.settings_of(&sources, args.agent.layer())?;
-    let said = sources.load::<McpLayer>()?.apply;
+    let said = sources.load::<McpLayer>()?;
     let setup = McpSetup {
         project: place.project.clone(),
         workers: place.worker_choice(&settings),
-        apply: args.apply.or(said).unwrap_or_default().into(),
+        apply: args.apply.or(said.apply).map_or(Decider::Person, Into::into),
+        questions: args.questions.or(said.questions).map_or(Decider::Lead, Into::into),
+        // The person started the client, which shows them its dialogs.
+        dialogs: said.dialogs.unwrap_or(true),
+        person: socket::person_here(),
         version: env!("CARGO_PKG_VERSION"),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -5,11 +5,12 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::{SigSet, Signal};
+use rapport_core::ActionPlan;
 
 use super::{Common, When, output, screen};
 use crate::channels::terminal::style::Theme;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::channels::terminal::{self, Size};
+use crate::channels::terminal::{self, Size, review};
 use crate::error::Outcome;
 
 /// The default pager and its default options: it exits if everything fits, shows colours, and leaves the text on the
@@ -31,7 +32,7 @@ impl Page {
     pub(super) fn new(common: &Common) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let theme = match common.color {
-            When::Auto | When::Never if !is_terminal => Theme::Bare,
+            When::Auto | When::Never if !is_terminal || terminal::lines_only() => Theme::Bare,
             when => Theme::choose(screen::colour(when), |name| std::env::var(name).ok()),
         };
         Self { theme, size: is_terminal.then(terminal::size), lines: Vec::new() }
@@ -105,6 +106,14 @@ impl Page {
             Ok(_) | Err(_) => self.print(),
         }
     }
+}
+
+/// Prints a plan that nobody reviews here.
+pub(super) fn plan(common: &Common, plan: &ActionPlan) -> Outcome {
+    let mut page = Page::new(common);
+    let columns = page.columns().unwrap_or(usize::MAX);
+    review::told(plan, &[], columns).into_iter().for_each(|line| page.push(line));
+    page.print()
 }
 
 /// The pager from the environment; `None` if it is disabled there.

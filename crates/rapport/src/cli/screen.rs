@@ -60,12 +60,8 @@ pub(super) async fn show(
     match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&sessions.view(id).await?),
         Ok(terminal::Outcome::Detached) => Err(stopped(common, id)),
-        // The reader closed the pipe.
-        Err(TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
         // The reader closed the pipe, as with every other command.
-        Err(terminal::TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Code::Quiet, ""))
-        }
+        Err(TerminalError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
         Err(error) => {
             // The session may be the cause, and reports it better.
             sessions.view(id).await?;

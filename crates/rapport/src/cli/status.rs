@@ -11,6 +11,7 @@ use super::output::{ago, say_json, shorten};
 use super::page::Page;
 use super::workflow::seals;
 use super::{Common, handover, tree};
+use crate::channels::terminal::check_lines;
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
@@ -304,6 +305,12 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     }
     for file in view.changes.iter().flat_map(|changes| &changes.files) {
         page.push(row(&file.status.to_string(), &file.path));
+    }
+    if let Some(command) = &view.checking {
+        page.push(row("checking", &shorten(command, 80)));
+    }
+    for line in view.check.iter().flat_map(check_lines) {
+        page.push(line.indented(2));
     }
     what_waits(page, place, known, usize::MAX);
     if handover::awaits_decision(view) {

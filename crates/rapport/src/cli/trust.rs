@@ -111,8 +111,9 @@ fn is_directory(what: &Path) -> bool {
 pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     let brought = place.brought();
     let trust = place.trust()?;
+    let used = place.brought_and_used();
     let is_new =
-        trust.standing(&brought) == TrustLevel::Unseen && brought.iter().all(|one| one.digest.is_some());
+        trust.standing(&used) == TrustLevel::Unseen && brought.iter().all(|one| one.digest.is_some());
     if !is_new || !asking::is_possible(common) || refuse_agents().is_err() {
         return Ok(());
     }

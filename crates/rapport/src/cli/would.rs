@@ -88,6 +88,7 @@ fn words(want: Want) -> Vec<String> {
         Want::HostsAllowed(hosts) => vec![format!("lets the agent reach: {}", hosts.join(", "))],
         Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],
         Want::WorkUndone(_) => vec!["undoes its work in the project".to_owned()],
+        Want::Checked { command, .. } => vec![format!("runs a command that checks its work: {command}")],
         Want::Cleared => vec!["removes its worktree".to_owned()],
         Want::PlanSaved(_) => vec!["writes a plan".to_owned()],
         Want::Filed { path, .. } => vec![format!("writes {path}")],

@@ -2,8 +2,9 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, Draft, Input, Leave, Merged, Permission,
-    PhaseView, QuestionId, Reply, RoundId, Status, Terms, TurnId, UndoneFiles, Usage, Want, World,
+    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, DayBudget, Draft, Input, Leave, Merged,
+    Permission, PhaseView, QuestionId, Reply, RoundId, Status, Terms, TurnId, UndoneFiles, Usage, Want,
+    WorkCheck, World,
 };
 
 use super::watch::Watch;
@@ -27,6 +28,7 @@ pub(super) fn terms(dice: u8) -> Terms {
         max_rounds: [3, 2, 5, 0][usize::from(dice % 16).min(3)].max(u32::from(dice % 3)),
         expire: (dice % 2 == 1).then(|| SignedDuration::from_hours(2)),
         budget_micros: (dice % 5 == 4).then_some(100_000),
+        check: (dice % 7 == 3).then(|| "make test".to_owned()),
         ..Terms::default()
     }
 }
@@ -102,6 +104,10 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             }
             Want::PlanSaved(file) => {
                 Input::World(World::PlanSaved { revision: file.revision, path: file.path.clone() })
+            }
+            Want::Checked { turn, command } => {
+                let check = WorkCheck { command: command.clone(), exit: Some(1), ..WorkCheck::default() };
+                Input::World(World::Checked { turn: *turn, check })
             }
             Want::Report { .. } => Input::World(World::Report { changes: None }),
             Want::QuestionRound(brief) => {
@@ -247,7 +253,9 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
         5 => AgentDid::Babble { line: "warning: something".into() },
         6 => AgentDid::Withdraw { call },
         7 | 8 => AgentDid::Take { call },
-        9 if whom.is_multiple_of(2) => AgentDid::SpendSoFar { cost_micros: 1000 * u64::from(whom) },
+        9 if whom.is_multiple_of(2) => {
+            AgentDid::SpendSoFar { cost_micros: 1000 * u64::from(whom), today: day(whom, how) }
+        }
         9 => AgentDid::Spend { usage: Usage { input: 1, output: u64::MAX / 2, ..Usage::default() } },
         10 => AgentDid::Leave(Leave::Finished {
             result: ["# Plan:", "", "Done."][usize::from(whom % 3)].into(),
@@ -264,6 +272,7 @@ fn world(play: &Play, watch: &Watch, whom: u8, how: u8) -> World {
     match how % 8 {
         // A state that comes when its batch no longer needs an answer, or never did.
         0 => World::Snapshot { round: RoundId(1 + u32::from(whom % 8)), state: None },
+        1 if whom % 4 == 1 => World::Queued { turn: TurnId(watch.turn() + u32::from(whom % 2)) },
         1 => World::Tick,
         2 => World::Lost,
         3 => World::Baseline { turn: TurnId(watch.turn() + u32::from(whom % 2)), baseline: None },
@@ -276,9 +285,22 @@ fn world(play: &Play, watch: &Watch, whom: u8, how: u8) -> World {
             let revision = (wanted.unwrap_or(1) + u32::from(whom % 3)).saturating_sub(1);
             World::PlanSaved { revision, path: ".claude/todos/login/add-login.md".into() }
         }
+        6 if whom.is_multiple_of(2) => {
+            World::Checked { turn: TurnId(u32::from(whom % 4)), check: WorkCheck::default() }
+        }
         6 => World::Report { changes: None },
         _ => World::Failed { reason: "the disk is full".into() },
     }
+}
+
+/// A budget of the day, in every other story, that is used up now and then.
+fn day(whom: u8, how: u8) -> Option<DayBudget> {
+    let budget = || DayBudget {
+        day: format!("2026-01-2{}", whom % 3),
+        spent_micros: 2000 * u64::from(whom),
+        limit_micros: 300_000,
+    };
+    (how % 2 == 1).then(budget)
 }
 
 fn agent(turn: TurnId, did: AgentDid) -> Input {

@@ -92,7 +92,7 @@ proptest! {
                         prop_assert_eq!(file.path, "progress.md");
                         prop_assert_eq!(ProgressFile::parse(&file.content).unwrap().problems(), []);
                     }
-                    Want::Baseline(_) | Want::Snapshot(_) | Want::Report { .. } => prop_assert!(false, "this is no work"),
+                    Want::Baseline(_) | Want::Snapshot(_) | Want::Checked { .. } | Want::Report { .. } => prop_assert!(false, "this is no work"),
                     Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                         prop_assert!(false, "it is done in the project itself")
                     }

@@ -598,6 +598,7 @@ impl Watch {
                         content.1
                     );
                 }
+                Want::Checked { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be checked"),
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
                 Want::QuestionRound(_)

@@ -1,6 +1,6 @@
 //! A budget is used up: the turn is stopped after that message, and a person is asked whether to go on.
 
-use rapport_core::{Act, AgentDid, Aim, Created, Leave, Status, Terms, Usage};
+use rapport_core::{Act, AgentDid, Aim, Created, DayBudget, Leave, Status, Terms, Usage};
 
 use crate::support::{Story, created};
 
@@ -18,7 +18,7 @@ fn chatting() -> Story {
 }
 
 fn so_far(cost_micros: u64) -> AgentDid {
-    AgentDid::SpendSoFar { cost_micros }
+    AgentDid::SpendSoFar { cost_micros, today: None }
 }
 
 fn spent(cost_micros: u64) -> AgentDid {
@@ -97,4 +97,30 @@ fn an_agent_that_finishes_all_the_same_needs_no_consent() {
 fn without_a_budget_nobody_is_asked() {
     let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", Terms::default()) });
     story.connects().did(so_far(u64::MAX), "");
+}
+
+/// The budget of a day counts what all sessions cost. Consent holds for this session and for this day.
+#[test]
+fn the_budget_of_a_day_is_asked_about_in_every_session_that_goes_on() {
+    let today = |day: &str, spent_micros: u64| AgentDid::SpendSoFar {
+        cost_micros: 10,
+        today: Some(DayBudget { day: day.into(), spent_micros, limit_micros: 5_000_000 }),
+    };
+    let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", Terms::default()) });
+    story
+        .connects()
+        .did(today("2026-01-24", 4_999_999), "")
+        .did(today("2026-01-24", 5_200_000), REACHED)
+        .wants(&[]);
+    assert_eq!(
+        story.play.view().questions[0].text,
+        "All sessions together have cost about $5.20 today, and the budget of a day is $5.00. Go on with this one?"
+    );
+    story
+        .leaves(Leave::Stopped, "cut off: it was stopped")
+        .answer("q1", "yes", "q1 answered go_on by ann (terminal); restarted by ann (terminal)")
+        .connects_again()
+        .did(today("2026-01-24", 10_100_000), "")
+        .did(today("2026-01-25", 4_000_000), "")
+        .did(today("2026-01-25", 5_000_000), "turn 1 stopped by the rule budget; Rapport asked round 2: q2");
 }

@@ -90,6 +90,36 @@ fn an_agent_whose_place_died_goes_on_once() {
         .wants(&["turn 2 running to work []"]);
 }
 
+/// WORK-20: an answer is stored, and no process comes to take it. Three are started; then somebody has to restart it. The question is
+/// not asked anew.
+#[test]
+fn an_answer_that_cannot_be_delivered_is_tried_three_times() {
+    let (exits, cut_off) = (|| Leave::Failed { reason: "exit status 1".into() }, "cut off: exit status 1");
+    let mut story = working();
+    story.asks("c2", &[way()], "c2 asked round 3: q3").crash("cut off: Rapport was stopped").answer(
+        "q3",
+        "Passkeys",
+        "q3 answered passkeys by ann (terminal)",
+    );
+    let undelivered = |story: &Story| {
+        story.play.session.undelivered().iter().map(|item| item.question.id.to_string()).collect::<Vec<_>>()
+    };
+    assert!(undelivered(&story).is_empty(), "it is on its way");
+    story.leaves(exits(), cut_off).leaves(exits(), cut_off).open(&[]);
+    assert_eq!(story.play.view().status, Status::Running);
+    story.leaves(exits(), &format!("{cut_off}; failed: exit status 1")).crash("").wants(&[]).open(&[]);
+    assert_eq!((story.play.view().status, undelivered(&story)), (Status::Failed, vec!["q3".to_owned()]));
+    // Another three, because somebody said so.
+    story.act(Act::Restart, "restarted by ann (terminal)");
+    for _ in 0..2 {
+        story.leaves(exits(), cut_off);
+    }
+    story.connects().takes("c2");
+    assert!(undelivered(&story).is_empty());
+    // With nothing to deliver, one that dies is not started again by itself.
+    story.leaves(exits(), &format!("{cut_off}; failed: exit status 1"));
+}
+
 #[test]
 fn an_agent_that_was_stopped_is_wanted_again() {
     working()

@@ -12,17 +12,8 @@ const DISCARD: Act = Act::Discard { reason: None, end: None };
 /// A session in a worktree of its own, whose agent works.
 fn working_apart() -> Story {
     let created = Created { worker: "worktree".into(), ..created("Add login", Terms::default()) };
-    let mut story = Story::begun(created);
-    story
-        .connects()
-        .finishes(
-            "# Login\n\n1. Do it.",
-            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
-        )
-        .saved()
-        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
-        .baseline()
-        .connects();
+    let mut story = Story::planned(created);
+    story.confirmed();
     story
 }
 

@@ -6,17 +6,8 @@ use crate::support::{Story, created, draft};
 
 /// A session whose agent works in the project itself, from the state that `Story::baseline` notes.
 fn working() -> Story {
-    let mut story = Story::begun(created("Add login", Terms::default()));
-    story
-        .connects()
-        .finishes(
-            "# Login\n\n1. Do it.",
-            "turn 1 ended; plan proposed: login/add-login; Rapport asked round 1: confirm",
-        )
-        .saved()
-        .answer("confirm", "confirm", "confirm answered confirm by ann (terminal); turn 2 started to work")
-        .baseline()
-        .connects();
+    let mut story = Story::planned(created("Add login", Terms::default()));
+    story.confirmed();
     story
 }
 

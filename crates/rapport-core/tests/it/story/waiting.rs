@@ -1,7 +1,7 @@
 //! Hot, cooled, parked, cut off: how an agent waits and how it gets its answer. Nobody is asked twice.
 
 use jiff::SignedDuration;
-use rapport_core::{Act, AgentDid, Ask, Beside, Leave, Terms, World};
+use rapport_core::{Act, AgentDid, Ask, Beside, Leave, Terms, TurnId, World};
 
 use super::{length, way};
 use crate::support::{Story, call};
@@ -271,4 +271,29 @@ fn the_time_that_questions_waited_is_told_apart() {
     assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
     story.play.pass(SignedDuration::from_hours(10));
     assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
+}
+
+/// WORK-16: an agent that may not start yet waits, and says so until it runs.
+#[test]
+fn an_agent_that_waits_for_a_free_place_says_so() {
+    let mut story = Story::of("Add login");
+    story
+        .world(World::Queued { turn: TurnId(2) }, "")
+        .world(
+            World::Queued { turn: TurnId(1) },
+            "the agent waits for a free place, as many run as may run at once",
+        )
+        .world(World::Queued { turn: TurnId(1) }, "")
+        .wants(&["turn 1 running to plan []"]);
+    let agent = story.play.view().agent;
+    assert_eq!((agent.is_queued, agent.doing.as_deref()), (true, Some("waits for a free place")));
+    story.crash("cut off: Rapport was stopped");
+    assert!(!story.play.view().agent.is_queued);
+    story
+        .world(
+            World::Queued { turn: TurnId(1) },
+            "the agent waits for a free place, as many run as may run at once",
+        )
+        .connects();
+    assert!(!story.play.view().agent.is_queued);
 }

@@ -1,8 +1,8 @@
 //! Questions in the middle of work, permissions, and leaving plan mode.
 
 use rapport_core::{
-    Act, AgentDid, AgentState, Ask, Created, Leave, Permission, PermissionRemark, Purpose, Reply, RoundId,
-    Rule, Status, Terms, World,
+    Act, AgentDid, AgentState, Ask, Created, Leave, Part, Permission, PermissionRemark, Purpose, Reply,
+    RoundId, Rule, Status, Terms, World,
 };
 
 use super::{length, way, working};
@@ -200,6 +200,55 @@ fn a_permission_holds_for_one_call_with_that_very_input() {
         .told("c11", "May the agent use Bash: rm -r target? allowed")
         .takes("c11")
         .did(did("c12", "rm -r target"), "c12 asked round 6: q6");
+}
+
+/// The subject of a call is not all of it: another content for the same path, or another option of the same command, is
+/// another call.
+#[test]
+fn a_permission_does_not_hold_for_the_same_subject_with_another_input() {
+    let write = |content: &str| Permission {
+        parts: vec![Part::Content(content.into())],
+        ..Permission::new("Write", "/app/a.sh")
+    };
+    let bash = |flag: Option<&str>| {
+        let flag = flag.map(|flag| Part::Flag(flag.into()));
+        let command = Part::Command("make".into());
+        Permission { parts: flag.into_iter().chain([command]).collect(), ..Permission::new("Bash", "make") }
+    };
+    let bare = Permission::new("Bash", "make");
+    for (allowed, other) in [
+        (write("echo one\n"), write("rm -r /\n")),
+        (write(""), write("rm -r /\n")),
+        (bash(None), bash(Some("runs outside of the sandbox"))),
+        (bash(Some("runs in the background")), bash(Some("runs outside of the sandbox"))),
+        (bash(Some("runs in the background")), bash(None)),
+        (bash(None), bare),
+    ] {
+        let did = |id: &str, asked: &Permission, parkable| AgentDid::Ask {
+            call: call(id),
+            ask: Ask::Permission(asked.clone()),
+            parkable,
+        };
+        let question = format!("May the agent use {}: {}?", allowed.tool, allowed.what);
+        // Answered while nobody ran the agent, after a crash and after parking.
+        let mut cut_off = working();
+        cut_off.did(did("c2", &allowed, false), "c2 asked round 3: q3").crash("cut off: Rapport was stopped");
+        let mut parked = working();
+        parked
+            .did(did("c2", &allowed, true), "c2 asked round 3: q3")
+            .due("5m", "c2 cooled")
+            .leaves(Leave::Deferred { call: call("c2") }, "parked at c2");
+        for mut story in [cut_off, parked] {
+            story
+                .answer("q3", "allow", "q3 answered allow by ann (terminal)")
+                .connects()
+                .did(did("c3", &other, false), "c3 asked round 4: q4")
+                .answer("q4", "deny", "q4 answered deny by ann (terminal)")
+                .takes("c3")
+                .did(did("c4", &allowed, false), "c4 asked round 3 again")
+                .told("c4", &format!("{question} allowed"));
+        }
+    }
 }
 
 /// What is decided while a permission is parked holds for the very same call, once. Another call is asked about, and can

@@ -3,20 +3,22 @@
 //! started.
 
 mod environment;
-mod output;
-mod process;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use rapport_core::Shell;
 
-use self::output::Tail;
-use self::process::{Ending, Process};
 use crate::actions::outcome::{Details, Outcome};
 use crate::actions::{ActionMeans, Live, Observer, Stop, project};
+use crate::workers::command::{self, CommandCall, CommandEnd, CommandEnding};
+use crate::workers::keeper::mark::Mark;
+use crate::workers::local::Directory;
+
+pub(crate) use environment::{of_commands, of_confined_commands};
 
 /// The exit code of a command that timed out.
 const TIMED_OUT: i32 = 124;
@@ -73,27 +75,33 @@ pub(super) async fn run_program(
     observer: &mut Observer<'_>,
     stop: &Stop,
 ) -> Outcome {
-    let mut process = match Process::spawn(&means.keeper, &call, environment::of_commands(&means.command_env))
-    {
-        Ok(process) => process,
+    let own = call.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let args: Vec<_> = call.args.iter().map(OsString::from).collect();
+    let command = CommandCall {
+        keeper: &means.keeper,
+        program: call.program,
+        args: &args,
+        env: of_commands(&means.command_env).into_iter().chain(own).collect(),
+        mark: Mark::unnamed(),
+        timeout: call.timeout,
+    };
+    let mut show = |line: &str| observer(Live::Output { n, line });
+    let ran = command::run(&Directory::at(call.directory), command, stop, &mut show).await;
+    let CommandEnd { ending, output, left_behind } = match ran {
+        Ok(ended) => ended,
         Err(error) => {
             return Outcome::failed(format!("cannot run it in {}: {error}", call.directory.display()));
         }
     };
-    let mut tail = Tail::default();
-    let mut heard = |bytes: &[u8]| tail.push(bytes, |line| observer(Live::Output { n, line }));
-    let ending = process.attend(call.timeout, stop, &mut heard).await;
-    let left_behind = process.left_behind().await;
-    let output = tail.finish(|line| observer(Live::Output { n, line }));
     let details = |exit| Details::Command { exit, output, left_behind };
     match ending {
-        Ending::Exited(0) => Outcome::Done { details: details(Some(0)) },
-        Ending::Exited(code) => Outcome::failed_with(format!("exit code {code}"), details(Some(code))),
-        Ending::TimedOut => Outcome::failed_with(
+        CommandEnding::Exited(0) => Outcome::Done { details: details(Some(0)) },
+        CommandEnding::Exited(code) => Outcome::failed_with(format!("exit code {code}"), details(Some(code))),
+        CommandEnding::TimedOut => Outcome::failed_with(
             format!("it took longer than {} s and was ended", call.timeout.as_secs_f64()),
             details(Some(TIMED_OUT)),
         ),
-        Ending::Stopped => Outcome::failed_with("interrupted", details(None)),
-        Ending::Lost(why) => Outcome::failed_with(why, details(None)),
+        CommandEnding::Stopped => Outcome::failed_with("interrupted", details(None)),
+        CommandEnding::Lost(why) => Outcome::failed_with(why, details(None)),
     }
 }

@@ -1,13 +1,15 @@
 //! What Claude Code does besides running a session: one-shot calls, cutting conversations, diagnosis.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::channel::{PATIENCE, Version};
+use super::command::FromProject;
 use super::config::{ClaudeCode, LOG_IN};
 use super::once::SaidOfItself;
 use super::{Claude, once, structured, transcript};
@@ -25,6 +27,11 @@ const NO_ANSWER: &str = "it gave no answer within ten seconds";
 
 /// From which version on the CLI says whether somebody is logged in.
 const TELLS_LOGIN: Version = Version(2, 1, 90);
+
+/// A directory that belongs to no project.
+fn nowhere() -> PathBuf {
+    PathBuf::from("/")
+}
 
 impl OneShot for Claude {
     fn ask<'a>(
@@ -83,9 +90,22 @@ impl Claude {
         if !is_known {
             return false;
         }
-        let said = self.says(&["auth", "status"], directory).await.ok();
+        let said = self.says(&["auth", "status"], &self.asked_at(directory).await).await.ok();
         let login = said.and_then(|said| serde_json::from_str::<Login>(&said.output).ok());
         login.is_some_and(|login| !login.logged_in)
+    }
+
+    /// Where the CLI is asked about the login: in the project if its settings count, else where no project has any. A
+    /// project can claim a login by naming a program that prints a key.
+    async fn asked_at(&self, directory: &Path) -> PathBuf {
+        let (config, directory) = (self.config.clone(), directory.to_owned());
+        let find = move || match config.from_project(&directory) {
+            FromProject::Everything => directory,
+            FromProject::Nothing { .. } => {
+                config.private.clone().filter(|folder| folder.is_dir()).unwrap_or_else(nowhere)
+            }
+        };
+        spawn_blocking(find).await.unwrap_or_else(|_| nowhere())
     }
 
     /// The channel in use, and the reason for it. The scripted agent supports every channel, so there is no reason.

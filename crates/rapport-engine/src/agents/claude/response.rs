@@ -3,7 +3,7 @@
 
 use rapport_core::{CallId, Draft, Usage};
 
-use super::spending::{self, Spending};
+use super::spending::{self, Author, Spending};
 use super::wire::{self, Line, Message, WireKind};
 
 /// One response, as far as it was read.
@@ -57,8 +57,9 @@ impl Response {
 
     fn assistant(&mut self, line: &Line<'_>) {
         let Some(message) = line.message.as_ref() else { return };
-        self.spending.note(message);
-        if line.parent_tool_use_id.is_empty() {
+        let author = if line.parent_tool_use_id.is_empty() { Author::Agent } else { Author::SubAgent };
+        self.spending.note(message, author);
+        if author == Author::Agent {
             self.texts.extend(message.texts().map(str::to_owned));
         }
         add(&mut self.called, calls(message));

@@ -1,52 +1,85 @@
 //! The usage of a process so far, from its messages.
 
+use std::collections::HashMap;
+
 use rapport_core::Usage;
 
 use super::prices;
 use super::wire::{Line, Message, Tokens};
 
-/// The sum over all messages. A message comes in several pieces, each with its whole usage so far.
+/// The sum over all messages. A message comes in several pieces, each with its whole usage so far; messages of
+/// sub-agents that work in parallel come between the pieces of others.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
-    before: Usage,
-    message: String,
-    current: Usage,
-    /// The model of the current message.
+    /// By the ids of the messages.
+    messages: HashMap<String, Spent>,
+    /// The id of the last message that is not of a sub-agent.
+    own: String,
+    sum: Usage,
+}
+
+/// What one message used.
+#[derive(Debug, Default)]
+struct Spent {
     model: String,
-    /// About what the messages before the current one cost, in millionths of a dollar.
-    cost_before: u64,
+    /// Its usage so far, with about what that costs.
+    usage: Usage,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// The agent of the session.
+    Agent,
+    SubAgent,
 }
 
 impl Spending {
-    pub(super) fn note(&mut self, message: &Message<'_>) {
+    pub(super) fn note(&mut self, message: &Message<'_>, author: Author) {
         let Some(tokens) = message.usage.as_ref() else {
             return;
         };
-        if *self.message != *message.id {
-            self.before += self.current;
-            self.cost_before = self.cost();
-            self.current = Usage::default();
-            self.message = message.id.to_string();
-            self.model = message.model.to_string();
+        if author == Author::Agent {
+            self.own = message.id.to_string();
         }
-        self.current =
-            Usage { output: tokens.output_tokens.count().max(self.current.output), ..usage(tokens) };
+        let spent = self.messages.entry(message.id.to_string()).or_default();
+        spent.model = message.model.to_string();
+        let output = tokens.output_tokens.count().max(spent.usage.output);
+        spent.count(Usage { output, ..usage(tokens) }, &mut self.sum);
     }
 
-    /// Applies what the model wrote in the whole message, which its pieces do not tell.
+    /// Applies what the model wrote in the whole message of the agent, which its pieces do not tell.
     pub(super) fn complete(&mut self, tokens: &Tokens) {
-        self.current.output = self.current.output.max(tokens.output_tokens.count());
+        if let Some(spent) = self.messages.get_mut(&self.own) {
+            let output = tokens.output_tokens.count().max(spent.usage.output);
+            spent.count(Usage { output, ..spent.usage }, &mut self.sum);
+        }
     }
 
     /// About what all of it cost, in millionths of a dollar.
     pub(super) fn cost(&self) -> u64 {
-        self.cost_before.saturating_add(prices::estimate(&self.model, self.current))
+        self.sum.cost_micros
     }
 
+    /// The tokens so far.
     pub(super) fn so_far(&self) -> Usage {
-        let mut sum = self.before;
-        sum += self.current;
-        sum
+        Usage { cost_micros: 0, ..self.sum }
+    }
+}
+
+impl Spent {
+    /// Replaces its usage, in the sum too.
+    fn count(&mut self, usage: Usage, sum: &mut Usage) {
+        let usage = Usage { cost_micros: prices::estimate(&self.model, usage), ..usage };
+        let exchanged = |sum: u64, before: u64, now: u64| sum.saturating_sub(before).saturating_add(now);
+        *sum = Usage {
+            input: exchanged(sum.input, self.usage.input, usage.input),
+            output: exchanged(sum.output, self.usage.output, usage.output),
+            cache_write: exchanged(sum.cache_write, self.usage.cache_write, usage.cache_write),
+            cache_read: exchanged(sum.cache_read, self.usage.cache_read, usage.cache_read),
+            cost_micros: exchanged(sum.cost_micros, self.usage.cost_micros, usage.cost_micros),
+        };
+        self.usage = usage;
     }
 }
 
@@ -91,5 +124,32 @@ mod tests {
         }
         assert_eq!(costs, [3015, 3015, 6000, 9015, 12_000]);
         assert_eq!(response.spent_so_far().output, 400);
+    }
+
+    /// Sub-agents work in parallel with the agent: each message counts once, however its pieces are mixed with those of
+    /// others, and the end of the agent's message is not taken for that of a sub-agent's.
+    #[test]
+    fn a_message_counts_once_although_others_come_between_its_pieces() {
+        let of_sub_agent = |id: &str, output: u64| {
+            assistant(id, output).replace(r#"{"type""#, r#"{"parent_tool_use_id":"t1","type""#)
+        };
+        let lines = [
+            assistant("m1", 1),
+            of_sub_agent("s1", 1),
+            assistant("m1", 1),
+            of_sub_agent("s1", 1),
+            of_sub_agent("s2", 1),
+            DELTA.into(),
+            assistant("m1", 1),
+        ];
+        let mut response = Response::default();
+        let mut costs = Vec::new();
+        for line in lines {
+            response.process(&wire::parse(&line).unwrap());
+            costs.push(response.cost_so_far());
+        }
+        assert_eq!(costs, [3015, 6030, 6030, 6030, 9045, 12_030, 12_030]);
+        let spent = response.spent_so_far();
+        assert_eq!((spent.input, spent.output), (3000, 202));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rapport_durable as durable;
 
 use super::container::{self, Container, give, give_all};
-use super::{FILES, GIVEN};
+use super::{GIVEN, PREPARED, PROJECT};
 use crate::workers::apart::Apart;
 use crate::workers::git::{git, line};
 use crate::workers::local::{self, Scratch};
@@ -17,7 +17,7 @@ use crate::workers::{OURS, WorkerError, file_error};
 /// Makes the repository and the files. `base.git` is for the host's own questions: whatever an agent does to the
 /// repository of its files, the work can be told from it.
 const FILL: &str = r#"set -eu
-given=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6
+given=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6 prepared=$7 home=$8
 rm -rf base.git project ready
 command -v git >/dev/null || { echo "there is no git in the image" >&2; exit 1; }
 git init --quiet --bare --object-format="$format" base.git
@@ -26,7 +26,15 @@ git --git-dir=base.git fetch --quiet "$given/bundle" "+$base:refs/heads/base"
 GIT_INDEX_FILE=base.git/work git --git-dir=base.git read-tree refs/heads/base
 git clone --quiet --no-checkout base.git project
 cd project
-git checkout --quiet -b "$branch" "$start"
+if [ -d "$prepared/project" ]; then
+  for path in "$prepared"/project/* "$prepared"/project/.[!.]* "$prepared"/project/..?*; do
+    [ ! -e "$path" ] && [ ! -L "$path" ] || cp -a -- "$path" .
+  done
+  [ ! -d "$prepared/home" ] || cp -a -n -- "$prepared/home/." "$home"
+fi
+git checkout --quiet --force -b "$branch" "$start"
+# Of what the setup left, only what is ignored is not work.
+git clean --quiet -d --force --force
 git remote remove origin
 cat "$given/config" >> .git/config
 git --git-dir=../base.git config core.bare false
@@ -55,11 +63,13 @@ cd "project/$inside"
 all() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false add --all --ignore-errors -- :/ "$@"; }
 code=2
 for try in 1 2 3 4 5 6 7 8 9 10; do
-  all "$@" 2>/dev/null && code=0 || code=$?
+  said=$(all "$@" 2>&1 >/dev/null) && code=0 || code=$?
   [ $code -gt 1 ] || break
   sleep 0.05
 done
-[ $code -le 1 ] || all "$@"
+# A file that cannot be read is not work; one for which there is no room is.
+case "$said" in *"No space left"*) code=2;; esac
+[ $code -le 1 ] || { printf '%s\n' "$said" >&2; exit 1; }
 git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
 mv -f "$GIT_INDEX_FILE" "$known""#;
 
@@ -80,14 +90,38 @@ pub(super) fn fill(
     inside: &str,
     patch: Option<&[u8]>,
 ) -> Result<(), WorkerError> {
+    let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
+    container::wait(container, |container| async move { container.make().await })?;
+    put_in(container, apart, inside, &base, patch)?;
+    apart.begin(&base)
+}
+
+/// Fills a container in which no agent is going to work.
+pub(super) fn fill_template(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+) -> Result<(), WorkerError> {
+    let base = new_base(apart)?;
+    container::wait(container, |container| async move { container.make_template().await })?;
+    put_in(container, apart, inside, &base, None)
+}
+
+/// Puts the history up to this commit and the files that belong to it into a container.
+fn put_in(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+    base: &str,
+    patch: Option<&[u8]>,
+) -> Result<(), WorkerError> {
     let given = &container.given;
     let put = |name: &str, content: &[u8]| {
         let path = given.join(name);
         let written = durable::replace_private(&path, content).and_then(|()| give(&path));
         written.map_err(file_error("write", &path))
     };
-    let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
-    let bundled = bundle(apart, &base, given)?;
+    let bundled = bundle(apart, base, given)?;
     put("config", &repository::of_people(&apart.project)?)?;
     match patch {
         Some(patch) => put("patch", patch)?,
@@ -97,11 +131,11 @@ pub(super) fn fill(
     let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
     let start = format!("{base}^");
     let (name, branch, inside) = (bundled.name.clone(), branch(apart), inside.to_owned());
+    let home = container.home.to_string_lossy().into_owned();
     let filled = container::wait(container, |container| async move {
-        container.make().await?;
         let inside = if inside.is_empty() { "." } else { inside.as_str() };
-        let ran = container.script(FILL, &[GIVEN, &name, &start, &branch, &format, inside]).await?;
-        Ok(ran)
+        let args = [GIVEN, &name, &start, &branch, &format, inside, PREPARED, &home];
+        container.script(FILL, &args).await
     })?;
     drop(bundled);
     for name in ["config", "patch"] {
@@ -111,7 +145,7 @@ pub(super) fn fill(
     if filled.code != 0 {
         return Err(WorkerError::Engine { what: "put the project into the container", why: filled.why() });
     }
-    apart.begin(&base)
+    Ok(())
 }
 
 /// Whether a container has all that was put into it.
@@ -220,7 +254,7 @@ pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerEr
 
 /// The project's directory in the container.
 pub(super) fn directory(inside: &str) -> PathBuf {
-    let top = Path::new(FILES).join("project");
+    let top = PathBuf::from(PROJECT);
     if inside.is_empty() { top } else { top.join(inside.trim_end_matches('/')) }
 }
 

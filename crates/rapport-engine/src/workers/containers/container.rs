@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, Mount, MountType,
+    MountVolumeOptions,
 };
 use jiff::Timestamp;
 use rapport_durable::{self as durable, HeldFolder};
 
-use super::docker::{self, Docker, Exec, Ran};
-use super::{ContainerSettings, FILES, GIVEN, NAME, PROGRAM, RUN};
+use super::docker::{self, Docker, Exec, Image, Ran};
+use super::{ContainerSettings, FILES, GIVEN, NAME, PREPARED, PROGRAM, RUN};
 use crate::workers::keeper::idle;
 use crate::workers::network::Network;
 use crate::workers::{NoWorkplace, WorkerError, file_error};
@@ -46,6 +47,8 @@ pub(super) struct Making {
     pub(super) keeper: PathBuf,
     /// What the agent's program needs of this machine: itself, or the packages that it is part of.
     pub(super) agent: Option<PathBuf>,
+    /// The volume with what the setup made, if its files are filled from one.
+    pub(super) prepared: Option<String>,
     pub(super) labels: HashMap<String, String>,
 }
 
@@ -115,6 +118,11 @@ impl Container {
     /// Makes the volume and the container, and starts it.
     pub(super) async fn make(&self) -> Result<(), WorkerError> {
         self.docker.create_volume(&self.name, self.labels()).await?;
+        self.make_template().await
+    }
+
+    /// The same if the volume does not exist before the container does.
+    pub(super) async fn make_template(&self) -> Result<(), WorkerError> {
         self.up(Use::Host).await?;
         // A new volume belongs to root, who has no rights here except those of an owner.
         let open = Exec {
@@ -124,7 +132,7 @@ impl Container {
             env: Vec::new(),
         };
         let ran = self.docker.run(&self.name, open).await?;
-        if ran.code == 0 { Ok(()) } else { Err(unusable(&self.making.settings.image, &ran)) }
+        if ran.code == 0 { Ok(()) } else { Err(unusable(self.making.settings.image(), &ran)) }
     }
 
     /// Starts it if it does not run; makes it again if only its volume is left. Before an agent starts, whatever another
@@ -225,8 +233,9 @@ impl Container {
 
     async fn create(&self) -> Result<(), WorkerError> {
         let settings = &self.making.settings;
-        if self.docker.image(&settings.image).await?.is_none() {
-            return Err(no_image(&settings.image));
+        let image = self.docker.image(settings.image()).await?.ok_or_else(|| no_image(settings.image()))?;
+        if image.architecture.as_deref().is_some_and(|named| named != architecture()) {
+            return Err(other_architecture(settings.image(), &image));
         }
         if self.making.network == Network::Open {
             self.docker.create_network(OPEN).await?;
@@ -249,7 +258,8 @@ impl Container {
             ..HostConfig::default()
         };
         let body = ContainerCreateBody {
-            image: Some(settings.image.clone()),
+            image: Some(settings.image().to_owned()),
+            env: Some(settings.env.iter().map(|(name, value)| format!("{name}={value}")).collect()),
             user: Some(Self::user_name()),
             working_dir: Some(FILES.to_owned()),
             entrypoint: Some(vec![PROGRAM.to_owned()]),
@@ -263,19 +273,28 @@ impl Container {
 
     fn mounts(&self) -> Vec<Mount> {
         let shown = |source: &Path, target: &Path| Mount { read_only: Some(true), ..bound(source, target) };
+        let volume = |name: &str, target: &str| Mount {
+            typ: Some(MountType::VOLUME),
+            source: Some(name.to_owned()),
+            target: Some(target.to_owned()),
+            // What the image has at that path is not copied there.
+            volume_options: Some(MountVolumeOptions {
+                no_copy: Some(true),
+                labels: Some(self.labels()),
+                ..MountVolumeOptions::default()
+            }),
+            ..Mount::default()
+        };
         let mut mounts = vec![
-            Mount {
-                typ: Some(MountType::VOLUME),
-                source: Some(self.name.clone()),
-                target: Some(FILES.to_owned()),
-                ..Mount::default()
-            },
+            volume(&self.name, FILES),
             bound(&self.home, &self.home),
             shown(&self.given, Path::new(GIVEN)),
             bound(&self.run, Path::new(RUN)),
             shown(&self.making.keeper, Path::new(PROGRAM)),
         ];
         mounts.extend(self.making.agent.iter().map(|agent| shown(agent, agent)));
+        let prepared = self.making.prepared.iter();
+        mounts.extend(prepared.map(|name| Mount { read_only: Some(true), ..volume(name, PREPARED) }));
         mounts
     }
 }
@@ -347,6 +366,25 @@ fn give_below(root: &Path, folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// This machine's kind of processor, as container engines name it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// An image for another kind of processor: Rapport's own program does not run in it.
+fn other_architecture(image: &str, found: &Image) -> WorkerError {
+    let named = found.architecture.as_deref().unwrap_or_default();
+    let none = NoWorkplace {
+        why: format!("the image {image} is for {named} processors, and this machine has {}", architecture()),
+        advice: vec!["Get it for this machine: docker pull --platform linux/ARCHITECTURE IMAGE"],
+    };
+    WorkerError::Unavailable { worker: NAME, none }
 }
 
 fn no_image(image: &str) -> WorkerError {

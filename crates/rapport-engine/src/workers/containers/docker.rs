@@ -73,6 +73,15 @@ impl Ran {
     }
 }
 
+/// An image that the engine has.
+#[derive(Clone, Debug)]
+pub(super) struct Image {
+    /// The digest of its content.
+    pub(super) id: String,
+    /// The kind of processor that it is for, as the engine names it.
+    pub(super) architecture: Option<String>,
+}
+
 /// A container, or a volume without one.
 #[derive(Clone, Debug)]
 pub(super) struct Labelled {
@@ -139,11 +148,15 @@ impl Docker {
         Ok((positive(info.ncpu), positive(info.mem_total)))
     }
 
-    /// The variables that an image sets; `None` if there is no such image.
-    pub(super) async fn image(&self, name: &str) -> Result<Option<Vec<String>>, WorkerError> {
+    /// An image; `None` if there is none of this name.
+    pub(super) async fn image(&self, name: &str) -> Result<Option<Image>, WorkerError> {
         let found = self.connected().await?.inspect_image(name).await;
         let found = there(found).map_err(failed("look at the image"))?;
-        Ok(found.map(|image| image.config.and_then(|config| config.env).unwrap_or_default()))
+        let architecture = |named: String| Some(named).filter(|named| !named.is_empty());
+        Ok(found.map(|image| Image {
+            id: image.id.unwrap_or_default(),
+            architecture: image.architecture.and_then(architecture),
+        }))
     }
 
     pub(super) async fn inspect(&self, name: &str) -> Result<Option<ContainerInspectResponse>, WorkerError> {

@@ -1,7 +1,9 @@
 //! The messages while an agent works, and when it has ended.
 
 use jiff::SignedDuration;
-use rapport_core::{Changes, Created, FileChange, Presenter, QuestionId, SessionId, View, visible};
+use rapport_core::{
+    Changes, Created, FileChange, Presenter, QuestionId, SessionId, View, WorkCheck, visible,
+};
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
 use crate::flow::button::{Button, Tag};
@@ -10,6 +12,10 @@ use crate::text::Text;
 
 /// The maximum number of files to name.
 const MOST_FILES: usize = 15;
+/// The number of lines of a failed check's output to show.
+const LINES_OF_CHECK: usize = 8;
+/// The maximum length of that output.
+const LONGEST_OUTPUT: usize = 800;
 /// The maximum length of a reason.
 const LONGEST_REASON: usize = 1500;
 /// The maximum length of an agent's text while it works.
@@ -75,7 +81,24 @@ pub fn ended(view: &View, waited: SignedDuration) -> Card {
     if let Some(plan) = view.plan.as_ref().and_then(|plan| plan.path.as_deref()) {
         text = text.plain("\n").bold("Plan:").plain(" ").code(&visible::line(plan));
     }
-    Card::plain(text.text(&files(view.changes.as_ref())))
+    let text = text.text(&files(view.changes.as_ref()));
+    Card::plain(view.check.iter().fold(text, |text, found| text.text(&check(found))))
+}
+
+/// How the check of the work ended; if it did not pass, with the last lines of its output.
+fn check(check: &WorkCheck) -> Text {
+    let mark = if check.has_passed() { "✅" } else { "⚠️" };
+    let text = Text::new()
+        .plain("\n")
+        .bold("Check:")
+        .plain(&format!(" {mark} {}", short(&check.words(), 4 * TITLE)));
+    let output = check.last_lines(LINES_OF_CHECK).collect::<Vec<_>>().join("\n");
+    if check.has_passed() || output.trim().is_empty() {
+        return text;
+    }
+    let left_out = output.chars().count().saturating_sub(LONGEST_OUTPUT);
+    let end: String = output.chars().skip(left_out).collect();
+    text.plain("\n").pre(None, &visible::lines(&end))
 }
 
 fn files(changes: Option<&Changes>) -> Text {

@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 
 use super::super::super::safe;
 use super::super::super::text::{Line, Tone, clip};
-use super::{Checklist, Node};
+use super::{Beside, Checklist, Node, SPLIT};
 use rapport_core::review::GroupMark;
 
 /// The line above the tree, and its short form.
@@ -41,14 +41,42 @@ impl Checklist {
         for (row, line) in (area.height.saturating_sub(foot.len() as u16)..).zip(foot) {
             self.look.put(buffer, row, line);
         }
-        let (rows, here) = self.visible(usize::from(height), columns, area.height >= TALL);
+        let tree = if columns >= SPLIT { columns * 11 / 20 } else { columns };
+        let (rows, here) = self.visible(usize::from(height), tree, area.height >= TALL);
         for (row, line) in (top..).zip(rows) {
-            self.look.put(buffer, row, line.rows(columns).swap_remove(0));
+            self.look.put(
+                buffer,
+                row,
+                line.rows(if tree < columns { tree - 1 } else { tree }).swap_remove(0),
+            );
         }
         if let Some(row) = here.filter(|row| *row < usize::from(height)) {
-            let row = Rect { y: area.y + top + row as u16, height: 1, ..area };
+            let row = Rect { y: area.y + top + row as u16, height: 1, width: tree as u16, ..area };
             buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
         }
+        for (row, line) in (top..).zip(self.pane(usize::from(height), columns - tree)) {
+            self.look.put_at(buffer, tree as u16, row, line);
+        }
+    }
+
+    /// The preview of the current row beside the tree, as much of it as fits.
+    fn pane(&self, height: usize, columns: usize) -> Vec<Line> {
+        let wanted = self.nodes.get(self.cursor).map(|node| Beside { node: *node, changes: self.changes });
+        let Some(preview) = wanted.and_then(|wanted| self.previewed(wanted)).filter(|_| columns > 0) else {
+            return Vec::new();
+        };
+        let edge = || Line::new(Tone::Dim, "│ ");
+        let columns = columns.saturating_sub(edge().width());
+        let title = Line::new(Tone::Strong, &clip(&safe::line(&preview.title), columns));
+        let mut rows = vec![title, Line::empty()];
+        rows.extend(preview.lines.iter().flat_map(|line| line.rows(columns)));
+        if rows.len() > height {
+            let hidden = rows.len() - height.saturating_sub(1);
+            rows.truncate(height.saturating_sub(1));
+            rows.push(Line::new(Tone::Dim, &format!("⋮ {hidden} more rows: p")));
+        }
+        rows.resize(height, Line::empty());
+        rows.into_iter().map(|row| edge().then(row)).collect()
     }
 
     /// The items as numbered lines, from 1, for terminals without a screen.
@@ -166,7 +194,11 @@ impl Checklist {
             Some(_) => " ├─",
         };
         let before = Line::new(Tone::Here, pointer).and(Tone::Dim, branch);
-        self.node_line(node, before).then(self.beside(node, columns))
+        let line = self.node_line(node, before);
+        let beside = self.beside(node, columns);
+        // Beside a preview there is less room; the foot has the whole note.
+        let is_tight = self.size.columns >= SPLIT && line.width() + beside.width() >= columns;
+        line.then(if is_tight { self.beside(node, 0) } else { beside })
     }
 
     /// A row with this prefix, without its note.

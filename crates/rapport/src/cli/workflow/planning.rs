@@ -12,9 +12,9 @@ use rapport_core::{
 use super::context::{self, Base};
 use super::open_session::OpenSession;
 use super::{asking, seals};
-use crate::channels::terminal::{review, safe};
-use crate::cli::new;
+use crate::channels::terminal::safe;
 use crate::cli::output::{say, say_json};
+use crate::cli::{new, page};
 use crate::clock::{self, Clock};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
@@ -330,7 +330,7 @@ fn tell(held: &OpenSession<'_>, session: &Session, turn: &Turn) -> Outcome {
             "session": held.folder.id, "turn": turn, "plan": path, "title": plan.title, "actions": plan.actions.len(),
         }));
     }
-    say(review::unasked(&plan, &[]).trim_end())?;
+    page::plan(held.common, &plan)?;
     say(format_args!("\nThe plan of turn {} is in {}", turn.name, safe::line(&path)))?;
     say(format_args!("Review and run it with: rapport resume {}", held.folder.id))
 }

@@ -16,7 +16,7 @@ use crate::actions::read;
 use crate::channels::terminal::review::{self, Previewer, Review, ReviewError, Selection, Verdict};
 use crate::channels::terminal::safe;
 use crate::cli::output::{say, say_json};
-use crate::cli::{Common, screen, undo};
+use crate::cli::{Common, page, screen, undo};
 use crate::config::{self, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::memos;
@@ -286,7 +286,7 @@ pub(in crate::cli) async fn verdict(
         Approval::Person => ask(common, place, settings, plan).await,
         Approval::All => {
             if !common.json {
-                say(review::unasked(plan, &[]).trim_end())?;
+                page::plan(common, plan)?;
             }
             Ok(Verdict::Approve(Selection::all(plan)))
         }

@@ -1,12 +1,14 @@
 //! The display of a running batch.
 
+use std::cell::Cell;
+
 use futures_util::StreamExt as _;
 use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
 
 use super::open_session::OpenSession;
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::clip;
-use crate::cli::output::say;
+use crate::cli::output::{begin_row, clear_row, end_row, say};
 use crate::cli::screen::StopSignal;
 use crate::engine::{Doing, Update};
 use crate::error::{Code, Failure, Outcome};
@@ -34,6 +36,7 @@ pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: 
                 let asks = entry.facts.iter().any(|fact| matches!(fact, Event::ActionAsked { .. }));
                 let view = held.view().await?;
                 if asks && !view.questions.is_empty() {
+                    screen.end_row();
                     held.show(entry.seq).await?;
                 } else if view.is_settled() && view.questions.is_empty() && view.seq == entry.seq {
                     return match view.failure {
@@ -56,6 +59,14 @@ pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: 
 struct Screen {
     is_quiet: bool,
     names: Vec<String>,
+    /// Whether the last row names the action that runs. Its result takes the place of that row, unless it printed something.
+    has_row: Cell<bool>,
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.end_row();
+    }
 }
 
 impl Screen {
@@ -63,7 +74,7 @@ impl Screen {
         // Commands can be long, and were seen when they were approved.
         let names =
             plan.actions.iter().map(|action| clip(&safe::line(&action.kind.in_brief()), NAME)).collect();
-        Self { is_quiet, names }
+        Self { is_quiet, names, has_row: Cell::new(false) }
     }
 
     fn show(&self, doing: &Doing) {
@@ -71,13 +82,29 @@ impl Screen {
             return;
         }
         let name = |n: usize| self.names.get(n).map(String::as_str).unwrap_or_default();
-        let told = match doing {
-            Doing::Started(n) => format!("▸ {}", name(*n)),
-            Doing::Output(_, line) => format!("  │ {line}"),
-            Doing::Ended(end) => ended(name(end.action), end),
-        };
         // A closed output must not stop a batch in the middle.
-        let _ = say(safe::line(&told));
+        match doing {
+            Doing::Started(n) => {
+                self.end_row();
+                self.has_row.set(begin_row(&format!("▸ {}", name(*n))));
+            }
+            Doing::Output(_, line) => {
+                self.end_row();
+                drop(say(safe::line(&format!("  │ {line}"))));
+            }
+            Doing::Ended(end) => {
+                if self.has_row.take() {
+                    clear_row();
+                }
+                drop(say(safe::line(&ended(name(end.action), end))));
+            }
+        }
+    }
+
+    fn end_row(&self) {
+        if self.has_row.take() {
+            end_row();
+        }
     }
 }
 

@@ -37,7 +37,7 @@ fn inside(project: &Project, directory: &str, args: &[&str]) -> Ran {
 #[test]
 fn the_only_session_that_fits_the_verb_is_meant() {
     let project = project();
-    project.rapport(&["answer"]).check(2, "Which colour?").check(2, "an answer is missing");
+    project.rapport(&["answer"]).check(2, "Which colour?").check(2, "--question q1 VALUE");
     project.rapport(&["answer", "Red"]).check(0, "Answered. q1: Red");
     project.rapport(&["answer"]).check(4, "there is no session with an open question");
     project

@@ -264,15 +264,15 @@ fn json_of_every_verb_moves_no_cursor() {
 fn doctor_says_what_is_missing_and_how_to_get_it() {
     let project = Project::with_agent("no-such-agent");
     let doctor = project.rapport(&["doctor"]);
-    doctor.check(1, "bad      agent     cannot start no-such-agent: No such file or directory");
+    doctor.check(1, "bad      agent      cannot start no-such-agent: No such file or directory");
     doctor.check(1, "npm install -g @anthropic-ai/claude-code");
-    doctor.check(1, "ok       sessions  0 in ").check(1, "what needs fixing: agent");
+    doctor.check(1, "ok       sessions   0 in ").check(1, "what needs fixing: agent");
     let project = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
-    project.rapport(&["doctor"]).check(0, "missing  git       no git on the PATH");
+    project.rapport(&["doctor"]).check(0, "missing  git        no git on the PATH");
     let project = Project::with_agent("rehearsal").set("RAPPORT_AGENT_HOT", "soon");
-    project.rapport(&["doctor"]).check(1, "bad      settings  RAPPORT_AGENT_HOT: \"soon\" is not a time");
+    project.rapport(&["doctor"]).check(1, "bad      settings   RAPPORT_AGENT_HOT: \"soon\" is not a time");
     let project = Project::with_agent("");
-    project.rapport(&["doctor"]).check(1, "bad      agent     agent.command is empty");
+    project.rapport(&["doctor"]).check(1, "bad      agent      agent.command is empty");
 }
 
 #[test]

@@ -95,6 +95,48 @@ fn as_json_it_is_a_line_per_entry_and_the_session_at_the_end() {
     assert_eq!(kept["kept"], session["project"]);
 }
 
+/// A reader that has had enough is told of nothing that is kept, so nothing is.
+#[test]
+fn nothing_is_left_behind_where_nobody_reads() {
+    let project = project();
+    project.sh("rapport demo | head -n 1").check(0, "This is Rapport");
+    assert_eq!(std::fs::read_dir(project.path("tmp")).unwrap().count(), 0);
+}
+
+/// Line by line, in a narrow terminal: the person answers, and no word is broken at its edge.
+#[test]
+fn a_person_answers_line_by_line() {
+    for (name, value, flag) in [("TERM", "dumb", None), ("X", "", Some("--plain"))] {
+        let project = Project::with_agent("").set(name, value);
+        let mut pty =
+            project.terminal(&[Some("demo"), flag].into_iter().flatten().collect::<Vec<_>>(), 50, 15);
+        for (asked, line) in [
+            ("q1 Language >", "2"),
+            ("q2 Extras >", "1, 3"),
+            ("q3 Whom >", "World"),
+            ("q4 Tone >", "1"),
+            ("confirm Plan >", "1"),
+            ("q5 Ending >", "1"),
+            ("q6 Bash sh greeting.sh >", "1"),
+        ] {
+            pty.wait_for(asked);
+            pty.send(&format!("{line}\n"));
+        }
+        pty.wait_for("left 0");
+        let written = String::from_utf8(pty.raw().to_vec()).unwrap();
+        assert!(!written.contains('\u{1b}'), "no control characters: {written:?}");
+        assert!(!written.contains("answered by the demo"), "{written}");
+        let (asked, _) = written.split_once("The diff it made:").unwrap();
+        for line in asked.lines().map(|line| line.trim_end()) {
+            let is_word = !line.trim().contains(' ');
+            assert!(line.chars().count() <= 50 || is_word, "{line:?} is wider than the terminal");
+        }
+        let rows: Vec<_> = asked.lines().map(str::trim_end).collect();
+        assert!(rows.contains(&"q3 Whom > World"), "{asked}");
+        assert!(rows.contains(&"✓ Whom → World"), "{asked}");
+    }
+}
+
 #[test]
 fn in_a_terminal_the_person_answers() {
     let project = Project::with_agent("");

@@ -9,11 +9,22 @@ use crate::files::plan;
 use crate::support::project::{Project, Ran};
 use crate::support::pty::Pty;
 use crate::support::scenarios::BUSY;
+use crate::support::telegram::{ChatMessage, Rates, TelegramServer};
 
 const PAGE: &str = include_str!("../../../../../docs/first-hour.md");
 
-/// The steps that need neither a build nor a phone.
-const STEPS: [u32; 9] = [2, 3, 4, 6, 7, 8, 9, 10, 11];
+/// The steps that need no phone.
+const STEPS: [u32; 10] = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11];
+/// The step with the phone.
+const PHONE: u32 = 5;
+
+/// The commands of the first step that get and build the program, which is there already.
+const BUILD: [&str; 4] = [
+    "git clone REPOSITORY rapport",
+    "cd rapport",
+    "cargo run --release -- demo",
+    "cargo install --path crates/rapport --profile dist",
+];
 
 /// The programs that the page's commands begin with; a block that begins with none of them is what a command prints.
 const PROGRAMS: [&str; 6] = ["rapport", "git", "mkdir", "export", "cargo", "W=$(echo"];
@@ -52,25 +63,29 @@ fn blocks() -> Vec<Block> {
     found
 }
 
-/// What is typed while a command of the page asks: what has to be on the screen, and the keys.
-fn keys(step: u32, command: &str) -> Vec<(&'static [&'static str], &'static str)> {
-    const WORK: [(&[&str], &str); 4] = [
-        (&["Which tone should it have?", "enter answer"], "1"),
-        (&["enter or c confirm"], "c"),
-        (&["How should the greeting end?", "enter answer"], "1"),
-        (&["May the agent use Bash", "enter answer"], "1"),
-    ];
-    const LAST: [(&[&str], &str); 2] =
+/// What has to be on the screen, and the keys that are pressed then.
+type Pressed = (&'static [&'static str], &'static str);
+
+const WORK: [Pressed; 4] = [
+    (&["Which tone should it have?", "enter answer"], "1"),
+    (&["enter or c confirm"], "c"),
+    (&["How should the greeting end?", "enter answer"], "1"),
+    (&["May the agent use Bash", "enter answer"], "1"),
+];
+
+/// What is typed while a command of the page asks.
+fn keys(step: u32, command: &str) -> Vec<Pressed> {
+    const LAST: [Pressed; 2] =
         [(&["Q3 of 3", "Whom should it greet?", "enter answer"], "1"), (&["Send these answers"], "\r")];
-    const REST: [(&[&str], &str); 2] = [(&["Q2 of 3", "enter answer"], "1"), (&["[x]"], "\r")];
-    const ESPERANTO: [(&[&str], &str); 1] = [(&["Q1 of 3", "enter answer"], "3")];
-    const ENGLISH: [(&[&str], &str); 1] = [(&["Q1 of 3", "enter answer"], "1")];
+    const REST: [Pressed; 2] = [(&["Q2 of 3", "enter answer"], "1"), (&["[x]"], "\r")];
+    const ESPERANTO: [Pressed; 1] = [(&["Q1 of 3", "enter answer"], "3")];
+    const ENGLISH: [Pressed; 1] = [(&["Q1 of 3", "enter answer"], "1")];
     match (step, command) {
         (3, command) if command.starts_with("rapport run") => {
             vec![(&["Q1 of 3", "enter answer"], "2"), (&["Q2 of 3", "enter answer"], "d")]
         }
         (6, "rapport resume") => [&LAST[..], &WORK].concat(),
-        (8, "rapport resume greeting-branch") => [&ESPERANTO[..], &REST, &LAST, &WORK].concat(),
+        (8, "rapport resume greeting-branch") => [&ESPERANTO[..], &LAST[1..], &WORK].concat(),
         (10, command) if command.starts_with("rapport run") => [&ENGLISH[..], &REST, &LAST, &WORK].concat(),
         (9 | 10, command) if command.starts_with("rapport undo") => vec![(&["(y)es / (n)o ›"], "y")],
         (11, "rapport resume") => vec![(&["(q)uit ›"], "m"), (&["[✅] EXECUTE"], "\r")],
@@ -87,7 +102,7 @@ struct Shell {
 }
 
 impl Shell {
-    fn at_home(project: &Project) -> Self {
+    fn at_home(project: &Project, more: &[(&str, &str)]) -> Self {
         let home = project.path("home").display().to_string();
         let programs = std::path::Path::new(env!("CARGO_BIN_EXE_rapport")).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
@@ -103,13 +118,14 @@ impl Shell {
             ("GIT_COMMITTER_NAME", "Ada"),
             ("GIT_COMMITTER_EMAIL", "ada@localhost"),
         ];
+        let env = [&env[..], more].concat();
         let mut pty = Pty::spawn("/bin/bash", &["--norc", "--noprofile", "-i"], &env, 160, 90);
         pty.wait_for("[1]>");
         Self { pty, prompts: 1, home }
     }
 
     /// Types a command and these keys, and waits for the next prompt.
-    fn give(&mut self, command: &str, keys: &[(&[&str], &str)]) {
+    fn give(&mut self, command: &str, keys: &[Pressed]) {
         self.prompts += 1;
         let prompt = format!("[{}]>", self.prompts);
         self.pty.send(&format!("{command}\n"));
@@ -171,7 +187,7 @@ fn assert_quoted(page: &str, shown: &str, what: &str) {
 #[test]
 fn the_steps_are_typed_in_order_and_print_what_is_quoted() {
     let project = Project::with_agent("");
-    let mut shell = Shell::at_home(&project);
+    let mut shell = Shell::at_home(&project, &[]);
     let (mut typed, mut quoted) = (0, 0);
     for block in blocks().iter().filter(|block| STEPS.contains(&block.step)) {
         if !block.is_commands() {
@@ -179,7 +195,7 @@ fn the_steps_are_typed_in_order_and_print_what_is_quoted() {
             assert_quoted(&block.lines.join("\n"), &shell.screen(), &format!("step {}", block.step));
             continue;
         }
-        for command in &block.lines {
+        for command in block.lines.iter().filter(|command| !BUILD.contains(command)) {
             typed += 1;
             shell.give("clear", &[]);
             shell.give(command, &keys(block.step, command));
@@ -195,8 +211,84 @@ fn the_steps_are_typed_in_order_and_print_what_is_quoted() {
     let hello =
         |path: &str| std::fs::read_to_string(project.path("home/hello").join(path)).unwrap_or_default();
     assert!(hello("greeting.sh").contains("language='Esperanto'"), "{}", hello("greeting.sh"));
+    let completions = project.path("home/.local/share/bash-completion/completions/rapport");
+    assert!(std::fs::read_to_string(completions).unwrap().contains("complete "), "completions are installed");
     shell.pty.send("exit\n");
     assert!(shell.pty.wait_end().success());
+}
+
+/// What `serve` prints, without the name of the bot, the time and the code.
+fn masked_serving(text: &str) -> String {
+    let mask = |word: &str| {
+        let is_code = word.len() == 8 && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
+        let is_time = word.contains(|c: char| c.is_ascii_digit()) && word.contains(['-', ':']);
+        match word {
+            _ if word.starts_with('@') => "@BOT".to_owned(),
+            _ if is_code => "CODE".to_owned(),
+            _ if is_time => "TIME".to_owned(),
+            _ => word.to_owned(),
+        }
+    };
+    text.lines().map(|line| line.split(' ').map(mask).collect::<Vec<_>>().join(" ") + "\n").collect()
+}
+
+/// A card as the page shows it: its text, then its buttons row by row.
+fn drawn(card: &ChatMessage) -> String {
+    let row =
+        |labels: &Vec<String>| labels.iter().map(|label| format!("[{label}]")).collect::<Vec<_>>().join(" ");
+    let rows: Vec<_> = card.buttons().iter().map(row).collect();
+    format!("{}\n\n{}\n", card.text(), rows.join("\n"))
+}
+
+/// Step 5, on a phone: the bot is paired, asks what is open, and the session goes on at the terminal.
+#[tokio::test]
+async fn the_step_with_the_phone_is_followed() {
+    let blocks: Vec<_> = blocks().into_iter().filter(|block| block.step == PHONE).collect();
+    let [commands, serving, asked] = blocks.as_slice() else { panic!("{} blocks", blocks.len()) };
+    let project = Project::called("home/hello", "rehearsal");
+    ask(&project);
+    project.rapport(&["answer", "greeting", "--question", "q1", "German"]).check(0, "");
+    project.rapport(&["answer", "greeting", "--question", "q2", "Date", "Smile"]).check(0, "");
+    let server = TelegramServer::start().await;
+    let (url, faster) = (server.url(), "20");
+    server.rates(Rates::Faster(20));
+    let more = [
+        ("RAPPORT_AGENT_COMMAND", "rehearsal"),
+        ("RAPPORT_TELEGRAM_API_URL", url.as_str()),
+        ("RAPPORT_TELEGRAM_FASTER", faster),
+    ];
+    let mut shell = Shell::at_home(&project, &more);
+    shell.give("cd ~/hello", &[]);
+    let [export, serve] = commands.lines.as_slice() else { panic!("{:?}", commands.lines) };
+    shell.give(&export.replace("123456:the-token", server.token()), &[]);
+    shell.pty.send(&format!("clear; {serve}\n"));
+    shell.pty.wait_for("send it this code until");
+    let shown = shell.pty.text();
+    let page = masked_serving(&serving.lines.join("\n"));
+    let said = masked_serving(&shown.replace(&shell.home, "/home/ada"));
+    assert!(said.contains(page.trim_end()), "the page says\n{page}\nand this is shown:\n{said}");
+
+    let code = shown.split_whitespace().rfind(|word| masked_serving(word) == "CODE\n").unwrap();
+    let anna = server.person(42, "Anna");
+    anna.types(code);
+    let card = anna.sees("Whom should it greet?").await;
+    assert_eq!(drawn(&card).trim_end(), asked.lines.join("\n"));
+    anna.taps("World").await;
+    anna.sees("Which tone should it have?").await;
+    anna.taps("Friendly").await;
+    anna.sees("Greeting").await;
+    assert!(anna.on_screen_button("✅ Confirm & Start"), "{}", anna.screen());
+
+    shell.prompts += 1;
+    let prompt = format!("[{}]>", shell.prompts);
+    shell.pty.send("\x03");
+    shell.pty.wait_until("the prompt", |screen| screen.ends_with(&prompt));
+    shell.give("rapport resume", &WORK[1..]);
+    shell.give("clear", &[]);
+    shell.give("rapport log greeting", &[]);
+    let fact = "q3 is answered by 42 (telegram): World";
+    assert!(PAGE.contains(&format!("`{fact}`")) && shell.screen().contains(fact), "{}", shell.screen());
+    assert_eq!(server.violations(), []);
 }
 
 /// The mistakes of the page by number: the command, and what it prints.

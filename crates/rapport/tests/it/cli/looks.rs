@@ -32,6 +32,13 @@ fn colour_is_used_where_it_is_wanted() {
     terminal.wait_for("left 0");
     let raw = String::from_utf8_lossy(terminal.raw());
     assert!(raw.contains("\u{1b}[33m"), "{raw:?}");
+    // A terminal that knows no colours gets none, nor does somebody who reads line by line.
+    for (name, value) in [("TERM", "dumb"), ("RAPPORT_PLAIN", "1")] {
+        let project = self::project().set(name, value);
+        let mut terminal = project.terminal(&["status"], 100, 24);
+        terminal.wait_for("left 0");
+        assert!(!terminal.raw().contains(&0x1b), "{:?}", String::from_utf8_lossy(terminal.raw()));
+    }
 }
 
 #[test]
@@ -163,7 +170,7 @@ fn doctor_says_whether_the_cli_is_logged_in() {
     std::fs::set_permissions(&cli, std::fs::Permissions::from_mode(0o755)).unwrap();
     let project = project.set("RAPPORT_AGENT_COMMAND", &cli.display().to_string());
     let doctor = project.rapport(&["doctor"]);
-    doctor.check(1, "bad      agent     2.1.325 (Claude Code), not logged in").check(1, "claude auth login");
+    doctor.check(1, "bad      agent      2.1.325 (Claude Code), not logged in").check(1, "claude auth login");
     std::fs::write(&cli, script.replace("$LOGGED_IN", "true")).unwrap();
-    project.rapport(&["doctor"]).check(0, "ok       agent     2.1.325");
+    project.rapport(&["doctor"]).check(0, "ok       agent      2.1.325");
 }

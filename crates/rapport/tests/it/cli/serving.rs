@@ -18,7 +18,7 @@ fn without_a_channel_it_says_how_to_configure_one() {
     project.rapport(&["serve", "--channel", "fax"]).check(2, "invalid value 'fax'").check(2, "telegram");
     project.rapport(&["doctor"]).check(
         0,
-        "ok       telegram  no bot is set up; docs/telegram.md describes how to answer from a phone",
+        "ok       telegram   no bot is set up; docs/telegram.md describes how to answer from a phone",
     );
 }
 

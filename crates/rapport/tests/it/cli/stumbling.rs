@@ -61,7 +61,7 @@ fn an_old_git_is_named_before_the_work_and_when_it_is_applied() {
     let project = Project::with_scenario(ONE_QUESTION);
     work(&project, &["--worker", "worktree", "paint"], "paint", "Red");
     let project = with_git_of(project, "2.39.5");
-    project.rapport(&["doctor"]).check(0, &format!("missing  git       {NEEDED}"));
+    project.rapport(&["doctor"]).check(0, &format!("missing  git        {NEEDED}"));
     let refused = project.rapport(&["run", "--worker", "worktree", "more"]);
     refused.check(3, NEEDED).check(3, "--worker local");
     let refused = project.rapport(&["apply", "paint"]);
@@ -69,7 +69,7 @@ fn an_old_git_is_named_before_the_work_and_when_it_is_applied() {
     assert!(!refused.err().contains("usage"), "{}", refused.err());
     assert_eq!(project.file("paint.txt"), "");
     let project = with_git_of(project, "2.40.1");
-    project.rapport(&["doctor"]).check(0, "ok       git       git version 2.40.1");
+    project.rapport(&["doctor"]).check(0, "ok       git        git version 2.40.1");
     project.rapport(&["apply", "paint"]).check(0, "1 file");
 }
 

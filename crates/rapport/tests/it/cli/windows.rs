@@ -153,6 +153,9 @@ fn cards_fit_each_terminal() {
             pty.wait_for("(q)uit ›");
             pty.send("m");
             pty.wait_for("? help");
+            if pty.text().lines().any(|row| row.chars().count() > 100) {
+                pty.wait_for("│ Active Context");
+            }
         },
         planned,
         &["resume"],
@@ -164,6 +167,29 @@ fn cards_fit_each_terminal() {
         &["run", "--plain", "paint"],
     );
     insta::assert_snapshot!("window-lines", lines);
+}
+
+/// On a wide terminal the preview of the current item is beside the checklist, as it is without what is left out.
+#[test]
+fn a_wide_terminal_shows_previews_beside_the_checklist() {
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 120, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("m");
+    terminal.wait_for("│ Active Context");
+    terminal.send("\x1b[B");
+    terminal.wait_for("│ hello.txt");
+    terminal.wait_for("Hello");
+    terminal.send("\x1b[B\x1b[B\x1b[B\x1b[B\x1b[B");
+    terminal.wait_for("│ EDIT README.md");
+    terminal.wait_for("+ # A friendly app");
+    insta::assert_snapshot!("window-beside", terminal.text());
+    // Below the width at which both can be read there is only the checklist; p shows the preview.
+    terminal.resize(100, 30);
+    terminal.wait_gone("+ # A friendly app");
+    terminal.send("p");
+    terminal.wait_for("+ # A friendly app");
 }
 
 /// The numbers of all styles that were sent to a terminal.

@@ -1,14 +1,18 @@
 //! An engine that is killed while an agent works in one of its containers. These tests have an engine of their own, because
 //! others use that of all tests.
 
+#[path = "../../../../../xtask/src/dockerd.rs"]
+mod daemon;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rapport_core::{Event, Status};
 use tempfile::TempDir;
 
+use self::daemon::dockerd;
 use super::{ASKS, World, until};
 use crate::support::needs;
 use crate::support::patience::wait_at_most;
@@ -26,7 +30,7 @@ impl OwnEngine {
     fn start() -> Option<Self> {
         let shared = needs::engine()?;
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-        let dockerd = dockerd(folder.path().into());
+        let dockerd = start(folder.path());
         let own = Self { folder, dockerd };
         own.until_up();
         let archive = own.folder.path().join("image.tar");
@@ -64,7 +68,7 @@ impl OwnEngine {
     }
 
     fn come_back(&mut self) {
-        self.dockerd = dockerd(self.folder.path().into());
+        self.dockerd = start(self.folder.path());
         self.until_up();
     }
 
@@ -79,17 +83,8 @@ impl OwnEngine {
     }
 }
 
-fn dockerd(folder: PathBuf) -> Child {
-    let place = |option: &str, name: &str| format!("--{option}={}", folder.join(name).display());
-    Command::new("dockerd")
-        .arg(format!("--host=unix://{}", folder.join("d.sock").display()))
-        .args([place("data-root", "root"), place("exec-root", "exec"), place("pidfile", "d.pid")])
-        .args(["--iptables=false", "--ip6tables=false", "--bridge=none"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+fn start(folder: &Path) -> Child {
+    dockerd(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 impl Drop for OwnEngine {

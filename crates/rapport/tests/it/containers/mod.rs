@@ -3,7 +3,11 @@
 
 mod engines;
 mod faults;
+mod hostile;
 mod life;
+mod many;
+mod setup;
+mod small;
 
 use std::process::Command;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 //! elsewhere takes the question away, and the channel ends when it is told to.
 
 mod choosing;
+mod leads;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,8 +65,18 @@ async fn people_in_telegram_see_and_answer() {
     holds(Box::new(channel.unwrap()), &person).await;
 }
 
-/// People in front of a channel, whatever it looks like.
+/// People in front of a channel, whatever it looks like, or the leads that use it.
 trait People {
+    /// The first fact of a session that they may answer.
+    fn begins(&self, task: &str) -> Created {
+        created(task)
+    }
+    /// Whether somebody is one of them.
+    fn is_one(&self, by: &By, channel: &str) -> bool {
+        matches!(by, By::Person { channel: of, .. } if of == channel)
+    }
+    /// Hears what the channel tells whoever started it.
+    fn hear(&self, _: &ChannelNotice) {}
     /// Waits until this question can be answered.
     fn see<'a>(&'a self, id: &'a SessionId, question: &'a str) -> BoxFuture<'a, ()>;
     /// Chooses this option.
@@ -83,37 +94,51 @@ async fn holds(channel: Box<dyn Channel>, people: &dyn People) {
     let served = Served { sessions: sessions.clone(), stop: stopped, notices };
     let mut running = tokio::spawn(channel.run(served));
     let story = answers(&process, name, people);
+    let hearing = async {
+        while let Some(notice) = told.recv().await {
+            heard(&notice, name, people);
+        }
+        std::future::pending::<()>().await;
+    };
     tokio::select! {
         ended = &mut running => panic!("the channel ended by itself: {ended:?}"),
         () = story => {}
+        () = hearing => {}
     }
     stop.send(true).unwrap();
     tokio::time::timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
     process.stop().await;
     while let Ok(notice) = told.try_recv() {
-        match notice {
-            ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. } => {
-                assert_eq!(channel, name);
-            }
-            ChannelNotice::LeftOut { project, message } => panic!("{project}: {message}"),
-            ChannelNotice::Dropped { count } => panic!("{count} notices were dropped"),
-        }
+        heard(&notice, name, people);
     }
+}
+
+#[track_caller]
+fn heard(notice: &ChannelNotice, name: &str, people: &dyn People) {
+    match notice {
+        ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. } => {
+            assert_eq!(*channel, name);
+        }
+        ChannelNotice::LeftOut { project, message } => panic!("{project}: {message}"),
+        ChannelNotice::Dropped { count } => panic!("{count} notices were dropped"),
+    }
+    people.hear(notice);
 }
 
 async fn answers(process: &Process, name: &str, people: &dyn People) {
     let sessions = &process.sessions;
-    let elsewhere = sessions.create(created("paint the door"), Some(round("Which shape?"))).await.unwrap();
+    let elsewhere =
+        sessions.create(people.begins("paint the door"), Some(round("Which shape?"))).await.unwrap();
     people.see(&elsewhere, "Which shape?").await;
     sessions.act(&elsewhere, &person_here(), &answer("Blue")).await.unwrap();
     people.see_it_gone(&elsewhere, "Which shape?").await;
 
-    let here = sessions.create(created("paint the wall"), Some(round("Which colour?"))).await.unwrap();
+    let here = sessions.create(people.begins("paint the wall"), Some(round("Which colour?"))).await.unwrap();
     people.see(&here, "Which colour?").await;
     people.choose(&here, "Blue").await;
     people.see_it_gone(&here, "Which colour?").await;
     let by = answered_by(process, &here).await;
-    assert!(matches!(&by, By::Person { channel, .. } if channel == name), "{by:?}");
+    assert!(people.is_one(&by, name), "{by:?}");
 }
 
 async fn answered_by(process: &Process, id: &SessionId) -> By {

@@ -38,6 +38,7 @@ fn engine(store: Arc<Memory>, clock: Clock, folder: &Path) -> (Engine, Created) 
         clock,
         holder: Holder::this_process(None),
         home: folder.join("home"),
+        limits: Default::default(),
     });
     let by = By::Person { channel: "terminal".into(), id: "anna".into() };
     let terms = Terms { hot: SignedDuration::from_secs(1), ..Terms::default() };

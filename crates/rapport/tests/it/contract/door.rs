@@ -363,6 +363,7 @@ impl Process {
             clock: Clock::system(),
             holder: Holder::this_process(Some(socket.address())),
             home: run.path().to_owned(),
+            limits: Default::default(),
         });
         let socket = socket.serve(engine.gateway());
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Arc::new(Local), Clock::system());

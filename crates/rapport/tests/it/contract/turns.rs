@@ -211,6 +211,7 @@ impl Process {
             clock: Clock::system(),
             holder: Holder::this_process(None),
             home: project.join("home"),
+            limits: Default::default(),
         });
         let sessions =
             ProjectSessions::new(store.clone(), Some(engine.gateway()), Arc::new(Local), Clock::system());

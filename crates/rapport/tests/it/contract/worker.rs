@@ -49,7 +49,7 @@ async fn a_container_for_each_session() {
         let folder = tempfile::tempdir().unwrap();
         let containers = ContainerSettings {
             engine: Some(engine),
-            image: needs::IMAGE.into(),
+            image: Some(needs::IMAGE.into()),
             ..ContainerSettings::default()
         };
         let setup = WorkerSetup {

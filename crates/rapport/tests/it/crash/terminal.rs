@@ -152,7 +152,7 @@ fn finish(project: &Project, story: &str) {
     assert_eq!(told(project), blue, "{story}: the agent was told once");
     assert_eq!(files(project), [".claude/todos/paint/paint-it.md", "README.md", "paint.txt"], "{story}");
     // What was written is whole, and ours: everything can be read, and the work is known well enough to take it back.
-    project.rapport(&["doctor"]).check(0, "ok       sessions  1 in ");
+    project.rapport(&["doctor"]).check(0, "ok       sessions   1 in ");
     undo(project, story);
 }
 

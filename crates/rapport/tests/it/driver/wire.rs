@@ -188,6 +188,19 @@ fn answers_are_keyed_by_the_question_as_the_agent_wrote_it_and_say_who_gave_them
     assert_eq!(input["answers"], json!({" Which db? \n": "PG", "Why?": "Speed (answered by the lead Ada)"}));
 }
 
+/// Some CLIs show the model the answers in the order in which they come.
+#[test]
+fn answers_come_in_the_order_of_the_questions() {
+    let asked = ["Which zone?", "Which app?", "Which mode?"];
+    let questions: Vec<_> = asked.iter().map(|text| json!({"question": text})).collect();
+    let input = raw(json!({ "questions": questions }));
+    let told: Vec<_> = asked.iter().map(|text| told_by_terminal(text, "Yes")).collect();
+    let input = wire::with_answers(&input, &told);
+    let (_, answers) = input.get().split_once("\"answers\"").unwrap();
+    let places: Vec<_> = asked.iter().map(|text| answers.find(text).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}: {answers}");
+}
+
 #[test]
 fn questions_that_differ_only_in_spaces_have_an_answer_each() {
     let input = raw(json!({"questions": [{"question": "Which? "}, {"question": "Which?"}]}));

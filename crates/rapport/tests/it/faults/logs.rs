@@ -124,6 +124,32 @@ fn a_torn_last_line_is_as_if_it_had_not_been() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
+/// Without its newline the last line is not complete, although the home remembers it: whoever would write says so instead of
+/// cutting off an answer that was thanked for.
+#[test]
+fn a_log_that_lost_its_last_newline_is_restored_by_it() {
+    let (project, log) = waiting();
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    let whole = std::fs::read(&log).unwrap();
+    let cut = whole.strip_suffix(b"\n").unwrap();
+    std::fs::write(&log, cut).unwrap();
+    let commands: [&[&str]; 4] = [
+        &["answer", "paint", "Red"],
+        &["cancel", "paint"],
+        &["run", "--resume", "paint"],
+        &["say", "paint", "x"],
+    ];
+    for command in commands {
+        project.rapport(command).check(9, "it was cut back or replaced");
+        assert_eq!(std::fs::read(&log).unwrap(), cut, "{command:?}");
+    }
+    project.rapport(&["status", "paint"]).check(0, "cut back or replaced");
+    assert_eq!(std::fs::read(&log).unwrap(), cut);
+    std::fs::write(&log, &whole).unwrap();
+    finish(&project);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
 #[test]
 fn damage_in_the_middle_is_refused_and_left_alone() {
     let (project, log) = waiting();
@@ -168,6 +194,6 @@ fn a_directory_that_is_no_session_is_passed_over() {
     std::fs::write(sessions.join("notes.txt"), "mine").unwrap();
     project.rapport(&["status"]).check(0, "paint  needs input");
     project.rapport(&["status", "empty"]).check(4, "there is no session empty");
-    project.rapport(&["doctor"]).check(0, "ok       sessions  1 in ");
+    project.rapport(&["doctor"]).check(0, "ok       sessions   1 in ");
     finish(&project);
 }

@@ -11,7 +11,11 @@ use crate::support::scenarios::ONE_QUESTION;
 
 /// A session that was run to its end, with what it leaves.
 fn after_a_run() -> Project {
-    let project = Project::with_scenario(ONE_QUESTION);
+    after_a_run_in("local")
+}
+
+fn after_a_run_in(worker: &str) -> Project {
+    let project = Project::with_scenario(ONE_QUESTION).working_in(worker);
     let mut run = project.start(&["paint"], &[]);
     run.until_asked();
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
@@ -43,6 +47,23 @@ fn only_the_owner_reads_what_rapport_keeps() {
         all(&project.path("home/.rapport").join(name), &mut found);
     }
     found.push(project.path("home/.rapport"));
+    let (log, conversation) = are_for_the_owner(&found);
+    if !nix::unistd::geteuid().is_root() {
+        return needs::missing("root", "only root can read as another user");
+    }
+    let_others_in(&project);
+    for path in [log, conversation] {
+        assert!(!reads(path), "{}", path.display());
+        // Not only because of the folders above.
+        let copy = project.path("copy");
+        std::fs::copy(path, &copy).unwrap();
+        assert!(!reads(&copy), "{}", path.display());
+    }
+}
+
+/// Checks that others have no rights to any of these, and finds the log and the conversation among them.
+#[track_caller]
+fn are_for_the_owner(found: &[PathBuf]) -> (&PathBuf, &PathBuf) {
     let of = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for path in found.iter().filter(|path| path.exists()) {
         assert_eq!(of(path) & 0o077, 0, "{} is {:o}", path.display(), of(path));
@@ -50,24 +71,47 @@ fn only_the_owner_reads_what_rapport_keeps() {
     let log = found.iter().find(|path| path.ends_with("log.jsonl")).unwrap();
     let conversation = found.iter().find(|path| path.ends_with("kept/conversation")).unwrap();
     assert_eq!((of(log), of(conversation)), (0o600, 0o600));
-    if !nix::unistd::geteuid().is_root() {
-        return needs::missing("root", "only root can read as another user");
-    }
-    // The test's own folder is let through, so that it is ours that keeps them out.
+    (log, conversation)
+}
+
+/// Lets others through the test's own folder, so that it is Rapport that keeps them out.
+fn let_others_in(project: &Project) {
     for folder in [project.path(""), project.root()] {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let reads = |path: &Path| {
-        let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "cat"];
-        Command::new("setpriv").args(nobody).arg(path).output().unwrap().status.success()
-    };
     assert!(reads(&project.root().join("README.md")));
-    for path in [log, conversation] {
+}
+
+/// Whether another user can read this.
+fn reads(path: &Path) -> bool {
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "cat"];
+    Command::new("setpriv").args(nobody).arg(path).output().unwrap().status.success()
+}
+
+// The same where the agent works in a sandbox: nobody else gets to its worktree or to its home.
+#[test]
+fn only_the_owner_reads_what_a_sandbox_keeps() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = after_a_run_in("sandbox");
+    let tree = project.root().join(".rapport/worktrees").join(project.session().as_str());
+    let home = tree.with_extension("home");
+    assert!(tree.join("paint.txt").exists() && home.exists());
+    let mut found = Vec::new();
+    all(&project.root().join(".rapport"), &mut found);
+    // What the agent writes has the modes that the agent gives it.
+    found.retain(|path| !path.starts_with(&tree) && !path.starts_with(&home));
+    found.extend([home.clone(), project.path("home/.rapport")]);
+    are_for_the_owner(&found);
+    if !nix::unistd::geteuid().is_root() {
+        return needs::missing("root", "only root can read as another user");
+    }
+    let_others_in(&project);
+    all(&tree, &mut found);
+    all(&home, &mut found);
+    for path in found.iter().filter(|path| path.is_file()) {
         assert!(!reads(path), "{}", path.display());
-        // Not only because of the folders above.
-        let copy = project.path("copy");
-        std::fs::copy(path, &copy).unwrap();
-        assert!(!reads(&copy), "{}", path.display());
     }
 }
 

@@ -50,7 +50,7 @@ fn what_is_wrong_is_told_with_file_line_and_column() {
             write(&project, place, text);
             let file = project.path(place).display().to_string();
             project.rapport(&["run", "x"]).check(2, &format!("rapport: {file}{says}"));
-            project.rapport(&["doctor"]).check(1, &format!("bad      settings  {file}{says}"));
+            project.rapport(&["doctor"]).check(1, &format!("bad      settings   {file}{says}"));
             project.rapport(&["status"]).check(0, "No sessions here yet.");
         }
     }

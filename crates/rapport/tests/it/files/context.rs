@@ -187,6 +187,21 @@ fn file_14_the_cascade_is_edited_and_shown() {
     project.rapport(&["context", "add", "--turn", "README.md"]).check(3, "no turn waits to be planned");
 }
 
+/// What the last turn was approved with is shown in the next one, and listed before that is planned.
+#[test]
+fn file_15_what_the_next_turn_is_shown_is_listed() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("Greet.").check(0, "");
+    project.rapport(&["context", "show"]).check(0, "No file is shown.");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.rapport(&["context", "show"]).check(0, "turn     + hello.txt\n").check(0, "  hello.txt\n");
+    // Another try of the turn begins where that began.
+    project.rapport(&["branch", "01", "--keep"]).check(0, "");
+    project.rapport(&["context", "show"]).check(0, "No file is shown.");
+    project.rapport(&["context", "add", "--turn", "README.md"]).check(0, "");
+    project.rapport(&["context", "show"]).check(0, "turn     + README.md\n");
+}
+
 /// A new session says what could be shown.
 #[test]
 fn a_new_session_suggests_files() {

@@ -46,7 +46,7 @@ fn a_reply_in_words_is_shown_and_answered() {
     terminal.wait_for("Your answer");
     terminal.wait_for("enter send");
     terminal.send("In English.\r");
-    terminal.wait_for("▶ Reviewing Plan: \"Add a greeting\"");
+    terminal.wait_for("▶ Plan: \"Add a greeting\"");
     terminal.wait_for("left 0");
     let told = project.turn_file("02/_context.log");
     for words in ["Which language do you greet in?", "In English.", "Greet."] {
@@ -176,7 +176,7 @@ fn file_31_file_32_skip_and_quit() {
     terminal.send("s");
     terminal.wait_for("What next?");
     terminal.send("Rather say goodbye.\r");
-    terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
+    terminal.wait_for("▶ Plan: \"Say goodbye\"");
     terminal.wait_for("left 0");
     let report = project.turn_file("01/report.md");
     assert!(
@@ -199,7 +199,7 @@ fn file_26_what_is_pasted_is_one_message() {
     terminal.send(" twice");
     terminal.wait_for("twice");
     terminal.send("\r");
-    terminal.wait_for("▶ Reviewing Plan");
+    terminal.wait_for("▶ Plan");
     terminal.wait_for("left 0");
     let told = project.turn_file("01/_context.log");
     assert!(told.contains("Greet:\n\n\n[31mtouch made-by-the-shell\n\n\n twice"), "{told}");
@@ -248,7 +248,7 @@ fn file_28_file_33_a_dumb_terminal_is_asked_by_lines() {
     let mut terminal = project.terminal(&["resume"], 100, 50);
     terminal.wait_for("What next?");
     terminal.send("Say goodbye.\n\n\n");
-    terminal.wait_for("▶ Reviewing Plan: \"Say goodbye\"");
+    terminal.wait_for("▶ Plan: \"Say goodbye\"");
     terminal.wait_for("left 0");
 }
 

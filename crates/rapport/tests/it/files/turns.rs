@@ -56,7 +56,7 @@ fn file_20_a_turn_from_message_to_report() {
     project
         .plan_turn("Greet whoever comes.")
         .check(0, "Turn 01 is shown about")
-        .check(0, "▶ Reviewing Plan: \"Add a greeting\"")
+        .check(0, "▶ Plan: \"Add a greeting\"")
         .check(0, "rapport resume 2");
     assert_eq!(project.names_in("01"), ["_context.log", "meta.yaml", "plan.md", "turn.context"]);
     assert_eq!(project.turn_file("01/plan.md"), greeting(), "what the agent said, as it said it");

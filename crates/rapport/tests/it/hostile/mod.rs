@@ -2,6 +2,7 @@
 //! can look for what nobody approved.
 
 mod agent;
+mod apart;
 mod links;
 mod repository;
 mod world;

@@ -2,7 +2,7 @@
 //! that nobody approved are each looked for after each command, and not found.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::CommandFactory as _;
@@ -10,8 +10,10 @@ use clap::CommandFactory as _;
 use super::Hostile;
 use super::world::{Logs, NAMES, PIPE, PLANNED, READY, World};
 use crate::foreign::CHAT;
+use crate::support::needs;
 use crate::support::patience::wait_for;
-use crate::support::project::Running;
+use crate::support::project::{Project, Running};
+use crate::support::scenarios::ONE_QUESTION;
 use crate::telegram::{ANNA, Stage};
 
 /// Commands that need more than a line: each has its part in the stories below.
@@ -214,6 +216,53 @@ fn run_session(clone: &Hostile) -> String {
     let all = clone.project.store().list().unwrap();
     let own = all.iter().map(ToString::to_string).find(|name| name.ends_with("-paint"));
     own.unwrap_or_else(|| panic!("no session of this run: {all:?}"))
+}
+
+/// A `.git` that declares the directory above the project its working tree: what is there, such as keys, is not taken
+/// into a place for agents, and the person is told why there is none.
+#[test]
+fn a_working_tree_above_the_project_is_refused() {
+    for worker in ["worktree", "sandbox"] {
+        if worker == "sandbox" && !needs::sandbox() {
+            continue;
+        }
+        let clone = Hostile::of(Project::with_scenario(ONE_QUESTION));
+        std::fs::write(clone.project.path("id_rsa"), "a-secret\n").unwrap();
+        clone.project.git(&["config", "core.worktree", "../.."]);
+        let ran = clone.rapport(&["run", "--json", "--worker", worker, "paint"]);
+        ran.check(3, "(core.worktree), not beside its .git");
+        assert!(ran.err().contains("git config --unset core.worktree"), "{}", ran.err());
+        let files = files_below(&clone.project.root());
+        assert!(!files.iter().any(|path| path.ends_with("id_rsa")), "{files:?}");
+        assert!(!objects(&clone).contains("a-secret"));
+        // In the project itself the agent works as ever, and nothing above it is looked at.
+        let mut run = clone.project.start(&["paint"], &[]);
+        run.until_asked();
+        let session = run_session(&clone);
+        clone.rapport(&["answer", &session, "Blue"]).check(0, "Answered.");
+        run.until_asked();
+        clone.rapport(&["answer", &session, "confirm"]).check(0, "Answered.");
+        assert_eq!(run.finish(), 0);
+        assert_eq!(clone.project.file("paint.txt"), "Blue\n");
+        let changed = clone.rapport(&["diff", &session]);
+        changed.check(0, "paint.txt");
+        assert!(!changed.out().contains("id_rsa"), "{}", changed.out());
+        assert!(!objects(&clone).contains("a-secret"));
+    }
+}
+
+/// Everything that git stored there.
+fn objects(clone: &Hostile) -> String {
+    let mut git = std::process::Command::new("git");
+    let all =
+        git.current_dir(clone.project.root()).args(["cat-file", "--batch-all-objects", "--batch"]).output();
+    String::from_utf8_lossy(&all.unwrap().stdout).into_owned()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    entries.flat_map(below).collect()
 }
 
 /// The daemon of a person with a bot of their own: it lists what came along, and tells nobody of it.

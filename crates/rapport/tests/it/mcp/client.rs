@@ -33,6 +33,17 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    #[track_caller]
+    fn read(reply: &Value) -> Self {
+        let result = &reply["result"];
+        assert!(result.is_object(), "{reply}");
+        Self {
+            text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
+            data: result["structuredContent"].clone(),
+            is_error: result["isError"] == true,
+        }
+    }
+
     pub(crate) fn status(&self) -> &str {
         self.data["status"].as_str().unwrap_or_default()
     }
@@ -70,7 +81,17 @@ impl Client {
 
     /// The same with these capabilities.
     pub(crate) fn start_with(project: &Project, args: &[&str], capabilities: &Value) -> Self {
-        let mut client = Self::connect(project, args);
+        Self::start_in(project, args, capabilities, &[])
+    }
+
+    /// The same with these variables for the server.
+    pub(crate) fn start_in(
+        project: &Project,
+        args: &[&str],
+        capabilities: &Value,
+        env: &[(&str, &str)],
+    ) -> Self {
+        let mut client = Self::connect_in(project, args, env);
         let greeting = client.request(
             "initialize",
             &json!({
@@ -87,8 +108,12 @@ impl Client {
 
     /// A client that has not said anything yet.
     pub(crate) fn connect(project: &Project, args: &[&str]) -> Self {
+        Self::connect_in(project, args, &[])
+    }
+
+    fn connect_in(project: &Project, args: &[&str], env: &[(&str, &str)]) -> Self {
         let mut command = project.command();
-        command.arg("mcp").args(args);
+        command.arg("mcp").args(args).envs(env.iter().copied());
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -142,13 +167,28 @@ impl Client {
     #[track_caller]
     pub(crate) fn told(&mut self, id: u64) -> Told {
         let reply = self.reply(id);
-        let result = &reply["result"];
-        assert!(result.is_object(), "{reply}");
-        Told {
-            text: result["content"][0]["text"].as_str().unwrap_or_default().to_owned(),
-            data: result["structuredContent"].clone(),
-            is_error: result["isError"] == true,
+        Told::read(&reply)
+    }
+
+    /// Calls a tool of a server that may die; `None` if it did. Dialogs that come meanwhile are accepted with this content.
+    pub(crate) fn try_call(&mut self, tool: &str, arguments: &Value, accepts: &Value) -> Option<Told> {
+        self.next += 1;
+        let id = self.next;
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.try_send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))?;
+        loop {
+            let message = self.lines.recv_timeout(PATIENCE).ok()?.unwrap_or_else(|line| panic!("{line:?}"));
+            if message["method"] == "elicitation/create" {
+                let result = json!({ "action": "accept", "content": accepts });
+                self.try_send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))?;
+            } else if message["id"] == id {
+                return Some(Told::read(&message));
+            }
         }
+    }
+
+    fn try_send(&mut self, message: &Value) -> Option<()> {
+        self.stdin.as_mut()?.write_all(format!("{message}\n").as_bytes()).ok()
     }
 
     /// The reply to a request.

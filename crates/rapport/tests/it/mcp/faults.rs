@@ -151,8 +151,8 @@ fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
     assert!(client.call("wait", named).is_error);
 }
 
-/// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is said; once it can, the
-/// answer is delivered, and nothing is asked anew.
+/// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is tried three times and said; the task
+/// stays in `needs_input`, and once the worker can start, the answer is delivered, and nothing is asked anew.
 #[test]
 fn an_answer_survives_a_worker_that_cannot_start() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -167,9 +167,16 @@ fn an_answer_survives_a_worker_that_cannot_start() {
     let (scenario, away) = (project.path("scenario.yaml"), project.path("away.yaml"));
     std::fs::rename(&scenario, &away).unwrap();
     client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
-    let failed = client.until(&task, "failed").says("Answers that were given are kept");
-    assert_eq!(failed.data["success"], false);
-    assert!(failed.data["failure"].is_string(), "{failed:?}");
+    let waits =
+        client.until(&task, "needs_input").says("An answer is stored, and the worker could not take it");
+    assert_eq!((&waits.data["success"], &waits.data["needsPerson"]), (&json!(true), &json!(false)));
+    assert!(waits.data["failure"].is_string() && waits.data["diffId"].is_null(), "{waits:?}");
+    let stored = &waits.data["undelivered"][0];
+    assert_eq!((&stored["questionId"], &stored["answer"]), (&json!("q1"), &json!("Blue")), "{waits:?}");
+    let cut_off = |project: &Project| {
+        project.facts().iter().filter(|fact| matches!(fact, Event::CutOff { .. })).count()
+    };
+    assert_eq!(cut_off(&project), 3);
     std::fs::rename(&away, &scenario).unwrap();
     client.call("answer_worker_question", json!({ "taskId": task, "answer": "" }));
     client.until(&task, "needs_input").says("Start the work with this plan?");

@@ -60,15 +60,20 @@ impl Site {
         let name = told["name"].as_str().unwrap_or_else(|| panic!("{told}"));
         let url = name.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
         let token = std::fs::read_to_string(project.path("home/.rapport/mcp.token")).unwrap();
-        let client = WebClient { url, token: token.trim().to_owned(), session: None, next: 0 };
+        let client = WebClient::at(url, token.trim().to_owned());
         Self { project, serving, client }
     }
 }
 
 impl WebClient {
+    /// A client that has not said anything yet.
+    pub(crate) fn at(url: String, token: String) -> Self {
+        Self { url, token, session: None, next: 0 }
+    }
+
     /// Another client of the same program.
     async fn another(&self) -> Self {
-        let mut other = Self { url: self.url.clone(), token: self.token.clone(), session: None, next: 0 };
+        let mut other = Self::at(self.url.clone(), self.token.clone());
         other.greet().await;
         other
     }

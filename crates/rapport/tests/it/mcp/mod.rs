@@ -1,13 +1,31 @@
 //! Another assistant leads workers over MCP: it starts them, answers, reviews, and applies or rejects what they did.
 
+mod checked;
 pub(crate) mod client;
+mod dialogs;
 mod faults;
 mod foreign;
 pub(crate) mod http;
 mod killed;
 mod person;
 mod real;
+mod starting;
 pub(crate) mod story;
+mod tasks;
+
+use serde_json::{Map, Value, json};
+
+use crate::support::project::Project;
+
+/// The configuration of a client that starts a server of this project.
+fn servers(project: &Project, args: &[&str]) -> Value {
+    let command = project.command();
+    let env = command.get_envs();
+    let env: Map<String, Value> =
+        env.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), json!(value?.to_str()?)))).collect();
+    let server = json!({ "command": env!("CARGO_BIN_EXE_rapport"), "args": args, "env": env });
+    json!({ "mcpServers": { "rapport": server } })
+}
 
 /// A question before the plan, another while it works, and a revision.
 pub(crate) const WORKER: &str = r##"

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rapport_core::{By, Event};
+use rapport_core::{By, Event, SessionId};
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -13,6 +13,7 @@ use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
 use crate::support::patience::wait_at_most;
 use crate::support::project::Project;
+use crate::support::pty::Pty;
 use crate::support::scenarios::ONE_QUESTION;
 
 /// The real CLI asks its worker's question to the model of another one, here a test.
@@ -69,16 +70,7 @@ fn the_real_cli_leads_a_worker() {
     let Some(program) = needs::claude() else { return };
     let project = Project::with_scenario(ONE_QUESTION);
     let config = project.path("servers.json");
-    let env: Vec<(String, String)> = project
-        .command()
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value?.to_str()?.to_owned())))
-        .collect();
-    let env: Value =
-        env.into_iter().map(|(name, value)| (name, json!(value))).collect::<serde_json::Map<_, _>>().into();
-    let server =
-        json!({ "command": env!("CARGO_BIN_EXE_rapport"), "args": ["mcp", "--apply", "lead"], "env": env });
-    std::fs::write(&config, json!({ "mcpServers": { "rapport": server } }).to_string()).unwrap();
+    std::fs::write(&config, super::servers(&project, &["mcp", "--apply", "lead"]).to_string()).unwrap();
     let session = format!("{}-paint", jiff::Timestamp::now().strftime("%Y%m%d"));
     let (task, diff) = (format!("task-{session}"), format!("diff-{session}-1"));
     let call = |id: &str, tool: &str, input: Value| {
@@ -133,6 +125,128 @@ fn the_real_cli_leads_a_worker() {
         .collect();
     assert!(matches!(&by[0], (q1, By::Lead { name }) if q1 == "q1" && name == "claude-code"), "{by:?}");
     assert!(matches!(&by[1], (confirm, By::Person { .. }) if confirm == "confirm"), "{by:?}");
+    project.wait_alone(Duration::from_secs(20));
+}
+
+/// A person in front of the real CLI, who answers what its dialogs ask.
+struct Person {
+    terminal: Pty,
+}
+
+impl Person {
+    const RIGHT: &str = "\x1b[C";
+    const DOWN: &str = "\x1b[B";
+
+    /// Waits for a dialog, and gives its words.
+    fn asked(&mut self) -> String {
+        let is_new = |screen: &str| {
+            screen.contains("requests your input") && screen.contains("Your answer: ▸ not set")
+        };
+        self.terminal.wait_until("a dialog", is_new);
+        self.terminal.text()
+    }
+
+    /// Chooses an option by its place, and accepts.
+    fn chooses(&mut self, place: usize) {
+        self.terminal.send(Self::RIGHT);
+        self.terminal.wait_for("▾");
+        for _ in 0..place {
+            self.terminal.send(Self::DOWN);
+        }
+        self.terminal.wait_until("the option", |screen| {
+            let options: Vec<_> = screen.lines().filter(|line| line.contains('◯')).collect();
+            options.get(place).is_some_and(|line| line.contains('❯'))
+        });
+        self.terminal.send(" ");
+        self.terminal.wait_for("✔ Your answer");
+        self.terminal.send(Self::DOWN);
+        self.terminal.wait_for("❯   In your own words");
+        self.terminal.send(Self::DOWN);
+        self.terminal.wait_for("❯ Accept");
+        self.terminal.insist("\r", "the end of the dialog", |screen| !screen.contains("❯ Accept"));
+    }
+}
+
+/// Who answered which question of a session.
+fn answered(project: &Project, session: &str) -> Vec<(String, String)> {
+    let entries = project.store().read(&SessionId::new(session), 0).unwrap();
+    let facts = entries.into_iter().flat_map(|entry| entry.facts);
+    facts
+        .filter_map(|fact| match fact {
+            Event::Answered { question, by, .. } => Some((question.to_string(), by.to_string())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The real CLI in a terminal leads two workers. The first asks its model, the second the person, as a task; what only a person may
+/// decide comes in dialogs. Its model applies what both did.
+#[test]
+fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
+    let Some(program) = needs::claude() else { return };
+    let project = Project::with_scenario(ONE_QUESTION);
+    let config = project.path("servers.json");
+    std::fs::write(&config, super::servers(&project, &["mcp", "--apply", "lead"]).to_string()).unwrap();
+    let known = json!({
+        "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5,
+        "customApiKeyResponses": { "approved": ["any"], "rejected": [] },
+        "projects": { project.root().to_str().unwrap(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
+    });
+    std::fs::write(project.path("home/.claude.json"), known.to_string()).unwrap();
+    let day = jiff::Timestamp::now().strftime("%Y%m%d").to_string();
+    let (first, second) = (format!("{day}-first"), format!("{day}-second"));
+    let task = format!("task-{first}");
+    let call = |id: &str, tool: &str, input: Value| {
+        Response::default().tool(id, &format!("mcp__rapport__{tool}"), input)
+    };
+    let diff = |session: &str| json!({ "diffId": format!("diff-{session}-1") });
+    let script = Script::default()
+        .say(call("toolu_1", "task_worker", json!({ "task": "first" })))
+        .say(call("toolu_2", "wait", json!({ "taskId": task })))
+        .say(call("toolu_3", "answer_worker_question", json!({ "taskId": task, "answer": "Blue" })))
+        .say(call("toolu_4", "wait", json!({ "taskId": task })))
+        .say(call("toolu_5", "review_changes", diff(&first)))
+        .say(call("toolu_6", "apply_changes", diff(&first)))
+        .say(call("toolu_7", "task_worker", json!({ "task": "second", "questions": "person" })))
+        .say(Response::default().text("The first is done, the second is at work."))
+        .say(call("toolu_8", "apply_changes", diff(&second)))
+        .say(Response::default().text("Both are done."));
+    let model = Model::play(script);
+    let url = format!("http://{}", model.address());
+    let (home, config) = (project.path("home"), config.to_str().unwrap().to_owned());
+    let mut env = offline(&url).to_vec();
+    env.push(("HOME", home.to_str().unwrap()));
+    let flags = ["--mcp-config", &config, "--strict-mcp-config", "--allowedTools", "mcp__rapport", "--"];
+    let args = [&flags[..], &["Have two workers paint."]].concat();
+    let terminal = Pty::spawn_in(&project.root(), program.to_str().unwrap(), &args, &env, (120, 40));
+    let mut person = Person { terminal };
+
+    wait_at_most(Duration::from_secs(60), "the first answer", || model.tool_result("toolu_3"));
+    let plan = person.asked();
+    assert!(plan.contains("Start the work with this plan?") && plan.contains("1. Paint it Blue."), "{plan}");
+    person.chooses(0);
+    let colour = person.asked();
+    assert!(colour.contains("Which colour?") && colour.contains("Its task: second"), "{colour}");
+    person.chooses(1);
+    let plan = person.asked();
+    assert!(plan.contains("1. Paint it Blue."), "{plan}");
+    person.chooses(0);
+    wait_at_most(Duration::from_secs(60), "the end", || model.tool_result("toolu_8"));
+    person.terminal.wait_for("Both are done.");
+    let at_client = super::dialogs::person_at("claude-code");
+    assert_eq!(
+        answered(&project, &first),
+        [("q1".into(), "the lead claude-code".into()), ("confirm".into(), at_client.clone())]
+    );
+    assert_eq!(
+        answered(&project, &second),
+        [("q1".into(), at_client.clone()), ("confirm".into(), at_client)]
+    );
+    assert!(told(&model, "toolu_5").contains("+Blue"));
+    let (applied, is_error) = model.tool_result("toolu_8").unwrap();
+    assert!(!is_error && applied.contains(r#""changes":"applied""#), "{applied}");
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    drop(person);
     project.wait_alone(Duration::from_secs(20));
 }
 

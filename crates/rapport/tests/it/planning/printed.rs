@@ -115,7 +115,7 @@ fn the_version_of_the_cli_decides_and_doctor_says_which_way() {
         // It does not even offer the tool.
         (
             "2.0.22 (Claude Code)",
-            "missing  agent     2.0.22 (Claude Code); versions 2.0.0 to 2.0.47 cannot ask: their agents guess in silence",
+            "missing  agent      2.0.22 (Claude Code); versions 2.0.0 to 2.0.47 cannot ask: their agents guess in silence",
             true,
         ),
     ] {

@@ -1,6 +1,8 @@
 //! What each card looks like, at two widths, and which of it stands out.
 
-use rapport_core::{AgentDid, Ask, Changes, Draft, FileChange, Leave, Permission, Progress, World};
+use rapport_core::{
+    AgentDid, Ask, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission, Progress, World,
+};
 
 use super::Sitting;
 use crate::support::stage::{self, usage};
@@ -68,6 +70,37 @@ fn permission() {
         "cargo test --workspace --all-features -- --include-ignored auth::login auth::refresh\nrm -rf /tmp/x";
     sitting.act(|stage| stage.ask(Ask::Permission(Permission::new("Bash", what))));
     insta::assert_snapshot!("permission-history", sitting.history());
+}
+
+/// What an MCP server wants filled in: each field is a card, with the ways out of the whole form.
+#[test]
+fn elicitation() {
+    let field =
+        |key: &str, kind| Some(Box::new(Field { server: "desk".into(), key: Some(key.into()), kind }));
+    let with_ways_out = |draft: Draft, required| Draft {
+        options: [draft.options.clone(), Field::ways_out(required)].concat(),
+        ..draft
+    };
+    let text = FieldKind::Text { shortest: Some(2), longest: None, format: None };
+    let asked = "desk asks: Where should it go?";
+    let name = Draft {
+        field: field("name", text),
+        ..stage::draft("", &format!("{asked}\nName: Whose it is (at least 2 characters)"), &[])
+    };
+    let colour = Draft {
+        field: field("colour", FieldKind::One),
+        free_text: false,
+        ..stage::draft("", &format!("{asked}\ncolour"), &[("Red", ""), ("Green", "")])
+    };
+    let form = vec![with_ways_out(name, true), with_ways_out(colour, false)];
+    look("elicitation-words", |columns| Sitting::asked(columns, 40, form.clone()));
+    look("elicitation-options", |columns| {
+        let mut sitting = Sitting::asked(columns, 40, form.clone());
+        sitting.press("o");
+        sitting.type_in("Ada");
+        sitting.press("enter");
+        sitting
+    });
 }
 
 #[test]

@@ -165,6 +165,38 @@ fn leaving_keeps_everything_open() {
     assert_eq!(working.outcome, Some(Outcome::Detached));
 }
 
+/// What the agent said last was only above the spinner; somebody who leaves finds it in the history.
+#[test]
+fn what_was_said_last_stays_when_one_leaves() {
+    let mut sitting = Sitting::working(80, 40);
+    sitting.act(|stage| stage.agent(AgentDid::Say { text: "I look at the tests first.".into() }));
+    assert!(!sitting.history().contains("I look at the tests first."), "{}", sitting.history());
+    sitting.press("ctrl-c");
+    assert_eq!(sitting.outcome, Some(Outcome::Detached));
+    assert!(sitting.history().contains("  I look at the tests first."), "{}", sitting.history());
+}
+
+/// Files have their paths from the project; a command is shown as it is.
+#[test]
+fn files_have_their_paths_from_the_project() {
+    let mut sitting = Sitting::working(80, 40);
+    let project = sitting.stage.view().project;
+    let uses = |tool: &str, what: String| AgentDid::Use { tool: tool.into(), what };
+    sitting.act(|stage| stage.agent(uses("Edit", format!("{project}/src/auth.rs"))));
+    assert_eq!(sitting.last(), "· Edit src/auth.rs");
+    assert!(sitting.frame().contains("Edit src/auth.rs"), "{}", sitting.frame());
+    let command = format!("cat {project}/x");
+    for (tool, what) in [
+        ("Read", "/etc/passwd".to_owned()),
+        ("Read", format!("{project}/../other/x")),
+        ("Read", format!("{project}-other/x")),
+        ("Bash", command.clone()),
+    ] {
+        sitting.act(|stage| stage.agent(uses(tool, what.clone())));
+        assert_eq!(sitting.last(), format!("· {tool} {what}"));
+    }
+}
+
 #[test]
 fn a_session_that_is_resumed_is_told_in_brief() {
     let (mut stage, first) = Stage::new("Add user authentication");

@@ -83,6 +83,18 @@ fn the_whole_story() {
     insta::assert_snapshot!("plain-story", telling.text);
 }
 
+/// The plan's file is there, and named, before anybody is asked to confirm it.
+#[test]
+fn the_confirmation_waits_for_the_file_of_the_plan() {
+    let mut telling = Telling::new(None);
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.finish(stage::PLAN));
+    assert!(!telling.text.contains("? confirm"), "{}", telling.text);
+    telling.act(Stage::save_plan);
+    let (before, _) = telling.text.split_once("? confirm").expect("it is asked");
+    assert!(before.contains("✓ Plan ready") && before.contains("Saved to: .claude/todos/"), "{before}");
+}
+
 #[test]
 fn permissions_show_everything_that_would_run() {
     let mut telling = Telling::new(None);
@@ -166,6 +178,7 @@ fn the_demo_answers_everything_in_its_own_name() {
     assert!(telling.text.contains("✓ Auth method → JWT (answered by the demo itself)"), "{}", telling.text);
     assert!(telling.text.contains("✓ Language → English (answered by the demo itself)"), "{}", telling.text);
     telling.act(|stage| stage.finish(stage::PLAN));
+    telling.act(Stage::save_plan);
     telling.pass(1);
     telling.pass(1);
     assert!(

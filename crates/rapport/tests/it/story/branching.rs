@@ -89,7 +89,9 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     let (before, told) = (log(&project, &original), conversations(&project));
 
     let ran = project.rapport(&["branch", "paint", "--at", "q1"]);
-    ran.check(0, "rapport resume 2").check(0, "paint-branch --question q1 VALUE");
+    ran.check(0, "q1 is open again there")
+        .check(0, "go on with: rapport resume 2")
+        .check(0, "rapport diff 2");
     let branch = project.store().list().unwrap().into_iter().find(|id| *id != original).unwrap();
     assert_eq!(log(&project, &original), before, "the original is not touched");
     assert_eq!(conversations(&project), told, "nor is its agent's conversation");
@@ -322,6 +324,29 @@ fn what_cannot_branch_says_so_and_leaves_nothing_behind() {
 }
 
 /// The state at a question is kept by git for as long as git likes.
+/// Of a round of three, the question that was named is open again; the other answers are kept, and are the agent's.
+#[test]
+fn the_other_answers_of_the_round_are_kept() {
+    let project = Project::with_agent("rehearsal");
+    let mut running = project.start(&["add a greeting"], &[]);
+    running.until_asked();
+    for (question, answer) in [("q1", "German"), ("q2", "Wish"), ("q3", "Team")] {
+        project.rapport(&["answer", "greeting", "--question", question, answer]).check(0, "Answered.");
+    }
+    running.until(|fact| matches!(fact, Event::Asked { questions, .. } if questions[0].id.as_str() == "q4"));
+    running.kill();
+    let branched = branch(&project, "greeting", "q2");
+    let id = branched.session.as_str();
+    let open: Vec<_> = view(&project, id).questions.iter().map(|open| open.id.to_string()).collect();
+    assert_eq!(open, ["q2"]);
+    project.rapport(&["answer", id, "--question", "q2", "Smile"]).check(0, "Answered.");
+    let mut running = project.start(&["--resume", id], &[]);
+    running.until(|fact| matches!(fact, Event::Asked { questions, .. } if questions[0].id.as_str() == "q4"));
+    let given: Vec<_> = view(&project, id).answers.into_iter().map(|given| given.answer).collect();
+    assert_eq!(given, ["German", "Smile", "Team"]);
+    running.kill();
+}
+
 #[test]
 fn a_state_that_git_swept_away_is_told() {
     let project = Project::with_scenario(ASKS_AT_WORK);

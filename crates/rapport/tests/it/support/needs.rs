@@ -48,6 +48,21 @@ pub(crate) fn mcp_client() -> Option<PathBuf> {
     Some(place)
 }
 
+/// The Python that has the MCP client of the protocol's own project for it. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn mcp_python() -> Option<PathBuf> {
+    const PYTHON: &str = "RAPPORT_TEST_MCP_PYTHON";
+    let Some(python) = std::env::var_os(PYTHON).map(PathBuf::from) else {
+        let why = format!(
+            "{PYTHON} names no Python with an MCP client; `cargo xtask test` installs one and sets it"
+        );
+        missing("mcp-client", &why);
+        return None;
+    };
+    assert!(python.is_file(), "{PYTHON} is {}, and there is no such program", python.display());
+    Some(python)
+}
+
 /// Whether sandboxes can be made here. False only where the tests that need them were left out on purpose.
 #[track_caller]
 pub(crate) fn sandbox() -> bool {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -23,10 +24,21 @@ pub(crate) struct Pty {
 impl Pty {
     /// Starts a program (by absolute path) with these arguments and variables in a terminal of so many columns and rows.
     pub(crate) fn spawn(program: &str, args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
+        Self::spawn_in(&std::env::temp_dir(), program, args, env, (columns, rows))
+    }
+
+    /// The same in this directory.
+    pub(crate) fn spawn_in(
+        folder: &Path,
+        program: &str,
+        args: &[&str],
+        env: &[(&str, &str)],
+        (columns, rows): (u16, u16),
+    ) -> Self {
         let pair = native_pty_system().openpty(size(columns, rows)).expect("a pty");
         let mut command = CommandBuilder::new(program);
         command.args(args);
-        command.cwd(std::env::temp_dir());
+        command.cwd(folder);
         // Whoever runs the tests may have any locale, or none.
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -72,6 +84,23 @@ impl Pty {
                 }
             }
         }
+    }
+
+    /// Types these characters, once a second, until the screen is as wanted: a program may ignore keys just after it has shown something.
+    #[track_caller]
+    pub(crate) fn insist(&mut self, keys: &str, what: &str, is: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            self.send(keys);
+            let again = Instant::now() + Duration::from_secs(1);
+            while let Ok(bytes) = self.output.recv_timeout(again.saturating_duration_since(Instant::now())) {
+                self.take(&bytes);
+                if is(&self.text()) {
+                    return;
+                }
+            }
+        }
+        panic!("{keys:?} did not bring {what:?}:\n{}", self.text());
     }
 
     /// The screen as text, without blanks at the ends of rows and of the screen.

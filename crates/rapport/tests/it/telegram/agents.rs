@@ -355,6 +355,59 @@ async fn what_ends_while_the_bot_is_blocked_is_told_later() {
     anna.sees("Built.").await;
 }
 
+/// What is typed at a permission is its button if it names one; only other words deny, and a number without a button
+/// decides nothing.
+#[tokio::test]
+async fn a_label_typed_at_a_permission_is_its_button() {
+    for (typed, shown, value) in [
+        ("Allow once", "✅ Allow once", Some("allow")),
+        ("allow once.", "✅ Allow once", Some("allow")),
+        ("yes", "✅ Allow once", Some("allow")),
+        ("1", "✅ Allow once", Some("allow")),
+        ("Allow for this session", "✅ Allow for this session", Some("session")),
+        ("session", "✅ Allow for this session", Some("session")),
+        ("project", "✅ Allow for this project", Some("project")),
+        ("Deny", "⛔ Deny", Some("deny")),
+        ("4", "⛔ Deny", Some("deny")),
+        ("allow once you have asked Bob", "⛔ allow once you have asked Bob", None),
+    ] {
+        let stage = Stage::playing(&PERMISSION_ONLY.replace("COMMAND", "echo built > built.txt")).await;
+        let anna = stage.anna();
+        anna.types("build it");
+        anna.sees("May the agent use Bash?").await;
+        anna.types("9");
+        anna.sees("refused").await;
+        anna.types(typed);
+        anna.sees(shown).await;
+        let given = stage.project.facts().into_iter().find_map(|fact| match fact {
+            Event::Answered { answer, .. } => Some(answer),
+            _ => None,
+        });
+        let values = given.unwrap().values;
+        assert_eq!(values.first().map(String::as_str), value, "{typed}");
+        if matches!(value, Some("allow" | "session" | "project")) {
+            anna.sees("Built.").await;
+            assert_eq!(stage.project.file("built.txt"), "built\n", "{typed}");
+        }
+    }
+}
+
+/// The same at the confirmation of a plan, where other words have it made again.
+#[tokio::test]
+async fn a_label_typed_at_a_confirmation_is_its_button() {
+    for typed in ["confirm", "Confirm & start", "Confirm & Start", "1", "Yes."] {
+        let stage = Stage::playing(ONE_QUESTION).await;
+        let anna = stage.anna();
+        let run = stage.project.start(&["paint it"], &[]);
+        anna.sees("Which colour?").await;
+        anna.taps("Blue").await;
+        anna.sees("Plan Ready").await;
+        anna.types(typed);
+        assert_eq!(run.finish(), 0, "{typed}");
+        assert_eq!(stage.project.file("paint.txt"), "Blue\n", "{typed}");
+    }
+}
+
 /// A no looks like one.
 #[tokio::test]
 async fn a_denial_does_not_look_like_an_approval() {

@@ -1,9 +1,10 @@
 //! A token that is wrong, a Telegram that is away, a disk that is full of something else.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use super::{ANNA, AUTH, Stage};
-use crate::support::patience::wait_for;
+use crate::support::patience::{wait_at_most, wait_for};
 use crate::support::telegram::{BOT_ID, ChatMessage, Content, Door, Fault, State};
 
 /// No token, a wrong one, and one that another process serves: told, with what to do.
@@ -66,6 +67,28 @@ async fn an_id_that_nobody_has_is_told() {
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(2), "{said}");
     assert!(said.contains("0 is not the id of anybody") && said.contains("TELEGRAM_USER_ID"), "{said}");
+}
+
+/// An address that nothing can be sent to is told at once, instead of being tried for ever; it may contain a password.
+#[tokio::test]
+async fn an_address_that_is_none_is_told() {
+    let stage = Stage::quiet(AUTH).await;
+    for wrong in
+        ["ftp://me:secret@x", "api.telegram.org", "file:///etc/secret", "https://", "https://x/?secret"]
+    {
+        for (command, code) in [("serve", 2), ("doctor", 1)] {
+            let mut ran = stage.project.command();
+            ran.arg(command).env("RAPPORT_TELEGRAM_API_URL", wrong);
+            let mut ran = ran.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let what = format!("{command} with {wrong:?} to end");
+            let ended = wait_at_most(Duration::from_secs(30), &what, || ran.try_wait().unwrap());
+            let ran = ran.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+            assert_eq!(ended.code(), Some(code), "{command}, {wrong:?}: {said}");
+            assert!(said.contains("is not a plain http or https URL"), "{wrong:?}: {said}");
+            assert!(said.contains("telegram.api_url") && !said.contains("secret"), "{wrong:?}: {said}");
+        }
+    }
 }
 
 /// A message that Telegram always fails to take blocks nothing behind it, after a kill neither, and is told to the host.

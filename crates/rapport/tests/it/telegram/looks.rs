@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rapport::channels::telegram::flow::card::{self, Card};
 use rapport::channels::telegram::room::Room;
 use rapport_core::Presenter;
 use rapport_core::{
     Asker, By, Choice, Clarifier, ConversationId, Created, Entry, Event, Question, QuestionId, RoundId,
-    SessionId, Terms,
+    SessionId, Terms, WorkCheck,
 };
 
 fn anna() -> By {
@@ -122,4 +122,32 @@ fn a_question_waits_since_it_came_to_the_front() {
     });
     let focus = &presenter.focus()[0];
     assert_eq!((focus.question.as_str(), focus.since, focus.at), ("q2", 2, later));
+}
+
+/// The last message has the outcome of the check, and the end of its output if it did not pass.
+#[test]
+fn the_outcome_of_a_check_is_in_the_last_message() {
+    let created = Created::new("add dark mode".into(), "/app".into(), ConversationId::new("4f1c"), anna());
+    let facts = vec![Event::Created(created)];
+    let presenter = Presenter::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap();
+    let mut view = presenter.session().view(&SessionId::new("s"));
+    let text = |view: &rapport_core::View| card::ended(view, SignedDuration::ZERO).text.words().to_owned();
+    assert!(!text(&view).contains("Check:"));
+    let check = WorkCheck {
+        command: "make test".into(),
+        exit: Some(0),
+        output: "2 passed".into(),
+        millis: 4_000,
+        ..WorkCheck::default()
+    };
+    view.check = Some(check.clone());
+    assert!(text(&view).ends_with("Check: ✅ the check make test passed in 4 s"), "{}", text(&view));
+    view.check = Some(WorkCheck {
+        exit: Some(2),
+        output: "1\n2\n3\n4\n5\n6\n7\n8\n9\nfailed\u{202e}".into(),
+        ..check
+    });
+    let shown = text(&view);
+    assert!(shown.contains("Check: ⚠️ the check make test failed with exit code 2 in 4 s\n3\n4"), "{shown}");
+    assert!(!shown.contains('\u{202e}') && !shown.contains("\n2\n"), "{shown}");
 }

@@ -149,8 +149,6 @@ async fn the_token_is_in_no_error() {
         format!("http://{}", breaks_off().await),
         format!("https://{hangs_up}"),
         format!("http://{hangs_up}"),
-        "no address at all".into(),
-        "ftp://example.invalid".into(),
         "http://name.invalid".into(),
         format!("http://user:{SECRET}@{hangs_up}"),
     ] {
@@ -199,6 +197,23 @@ fn what_is_no_token_is_refused_without_being_repeated() {
         assert!(token.len() < 5 || !error.to_string().contains(token));
     }
     assert_eq!(client("http://127.0.0.1:1").bot(), 7001);
+}
+
+#[test]
+fn what_is_no_address_is_refused_without_being_repeated() {
+    for base in
+        ["", "x", "api.telegram.org", "ftp://x", "file:///x", "https://", "https://x?y", "https://x#y"]
+    {
+        let error = Api::new(base, SecretString::from(TOKEN)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the address of Telegram's Bot API is not a plain http or https URL",
+            "{base}"
+        );
+    }
+    for base in ["http://127.0.0.1:8081", "https://x/", "https://x/below"] {
+        assert!(Api::new(base, SecretString::from(TOKEN)).is_ok(), "{base}");
+    }
 }
 
 #[tokio::test]

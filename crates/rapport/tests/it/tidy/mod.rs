@@ -275,15 +275,26 @@ fn a_worker_is_known_where_it_is_registered_and_nowhere_else() {
         // An example in its help.
         "rapport/src/cli/run.rs",
     ];
-    const CONTAINER: [&str; 6] = [
+    const CONTAINER: [&str; 15] = [
+        // What the client of an assistant may ask of one is part of a session's terms.
+        "rapport-core/src/created.rs",
+        "rapport-core/src/lib.rs",
+        "rapport-door/src/channel_kind.rs",
+        "rapport-door/src/lib.rs",
         // A variable that commands of a plan may see.
         "rapport-engine/src/actions/kinds/execute/environment.rs",
         // Its settings.
         "rapport-engine/src/config/mod.rs",
+        // A file of projects that programs of others know.
+        "rapport-engine/src/projects/devcontainer.rs",
+        "rapport-engine/src/projects/mod.rs",
         "rapport-engine/src/workers/kinds.rs",
         "rapport-engine/src/workers/mod.rs",
-        // Names of tools that are the same in other programs.
+        // Names of tools and arguments that are the same in other programs.
+        "rapport-mcp/src/test_door.rs",
         "rapport-mcp/src/tools.rs",
+        "rapport-mcp/src/tools/looking.rs",
+        "rapport-mcp/src/tools/starting.rs",
         "rapport/src/wiring.rs",
     ];
     assert_eq!(naming(&["sandbox"], "/workers/sandboxes"), SANDBOX);

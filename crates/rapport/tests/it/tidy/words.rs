@@ -20,6 +20,44 @@ const RIDDLES: [(&str, &str); 14] = [
     ("taken up", "resumed"),
 ];
 
+/// Names that were replaced, and by what. They do not come back as identifiers, nor as parts of one.
+const REPLACED: [(&str, &str); 8] = [
+    ("take_up", "resume"),
+    ("takes_up", "resumes"),
+    ("taken_up", "resumed"),
+    ("TakenUp", "Resumed"),
+    ("is_for_good", "is_irreversible"),
+    ("may_be_repeated", "is_idempotent"),
+    ("Errand", "Effect"),
+    ("Keepsake", "ConversationStore"),
+];
+
+/// Names of files that were replaced: a file is named after the thing in it.
+const REPLACED_FILES: [(&str, &str); 22] = [
+    ("approving", "review"),
+    ("came", "messages"),
+    ("deck", "cards"),
+    ("desk", "chat_state"),
+    ("drafting", "plan"),
+    ("elsewhere", "sessions"),
+    ("errands", "effects"),
+    ("filing", "writer"),
+    ("hands", "outbound"),
+    ("keepsake", "conversation_store"),
+    ("kin", "descendants"),
+    ("lending", "external_viewer"),
+    ("looks", "read"),
+    ("press", "callbacks"),
+    ("resting", "chat, turns"),
+    ("sealed", "checked_line"),
+    ("sense", "parse_reply"),
+    ("shelf", "temp_files"),
+    ("sitting", "review_session"),
+    ("take_up", "resume"),
+    ("told", "context"),
+    ("trial", "crash_points"),
+];
+
 /// The fewest words of a comment on an item. Fewer only repeat its name.
 const FEWEST: usize = 3;
 
@@ -31,6 +69,23 @@ fn phrases_that_need_a_second_reading_do_not_come_back() {
         wrong.extend(riddles(&text).into_iter().map(|(line, found, instead)| {
             format!("{}:{line}: {found:?}; rather: {instead}", file.display())
         }));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_that_were_replaced_do_not_come_back() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        wrong.extend(
+            replaced(&text).into_iter().map(|(line, found, instead)| {
+                format!("{}:{line}: {found}; rather: {instead}", file.display())
+            }),
+        );
+        let stem = file.file_stem().unwrap().to_string_lossy();
+        let named = REPLACED_FILES.into_iter().find(|(name, _)| *name == stem);
+        wrong.extend(named.map(|(_, instead)| format!("{}; rather: {instead}.rs", file.display())));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -56,6 +111,8 @@ fn riddles_and_short_comments_are_recognized() {
     assert_eq!(riddles("/// It is Gone On With.\nlet x = 1;").len(), 1);
     assert_eq!(riddles("let x = \"a.txt is there already\";").len(), 1);
     assert!(riddles("/// Resumes the session.").is_empty());
+    assert_eq!(replaced("fn x() {\n    self.take_up_all();").len(), 1);
+    assert!(replaced("/// It is to take up space.").is_empty());
     assert_eq!(short_docs("/// The path.\npath: PathBuf,"), [(1, "The path.".to_owned())]);
     assert!(short_docs("/// The path of the log.\npath: PathBuf,").is_empty());
     assert!(short_docs("/// First,\n/// then more of it.\nfn x() {}").is_empty());
@@ -70,6 +127,16 @@ fn riddles(text: &str) -> Vec<(usize, &'static str, &'static str)> {
         found.extend(here.map(|(riddle, instead)| (number + 1, riddle, instead)));
     }
     found
+}
+
+/// The lines with a name that was replaced, and by what.
+fn replaced(text: &str) -> Vec<(usize, &'static str, &'static str)> {
+    let lines = text.lines().enumerate();
+    let found = lines.flat_map(|(number, line)| {
+        let here = REPLACED.into_iter().filter(move |(name, _)| line.contains(name));
+        here.map(move |(name, instead)| (number + 1, name, instead))
+    });
+    found.collect()
 }
 
 /// Doc comments of one line with too few words.

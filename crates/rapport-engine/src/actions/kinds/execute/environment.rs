@@ -62,9 +62,18 @@ pub(super) fn program(shell: Shell) -> &'static str {
 }
 
 /// The part of this process's environment that a command gets: the usual variables, and the named ones.
-pub(super) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
+pub(crate) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
     std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(|name| is_passed_on(name, named)))
+        .chain(NOBODY_THERE.map(|(name, value)| (name.into(), value.into())))
+        .collect()
+}
+
+/// The same for a command in a workplace with a home of its own, where the paths of this machine's tools mean nothing.
+pub(crate) fn of_confined_commands(named: &[String]) -> Vec<(OsString, OsString)> {
+    let is_passed_on = |name: &str| is_usual(name) || named.iter().any(|named| named == name);
+    std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_passed_on))
         .chain(NOBODY_THERE.map(|(name, value)| (name.into(), value.into())))
         .collect()
 }

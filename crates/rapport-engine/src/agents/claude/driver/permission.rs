@@ -89,8 +89,12 @@ fn several_replaced(edits: &Value) -> Option<Vec<Part>> {
 
 fn replaced(rest: &mut Map<String, Value>) -> Option<Vec<Part>> {
     let (old, new) = (text(rest, "old_string")?, text(rest, "new_string")?);
-    let everywhere = rest.remove("replace_all") == Some(Value::Bool(true));
-    let note = everywhere.then(|| Part::Note("wherever the file has this:".into()));
+    let everywhere = rest.get("replace_all").and_then(Value::as_bool);
+    // Another value stays among the unknown ones, which are shown.
+    if everywhere.is_some() {
+        rest.remove("replace_all");
+    }
+    let note = everywhere.filter(|is_on| *is_on).map(|_| Part::Note("wherever the file has this:".into()));
     Some(note.into_iter().chain([Part::Diff(whole_diff(&old, &new))]).collect())
 }
 
@@ -207,6 +211,16 @@ mod tests {
         );
         let edit = json!({"file_path": "/a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n", "replace_all": true});
         check("Edit", edit, "  /a.rs\n  wherever the file has this:\n  one\n- two\n+ 2\n");
+        // What is not a plain yes or no may still be taken for one by the CLI.
+        for (odd, shown) in [(json!("true"), "true"), (json!(1), "1"), (json!(null), "null")] {
+            let edit = json!({"file_path": "/a", "old_string": "a", "new_string": "b", "replace_all": odd});
+            check("Edit", edit, &format!("  /a\n- a\n+ b\n! replace_all: {shown}\n"));
+        }
+        let edit = json!({"file_path": "/a", "old_string": "a", "new_string": "b", "replace_all": false});
+        check("Edit", edit, "  /a\n- a\n+ b\n");
+        let edits = json!([{"old_string": "a", "new_string": "b", "replace_all": "true"}]);
+        let shown = asked("MultiEdit", json!({"file_path": "/a", "edits": edits}), json!([])).text();
+        assert!(shown.contains("\"replace_all\": \"true\""), "{shown}");
         let edits = json!([{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": ""}]);
         check("MultiEdit", json!({"file_path": "/a", "edits": edits}), "  /a\n- a\n+ b\n- c\n");
         check("Write", json!({"file_path": "/a", "content": "x\ny\n"}), "  /a\n+ x\n+ y\n");

@@ -4,14 +4,20 @@
 use std::path::Path;
 
 use rapport::agents::{Command, Patience};
-use rapport_core::{ACCEPT, AgentDid, Ask, CallId, CallReply, Consent, Draft, FieldKind, Leave};
+use rapport_core::{
+    ACCEPT, AgentDid, Ask, CallId, CallReply, Consent, Draft, Event, FieldKind, Leave, Purpose, Question,
+};
 use serde_json::{Map, Value, json};
 
 use super::actor::{Actor, Stage};
 use super::asking::finished;
 use super::{on_every_agent, on_every_version};
 use crate::support::driven::Driven;
-use crate::support::model::{Model, Response, Script};
+use crate::support::model::{Model, Response, Script, offline};
+use crate::support::project::Project;
+
+/// The tool of the server.
+const TOOL: &str = "mcp__desk__ask_person";
 
 on_every_version! {
     a_form_is_filled_in [Servers]
@@ -114,6 +120,58 @@ async fn it_is_held_and_never_parked(actor: Actor) {
     assert_eq!(stage.model.as_ref().unwrap().seen().len(), 1, "nothing goes on without the answer");
 }
 
+/// The whole program: a server asks in the middle of work, the answers come by `rapport answer`, one of them after a refusal,
+/// and the server is told.
+#[test]
+fn a_form_is_filled_in_from_the_command_line() {
+    let filled = json!({"name": "Ada", "count": 3, "ok": true, "colour": "green", "many": ["a", "c"]});
+    let whole: [(&str, &[&str]); 5] = [
+        ("name", &["Ada"]),
+        ("count", &["3"]),
+        ("ok", &["Yes"]),
+        ("colour", &["Green"]),
+        ("many", &["a", "c"]),
+    ];
+    let told = json!({"action": "accept", "content": filled});
+    for (answers, told) in [(&whole[..], told), (&[("name", &["Decline"][..])], json!({"action": "decline"}))]
+    {
+        let Some(Actor::Claude(program)) = Actor::claude() else { return };
+        let project = Project::with_agent("");
+        let servers = project.path("servers.json");
+        std::fs::write(&servers, desk().to_string()).unwrap();
+        let command =
+            format!("'{}' --allowedTools {TOOL} --mcp-config '{}'", program.display(), servers.display());
+        let call = Response::default().tool("toolu_1", TOOL, json!({"params": form()}));
+        let says = |text: &str| Response::default().text(text);
+        let model = Model::play(Script::default().say(says("A plan.")).say(call).say(says("Done.")));
+        let url = format!("http://{}", model.address());
+        let project = project.set("RAPPORT_AGENT_COMMAND", &command);
+        let project =
+            offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+        let mut run = project.start(&["fill in"], &[]);
+        run.until_asked();
+        project.rapport(&["answer", "fill-in", "confirm"]).check(0, "Answered.");
+        let Event::Asked { questions, .. } = run.until_asked() else { unreachable!() };
+        let id_of = |key: &str| {
+            let is_it = |question: &&Question| matches!(&question.purpose, Purpose::Elicit(field) if field.key.as_deref() == Some(key));
+            questions.iter().find(is_it).unwrap_or_else(|| panic!("{questions:#?}")).id.to_string()
+        };
+        project.rapport(&["status", "fill-in"]).check(0, "desk asks: Where should it go?");
+        let name = id_of("name");
+        project.rapport(&["answer", "fill-in", "--question", &name, "A"]).check(3, "at least 2 characters");
+        for (key, values) in answers {
+            let id = id_of(key);
+            let args = [&["answer", "fill-in", "--question", &id], *values].concat();
+            project.rapport(&args).check(0, "Answered.");
+        }
+        assert_eq!(run.finish(), 0);
+        let (result, is_error) = model.tool_result("toolu_1").unwrap();
+        assert!(!is_error, "{result}");
+        assert_eq!(serde_json::from_str::<Value>(&result).unwrap(), told);
+        project.rapport(&["status", "--json", "fill-in"]).check(0, "\"Done.\"");
+    }
+}
+
 fn form() -> Value {
     json!({"message": "Where should it go?", "requestedSchema": {
         "type": "object",
@@ -130,7 +188,7 @@ fn form() -> Value {
 
 /// A stage on which the agent uses a server that asks this.
 fn set(actor: &Actor, asks: &Value) -> Stage {
-    let call = Response::default().tool("toolu_1", "mcp__desk__ask_person", json!({"params": asks}));
+    let call = Response::default().tool("toolu_1", TOOL, json!({"params": asks}));
     with_server(actor, Script::default().say(call).say(Response::default().text("Done.")))
 }
 
@@ -141,17 +199,17 @@ pub(super) fn with_server(actor: &Actor, script: Script) -> Stage {
     for name in ["home", "app", "tmp"] {
         std::fs::create_dir(folder.path().join(name)).unwrap();
     }
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
-    let servers = json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}});
-    std::fs::write(folder.path().join("servers.json"), servers.to_string()).unwrap();
+    std::fs::write(folder.path().join("servers.json"), desk().to_string()).unwrap();
     let mut stage = Stage::new(folder, program).with_model(Model::play(script));
-    stage.cli_mut().extra_args = vec![
-        "--allowedTools".into(),
-        "mcp__desk__ask_person".into(),
-        "--mcp-config".into(),
-        stage.path("servers.json").into(),
-    ];
+    stage.cli_mut().extra_args =
+        vec!["--allowedTools".into(), TOOL.into(), "--mcp-config".into(), stage.path("servers.json").into()];
     stage
+}
+
+/// The server, as the CLI is told of it.
+fn desk() -> Value {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
+    json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}})
 }
 
 async fn asked(run: &mut Driven) -> (CallId, Vec<Draft>, bool) {

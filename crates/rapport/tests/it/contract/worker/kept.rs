@@ -96,7 +96,7 @@ async fn swept(case: Case) -> (Vec<&'static str>, bool) {
     let person = By::Person { channel: "terminal".into(), id: "anna".into() };
     let mut facts = vec![Event::Created(created.clone())];
     if case.is_discarded {
-        facts.push(Event::Discarded { by: person });
+        facts.push(Event::Discarded { by: person, reason: None });
     }
     let (session, _, log) = store.create("paint", now, facts, &holder).await.unwrap();
     let held = case.is_held.then_some(log);

@@ -3,13 +3,24 @@
 use std::collections::VecDeque;
 
 use memchr::memchr_iter;
-
-use crate::actions::outcome::Output;
+use serde::{Deserialize, Serialize};
 
 /// The number of lines to keep.
 const MOST_LINES: usize = 100;
 /// The number of bytes to keep.
 const MOST_BYTES: usize = 64 * 1024;
+
+/// A command's output, stdout and stderr together: its end, without colours.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    pub text: String,
+    /// The total number of lines.
+    pub lines: u64,
+    /// The total number of bytes.
+    pub bytes: u64,
+    /// The number of omitted lines before the text.
+    pub left_out: u64,
+}
 
 /// The end of some output. Its memory is bounded, however much output there is.
 #[derive(Debug, Default)]

@@ -1,4 +1,7 @@
-//! The process of a command: one pipe for its output, its keeper, its end.
+//! A command in a workplace, run to its end: one pipe for its output, its keeper, a time limit.
+
+mod output;
+mod stop;
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -12,12 +15,13 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Call;
-use crate::actions::Stop;
-use crate::workers::Workplace as _;
-use crate::workers::keeper::mark::Mark;
-use crate::workers::local::Directory;
-use crate::workers::process::{Kept, Launch, ProcessKind, no_input};
+use super::Workplace;
+use super::keeper::mark::Mark;
+use super::process::{Kept, Launch, ProcessKind, no_input};
+use output::Tail;
+
+pub use output::Output;
+pub use stop::{Stop, Stopper};
 
 /// How long a command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -30,22 +34,62 @@ const MAX_NAMES: u64 = 4 * 1024;
 /// The maximum number of leftover processes to report.
 const MOST_NAMES: usize = 20;
 
-/// A running command. Dropping it kills it with everything it started.
+/// A program to run in a workplace.
 #[derive(Debug)]
-pub(super) struct Process {
-    kept: Kept,
-    output: Receiver,
-    left_behind: JoinHandle<String>,
+pub struct CommandCall<'a> {
+    /// Rapport's own program.
+    pub keeper: &'a Path,
+    pub program: &'a str,
+    pub args: &'a [OsString],
+    /// Its whole environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The mark of everything that it starts.
+    pub mark: Mark,
+    pub timeout: Duration,
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct CommandEnd {
+    pub ending: CommandEnding,
+    pub output: Output,
+    /// The names of processes that it left, which were ended.
+    pub left_behind: Vec<String>,
 }
 
 /// How a command ended.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub enum CommandEnding {
     /// By itself, or by a signal from elsewhere, with the exit code that a shell would report.
     Exited(i32),
     TimedOut,
     Stopped,
     Lost(String),
+}
+
+/// Runs a program to its end. Each line of its output is shown as it comes. Dropping the future kills it with everything it
+/// started. Needs a runtime.
+pub async fn run(
+    place: &dyn Workplace,
+    call: CommandCall<'_>,
+    stop: &Stop,
+    show: &mut (dyn FnMut(&str) + Send),
+) -> io::Result<CommandEnd> {
+    let timeout = call.timeout;
+    let mut process = Process::spawn(place, call)?;
+    let mut tail = Tail::default();
+    let mut heard = |bytes: &[u8]| tail.push(bytes, &mut *show);
+    let ending = process.attend(timeout, stop, &mut heard).await;
+    let left_behind = process.left_behind().await;
+    Ok(CommandEnd { ending, output: tail.finish(show), left_behind })
+}
+
+/// A running command. Dropping it kills it with everything it started.
+#[derive(Debug)]
+struct Process {
+    kept: Kept,
+    output: Receiver,
+    left_behind: JoinHandle<String>,
 }
 
 /// Why a command is being ended.
@@ -56,23 +100,16 @@ enum Asked {
 }
 
 impl Process {
-    /// Starts the command in its directory, with this environment and the call's additions.
-    pub(super) fn spawn(
-        keeper: &Path,
-        call: &Call<'_>,
-        environment: Vec<(OsString, OsString)>,
-    ) -> io::Result<Self> {
+    fn spawn(place: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
         let (output, written) = io::pipe()?;
         let (names, told) = io::pipe()?;
-        let own = call.env.iter().map(|(name, value)| (name.into(), value.into()));
-        let args: Vec<_> = call.args.iter().map(OsString::from).collect();
-        let kept = Directory::at(call.directory).spawn(Launch {
-            keeper,
+        let kept = place.spawn(Launch {
+            keeper: call.keeper,
             kind: ProcessKind::Command,
             program: call.program.as_ref(),
-            args: &args,
-            env: environment.into_iter().chain(own).collect(),
-            mark: Mark::unnamed(),
+            args: call.args,
+            env: call.env,
+            mark: call.mark,
             stdin: no_input()?,
             // One pipe for both, so that the order of the output is kept.
             stdout: written.try_clone()?.into(),
@@ -90,12 +127,12 @@ impl Process {
     }
 
     /// Reads its output until it is gone: by itself, by a timeout, or because it was stopped.
-    pub(super) async fn attend(
+    async fn attend(
         &mut self,
         at_most: Duration,
         stop: &Stop,
         heard: &mut (dyn FnMut(&[u8]) + Send),
-    ) -> Ending {
+    ) -> CommandEnding {
         let mut buffer = vec![0; AT_ONCE];
         let mut open = true;
         let mut asked: Option<Asked> = None;
@@ -125,14 +162,14 @@ impl Process {
             self.hear_the_rest(&mut buffer, heard).await;
         }
         match (asked, status) {
-            (Some(Asked::TimedOut), _) => Ending::TimedOut,
-            (Some(Asked::Stopped), _) => Ending::Stopped,
+            (Some(Asked::TimedOut), _) => CommandEnding::TimedOut,
+            (Some(Asked::Stopped), _) => CommandEnding::Stopped,
             (None, status) => Self::ending(status),
         }
     }
 
     /// The names of leftover processes, once it is gone.
-    pub(super) async fn left_behind(&mut self) -> Vec<String> {
+    async fn left_behind(&mut self) -> Vec<String> {
         let names = (&mut self.left_behind).await.unwrap_or_default();
         names.lines().take(MOST_NAMES).map(str::to_owned).collect()
     }
@@ -158,11 +195,11 @@ impl Process {
         let _ = timeout(LAST_WORDS, rest).await;
     }
 
-    fn ending(status: io::Result<ExitStatus>) -> Ending {
+    fn ending(status: io::Result<ExitStatus>) -> CommandEnding {
         match status.map(|status| status.code()) {
-            Ok(Some(code)) => Ending::Exited(code),
-            Ok(None) => Ending::Lost("its keeper was killed, and the command with it".to_owned()),
-            Err(error) => Ending::Lost(format!("it cannot be waited for: {error}")),
+            Ok(Some(code)) => CommandEnding::Exited(code),
+            Ok(None) => CommandEnding::Lost("its keeper was killed, and the command with it".to_owned()),
+            Err(error) => CommandEnding::Lost(format!("it cannot be waited for: {error}")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The stop signal of a running batch, as by Ctrl-C.
+//! The stop signal of running commands, as by Ctrl-C.
 
 use tokio::sync::watch;
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// The sending side. Dropping it does not stop the batch.
+/// The sending side. Dropping it stops nothing.
 #[derive(Debug)]
 pub struct Stopper(watch::Sender<bool>);
 
@@ -22,7 +22,7 @@ impl Stop {
         Self::new().1
     }
 
-    /// Whether the batch has to stop.
+    /// Whether it has come.
     pub fn is_told(&self) -> bool {
         *self.0.borrow()
     }

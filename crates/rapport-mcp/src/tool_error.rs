@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 /// A tool's failure, for the model to read.
 #[derive(Debug)]
-pub(crate) struct Trouble {
-    kind: TroubleKind,
+pub(crate) struct ToolError {
+    kind: ToolErrorKind,
     message: String,
     /// What is known about the task, if it exists.
     about: Option<Value>,
@@ -15,7 +15,7 @@ pub(crate) struct Trouble {
 
 /// What kind of failure it is, for clients that branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TroubleKind {
+pub(crate) enum ToolErrorKind {
     /// The arguments are wrong.
     Invalid,
     /// There is no such task or diff.
@@ -28,7 +28,7 @@ pub(crate) enum TroubleKind {
     Failed,
 }
 
-impl TroubleKind {
+impl ToolErrorKind {
     fn word(self) -> &'static str {
         match self {
             Self::Invalid => "invalid",
@@ -40,13 +40,13 @@ impl TroubleKind {
     }
 }
 
-impl Trouble {
-    pub(crate) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
+impl ToolError {
+    pub(crate) fn new(kind: ToolErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), about: None }
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::new(TroubleKind::Invalid, message)
+        Self::new(ToolErrorKind::Invalid, message)
     }
 
     /// The same with another sentence.
@@ -63,7 +63,7 @@ impl Trouble {
         self
     }
 
-    pub(crate) fn kind(&self) -> TroubleKind {
+    pub(crate) fn kind(&self) -> ToolErrorKind {
         self.kind
     }
 
@@ -84,18 +84,18 @@ impl Trouble {
     }
 }
 
-impl From<DoorError> for Trouble {
+impl From<DoorError> for ToolError {
     fn from(error: DoorError) -> Self {
         let kind = match &error {
-            DoorError::Refused(Refusal::NeedsPerson { .. }) => TroubleKind::NeedsPerson,
-            DoorError::Refused(_) => TroubleKind::NotNow,
-            DoorError::Store(StoreError::NotFound(_)) => TroubleKind::Unknown,
+            DoorError::Refused(Refusal::NeedsPerson { .. }) => ToolErrorKind::NeedsPerson,
+            DoorError::Refused(_) => ToolErrorKind::NotNow,
+            DoorError::Store(StoreError::NotFound(_)) => ToolErrorKind::Unknown,
             DoorError::Store(_)
             | DoorError::Broken(_)
             | DoorError::Failed(_)
             | DoorError::Forbidden(_)
             | DoorError::Silent { .. }
-            | DoorError::Closed => TroubleKind::Failed,
+            | DoorError::Closed => ToolErrorKind::Failed,
         };
         Self::new(kind, error.to_string())
     }

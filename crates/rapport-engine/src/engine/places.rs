@@ -1,0 +1,129 @@
+//! How many agents may work at the same time, over all processes of a person (`worker.at_once`). A place is the lock of a
+//! file, which the system releases with its holder. Those who wait have a ticket, and the oldest ticket is next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rapport_durable::{Lock, Taken, private_folder, remove};
+
+/// How often to look for a free place.
+pub(super) const PAUSE: Duration = Duration::from_millis(200);
+
+/// The places for agents; by default there is no limit.
+#[derive(Clone, Debug, Default)]
+pub struct AgentPlaces {
+    /// Where the locks are, and how many agents may work.
+    limit: Option<(PathBuf, u32)>,
+}
+
+/// A place that an agent has, until this is dropped.
+#[derive(Debug)]
+pub(super) struct AgentPlaceTaken {
+    _lock: Lock,
+}
+
+/// A turn in the queue, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    lock: Option<Lock>,
+    name: String,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            lock.remove();
+        }
+    }
+}
+
+impl AgentPlaces {
+    /// At most this many places, for all processes with this folder.
+    pub fn at_most(count: u32, folder: PathBuf) -> Self {
+        Self { limit: Some((folder, count)) }
+    }
+
+    /// Whether the number of agents is limited.
+    pub(super) fn are_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Takes a free place, if there is one and nobody waits longer; otherwise waits in the queue with a ticket. Blocks for a
+    /// short time.
+    pub(super) fn take(&self, ticket: &mut Option<Ticket>) -> io::Result<Option<AgentPlaceTaken>> {
+        // Without a limit nobody asks for a place.
+        let Some((folder, count)) = &self.limit else { return Err(io::Error::other("there is no limit")) };
+        let queue = folder.join("queue");
+        private_folder(&queue)?;
+        if !waits_before(&queue, ticket.as_ref())? {
+            for number in 1..=*count {
+                if let Taken::Ours(lock) = Lock::take(&folder.join(number.to_string()), b"agent")? {
+                    *ticket = None;
+                    return Ok(Some(AgentPlaceTaken { _lock: lock }));
+                }
+            }
+        }
+        if ticket.is_none() {
+            *ticket = Some(Ticket::new(&queue)?);
+        }
+        Ok(None)
+    }
+}
+
+impl Ticket {
+    fn new(queue: &Path) -> io::Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{:020}-{}", now.as_nanos(), uuid::Uuid::new_v4().simple());
+        match Lock::take(&queue.join(&name), b"agent")? {
+            Taken::Ours(lock) => Ok(Self { lock: Some(lock), name }),
+            Taken::Theirs(_) => Err(io::Error::other("the ticket has another holder")),
+        }
+    }
+}
+
+/// Whether somebody waits longer than the holder of this ticket. What the dead left is removed.
+fn waits_before(queue: &Path, ticket: Option<&Ticket>) -> io::Result<bool> {
+    for entry in std::fs::read_dir(queue)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if ticket.is_some_and(|ticket| ticket.name <= name) {
+            continue;
+        }
+        if Lock::holder(&entry.path())?.is_some() {
+            return Ok(true);
+        }
+        remove(&entry.path())?;
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_ticket_is_next_and_the_dead_keep_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = AgentPlaces::at_most(2, folder.path().into());
+        let mut no_ticket = None;
+        let first = places.take(&mut no_ticket).unwrap().unwrap();
+        let second = places.take(&mut no_ticket).unwrap().unwrap();
+        assert!(no_ticket.is_none());
+        let (mut third, mut fourth) = (None, None);
+        assert!(places.take(&mut third).unwrap().is_none() && third.is_some());
+        assert!(places.take(&mut fourth).unwrap().is_none());
+        drop(first);
+        assert!(places.take(&mut fourth).unwrap().is_none(), "another one waits longer");
+        assert!(places.take(&mut None).unwrap().is_none(), "newcomers wait, too");
+        let third_place = places.take(&mut third).unwrap().unwrap();
+        assert!(third.is_none());
+        assert!(places.take(&mut fourth).unwrap().is_none(), "both are taken");
+        drop(second);
+        // Somebody who was killed while waiting.
+        std::fs::write(folder.path().join("queue/00000000000000000001-dead"), "").unwrap();
+        let _fourth_place = places.take(&mut fourth).unwrap().unwrap();
+        drop(third_place);
+        assert_eq!(std::fs::read_dir(folder.path().join("queue")).unwrap().count(), 0, "nothing is left");
+    }
+}

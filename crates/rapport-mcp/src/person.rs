@@ -1,0 +1,265 @@
+//! The person at a client, as far as a call reaches them. A dialog comes to them as the client's protocol has it: as a request of this
+//! server within the call in the older one, as a result that asks for more in the newer one, which the client then calls with again.
+
+use std::future::pending;
+
+use rapport_core::{By, SessionId};
+use rapport_door::DoorError;
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientResult, ElicitResult, ElicitationAction, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, ProtocolVersion, ServerRequest,
+};
+use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle};
+use serde_json::Value;
+
+use crate::dialog::{self, Dialog, FilledIn};
+use crate::report::Report;
+use crate::server::{DialogNote, Server};
+use crate::tool_error::ToolError;
+use crate::{CHANNEL, ids};
+
+/// How often a call may ask for more. Clients give up after ten times.
+const MOST_ROUNDS: u32 = 8;
+
+/// The person at the client of a call.
+pub(crate) struct PersonAtClient<'a> {
+    pub(crate) server: &'a Server,
+    /// The client's model.
+    pub(crate) lead: &'a By,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    /// What the person replied to the dialogs that an earlier result of this call asked for.
+    pub(crate) replies: InputResponses,
+    /// How often this call asked for more before.
+    pub(crate) round: u32,
+}
+
+/// What came of a reply to a dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// The question is answered, is open no more, or is asked again in other words.
+    Changed,
+    /// The person did not decide, and is not asked again here.
+    Undecided,
+}
+
+impl<'a> PersonAtClient<'a> {
+    /// The person at the client of a request that is no call of a tool.
+    pub(crate) fn beside_calls(
+        server: &'a Server,
+        lead: &'a By,
+        context: &'a RequestContext<RoleServer>,
+    ) -> Self {
+        Self { server, lead, context, replies: InputResponses::new(), round: 0 }
+    }
+
+    /// Whether the client follows tasks by itself, and shows the person what they ask.
+    pub(crate) fn follows_tasks(&self) -> bool {
+        self.can_ask() && self.context.client_capabilities().is_some_and(|client| client.supports_tasks())
+    }
+
+    /// The questions to show to the person at this client: only a person may answer them, and this one has not declined to.
+    pub(crate) fn dialogs(&self, report: &Report) -> Vec<Dialog> {
+        if !report.is_led() || !self.can_ask() {
+            return Vec::new();
+        }
+        let open = report.view.questions.iter().filter(|open| report.needs_person(open));
+        open.filter_map(|open| match self.server.dialog_note(self.lead, &report.view.id, &open.id) {
+            Some(DialogNote::Declined) => None,
+            Some(DialogNote::Refused(why)) => Dialog::of(&report.view, open, Some(&why)),
+            None => Dialog::of(&report.view, open, None),
+        })
+        .collect()
+    }
+
+    /// Whether a person can be asked at this client, and their word counts.
+    pub(crate) fn can_ask(&self) -> bool {
+        let client = self.context.client_capabilities();
+        self.server.setup().dialogs && dialog::are_shown_by(client.as_ref())
+    }
+
+    /// In whose name a reply counts.
+    fn person(&self) -> By {
+        let name = match &self.server.setup().person {
+            By::Person { id, .. } => id.clone(),
+            other => other.to_string(),
+        };
+        let client = match self.lead {
+            By::Lead { name } => name.clone(),
+            other => other.to_string(),
+        };
+        By::Person { channel: CHANNEL.into(), id: format!("{name} at {client}") }
+    }
+
+    /// Records the replies that came with this call. Returns the sessions in which the person did not decide.
+    pub(crate) async fn settle_replies(&self) -> Result<Vec<SessionId>, ToolError> {
+        let mut undecided = Vec::new();
+        for (key, reply) in &self.replies {
+            if self.settle(key, &read(reply)).await? == Settled::Undecided {
+                undecided.extend(session_of(key));
+            }
+        }
+        Ok(undecided)
+    }
+
+    /// Records what the person made of a dialog. A dialog that is not the current one of its question changes nothing: somebody else
+    /// was faster, or what the person saw has changed.
+    pub(crate) async fn settle(&self, key: &str, result: &ElicitResult) -> Result<Settled, ToolError> {
+        let Some(session) = session_of(key) else { return Ok(Settled::Changed) };
+        let report = Report::of(self.server.sessions(), &session).await?;
+        let Some(dialog) = self.dialogs(&report).into_iter().find(|dialog| dialog.key == key) else {
+            return Ok(Settled::Changed);
+        };
+        let Some(open) = report.view.questions.iter().find(|open| open.id == dialog.question) else {
+            return Ok(Settled::Changed);
+        };
+        let why = match dialog::read(open, result) {
+            FilledIn::Nothing => {
+                self.decline(&dialog);
+                return Ok(Settled::Undecided);
+            }
+            FilledIn::Nonsense(why) => why,
+            FilledIn::Answer(reply) => {
+                let act = rapport_core::Act::Answer { question: Some(open.id.clone()), reply };
+                match self.server.sessions().act(&session, &self.person(), &act).await {
+                    Ok(_) => return Ok(Settled::Changed),
+                    Err(DoorError::Refused(refusal)) => refusal.to_string(),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        Ok(self.refuse(&dialog, why))
+    }
+
+    /// Shows a dialog again with the reason why the answer was refused, once. A client that fills in the same nonsense each time would
+    /// do so for ever.
+    fn refuse(&self, dialog: &Dialog, why: String) -> Settled {
+        let Dialog { session, question, .. } = dialog;
+        match self.server.dialog_note(self.lead, session, question) {
+            None => {
+                self.server.note_dialog(self.lead, session, question, DialogNote::Refused(why));
+                Settled::Changed
+            }
+            Some(DialogNote::Refused(_) | DialogNote::Declined) => {
+                self.decline(dialog);
+                Settled::Undecided
+            }
+        }
+    }
+
+    fn decline(&self, dialog: &Dialog) {
+        self.server.note_dialog(self.lead, &dialog.session, &dialog.question, DialogNote::Declined);
+    }
+
+    /// Whether a task waits for the person at this client, and for nobody else.
+    pub(crate) fn decides(&self, report: &Report) -> bool {
+        !self.dialogs(report).is_empty() && report.for_lead().is_empty()
+    }
+
+    /// Takes a dialog back whose question is not open any more as it is shown.
+    pub(crate) async fn withdraw_settled(&self, shown: &mut Option<ShownDialog>, watched: &[Report]) {
+        let is_current = |shown: &ShownDialog| {
+            let mut dialogs = watched.iter().flat_map(|report| self.dialogs(report));
+            dialogs.any(|dialog| dialog.key == shown.dialog.key)
+        };
+        if let Some(old) = shown.take_if(|shown| !is_current(shown)) {
+            old.withdraw().await;
+        }
+    }
+
+    /// Shows the person one of the questions that they have to decide. Returns what the call has to end with, where the client asks the
+    /// person and calls again.
+    pub(crate) async fn show(
+        &self,
+        shown: &mut Option<ShownDialog>,
+        watched: &[Report],
+    ) -> Option<InputRequiredResult> {
+        let dialogs: Vec<_> = watched.iter().flat_map(|report| self.dialogs(report)).collect();
+        if self.asks_by_result() {
+            return self.asks(dialogs);
+        }
+        for dialog in dialogs {
+            let request = ServerRequest::ElicitRequest(dialog.request.clone());
+            let sent =
+                self.context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+            match sent {
+                Ok(request) => {
+                    *shown = Some(ShownDialog { dialog, request });
+                    return None;
+                }
+                Err(error) => {
+                    tracing::info!(%error, "a dialog cannot be shown");
+                    self.decline(&dialog);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether the client's protocol has dialogs as results of calls, and no requests of servers.
+    fn asks_by_result(&self) -> bool {
+        let version = self.context.protocol_version();
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    }
+
+    /// A result that asks for these dialogs; `None` if this call has asked too often.
+    fn asks(&self, dialogs: Vec<Dialog>) -> Option<InputRequiredResult> {
+        if self.round >= MOST_ROUNDS {
+            return None;
+        }
+        let state = (self.round + 1).to_string();
+        Some(InputRequiredResult::new(Some(requests(dialogs)), Some(state)))
+    }
+
+    /// Ends a dialog to which the client had no reply: it cannot show it, or is gone.
+    pub(crate) fn give_up(&self, shown: &ShownDialog) -> Settled {
+        self.decline(&shown.dialog);
+        Settled::Undecided
+    }
+}
+
+/// Dialogs as requests to a client, by their keys.
+pub(crate) fn requests(dialogs: Vec<Dialog>) -> InputRequests {
+    dialogs.into_iter().map(|dialog| (dialog.key, InputRequest::Elicitation(dialog.request))).collect()
+}
+
+/// The reply to a dialog. What is no reply says that the person did not decide.
+pub(crate) fn read(reply: &Value) -> ElicitResult {
+    serde_json::from_value(reply.clone()).unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))
+}
+
+/// The session of a dialog. The client repeats the key, so it may be anything.
+fn session_of(key: &str) -> Option<SessionId> {
+    key.split_once('/').and_then(|(session, _)| ids::session(session).ok())
+}
+
+/// A dialog that the client shows now.
+#[derive(Debug)]
+pub(crate) struct ShownDialog {
+    pub(crate) dialog: Dialog,
+    request: RequestHandle<RoleServer>,
+}
+
+impl ShownDialog {
+    /// Waits for the person; `None` if the client does not show it.
+    async fn reply(&mut self) -> Option<ElicitResult> {
+        match (&mut self.request.rx).await {
+            Ok(Ok(ClientResult::ElicitResult(result))) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Takes it back, because nobody has to decide it here any more.
+    pub(crate) async fn withdraw(self) {
+        // A client that is gone has nothing to close.
+        let _ = self.request.cancel(Some("nobody has to decide this any more".into())).await;
+    }
+}
+
+/// Waits for the reply to the dialog that is shown; for ever if none is.
+pub(crate) async fn reply(shown: &mut Option<ShownDialog>) -> Option<ElicitResult> {
+    match shown {
+        Some(shown) => shown.reply().await,
+        None => pending().await,
+    }
+}
