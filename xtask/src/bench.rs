@@ -1,10 +1,10 @@
 //! `cargo xtask bench`: builds for release and runs the benchmarks in `crates/rapport/benches/`.
 
-use crate::shell::{self, Outcome, cargo};
+use crate::shell::{self, FULL, Outcome, cargo};
 use crate::{bots, claude_code, engine};
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    let mut bench = cargo(&["bench", "--package", "rapport", "--bench", "rapport", "--"]);
+    let mut bench = cargo(&["bench", "--package", "rapport", "--features", FULL, "--bench", "rapport", "--"]);
     match claude_code::install().and_then(|()| claude_code::path()) {
         Ok(program) => drop(bench.env(claude_code::VARIABLE, program)),
         // The other figures do not need it.

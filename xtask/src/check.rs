@@ -1,14 +1,26 @@
 //! `cargo xtask check`: static checks of the code. The cheapest comes first, so that failures show early.
 
-use crate::shell::{self, Outcome, cargo, exists, step};
+use crate::shell::{self, FULL, Outcome, cargo, exists, step};
 
 pub(crate) fn run() -> Outcome {
     step("format", || shell::run(&mut cargo(&["fmt", "--all", "--", "--check"])))?;
     step("lints", || {
-        shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+        shell::run(&mut cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            FULL,
+            "--",
+            "-D",
+            "warnings",
+        ]))?;
+        // What a first try builds.
+        shell::run(&mut cargo(&["clippy", "--package", "rapport", "--", "-D", "warnings"]))
     })?;
     step("docs", || {
-        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+        let mut doc =
+            cargo(&["doc", "--workspace", "--features", FULL, "--no-deps", "--document-private-items"]);
         shell::run(doc.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     step("dependencies", dependencies)

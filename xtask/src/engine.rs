@@ -15,7 +15,7 @@ use crate::shell::{self, Outcome, exists};
 use crate::test;
 
 /// The variable with the address of the engine, as tests read it.
-const VARIABLE: &str = "RAPPORT_TEST_ENGINE";
+pub(crate) const VARIABLE: &str = "RAPPORT_TEST_ENGINE";
 /// The image of the tests.
 const IMAGE: &str = "rapport-test";
 

@@ -1,6 +1,6 @@
 //! `cargo xtask man` and `cargo xtask pictures`: generates documentation from the program itself.
 
-use crate::shell::{self, Outcome, cargo, target};
+use crate::shell::{self, FULL, Outcome, cargo, target};
 
 /// Writes the manual pages into `target/man`.
 pub(crate) fn man() -> Outcome {
@@ -12,10 +12,10 @@ pub(crate) fn man() -> Outcome {
 
 /// Plays the first hour in a terminal, and writes `docs/picture.svg` and `docs/pictures/`.
 pub(crate) fn pictures() -> Outcome {
-    shell::run(&mut cargo(&["build", "--quiet", "--package", "rapport"]))?;
+    shell::run(&mut cargo(&["build", "--quiet", "--package", "rapport", "--features", FULL]))?;
     shell::run(example("pictures").arg(target().join("debug/rapport")).arg("docs"))
 }
 
 fn example(name: &str) -> std::process::Command {
-    cargo(&["run", "--quiet", "--package", "rapport", "--example", name, "--"])
+    cargo(&["run", "--quiet", "--package", "rapport", "--features", FULL, "--example", name, "--"])
 }

@@ -4,13 +4,22 @@
 use std::process::Command;
 
 use crate::claude_code;
-use crate::shell::{self, Outcome, cargo, root, step, target};
+use crate::shell::{self, FULL, Outcome, cargo, root, step, target};
 
 pub(crate) fn run() -> Outcome {
     step("agent", claude_code::install)?;
     let folder = std::path::absolute(target().join("recorded")).map_err(|error| error.to_string())?;
     let _ = std::fs::remove_dir_all(&folder);
-    let mut tests = cargo(&["test", "--package", "rapport", "--test", "it", "contract::agent::recording::"]);
+    let mut tests = cargo(&[
+        "test",
+        "--package",
+        "rapport",
+        "--features",
+        FULL,
+        "--test",
+        "it",
+        "contract::agent::recording::",
+    ]);
     tests.env(claude_code::VARIABLE, claude_code::path()?).env("RAPPORT_RECORD", &folder);
     let played = step("play", || shell::run(&mut tests));
     let mut diff = Command::new("git");

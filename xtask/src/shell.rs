@@ -4,6 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The feature with everything that Rapport can, as people install it and the tests test it.
+pub(crate) const FULL: &str = "rapport/full";
+
 pub(crate) type Outcome = Result<(), String>;
 
 /// A step: its name, and how long it took, are printed.

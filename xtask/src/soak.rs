@@ -1,10 +1,11 @@
 //! `cargo xtask soak`: stories with random kills, for as long as one likes. The loop is an ignored test
 //! (`crates/rapport/tests/it/crash/soak.rs`).
 
-use crate::shell::{self, Outcome, cargo};
+use crate::shell::{self, FULL, Outcome, cargo};
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
-    let mut soak = cargo(&["test", "--package", "rapport", "--test", "it", "crash::soak::soak"]);
+    let mut soak =
+        cargo(&["test", "--package", "rapport", "--features", FULL, "--test", "it", "crash::soak::soak"]);
     soak.args(["--", "--exact", "--ignored", "--nocapture"]);
     let mut rest = args.iter();
     while let Some(flag) = rest.next() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::question::{ALLOW, ALWAYS, FOR_PROJECT, FOR_SESSION};
+use crate::question::{ALLOW, ALWAYS, CONFIRM, FOR_PROJECT, FOR_SESSION};
 
 /// The maximum length of a text answer, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
@@ -24,6 +24,11 @@ impl Answer {
     /// Whether exactly this option was chosen.
     pub fn is(&self, value: &str) -> bool {
         self.text.is_none() && self.values.len() == 1 && self.values[0] == value
+    }
+
+    /// Whether it confirms a plan as it is.
+    pub fn confirms(&self) -> bool {
+        self.is(CONFIRM)
     }
 
     /// Whether it allows the call, at least this once.

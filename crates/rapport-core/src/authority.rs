@@ -3,9 +3,11 @@
 //! the project are for a person.
 
 use crate::answer::By;
-use crate::created::{Decider, Terms};
+use crate::created::{Created, Decider, Terms};
+use crate::id::SessionId;
 use crate::input::Act;
 use crate::question::Purpose;
+use crate::routing::Policy;
 
 /// What an act decides about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub enum Matter {
     Plan,
     /// What an MCP server asks a person, which may be a secret.
     Form,
-    /// Whether the session may cost more than its budget.
+    /// What the session may cost, and the other terms that a person sets.
     Money,
     /// Another answer than the one that was given.
     OtherAnswer,
@@ -78,14 +80,17 @@ impl Matter {
         }
     }
 
-    /// The matter of an act; `None` for an answer, whose matter is that of its question.
+    /// The matter of an act; `None` for an answer, also a drafted one, whose matter is that of its question.
     pub fn of_act(act: &Act) -> Option<Self> {
         Some(match act {
-            Act::Answer { .. } => return None,
+            Act::Answer { .. } | Act::Respond { .. } | Act::SendDraft { .. } => return None,
             Act::Back | Act::Reopen { .. } | Act::Change { .. } | Act::Keep { .. } => Matter::OtherAnswer,
             Act::Revoke { .. } | Act::AllowHost { .. } => Matter::Reach,
+            Act::ChangeTerms { .. } => Matter::Money,
             Act::Confirm => Matter::Plan,
-            Act::Say { .. } => Matter::Message,
+            Act::PassOn { .. } | Act::AskPerson { .. } | Act::Say { .. } | Act::Unsay { .. } => {
+                Matter::Message
+            }
             Act::Stop | Act::Cancel { .. } | Act::Restart => Matter::Course,
             Act::Apply { .. } => Matter::Application,
             Act::Discard { .. } => Matter::Rejection,
@@ -133,19 +138,26 @@ pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
     }
 }
 
-/// Whether somebody may act at all in a session that somebody began. A lead acts where a lead began: the sessions of a person
-/// are the person's, whatever they are about.
-pub fn may_act(by: &By, began: &By) -> bool {
-    match by {
-        By::Person { .. } | By::Model { .. } | By::Rule { .. } => true,
-        By::Lead { .. } => matches!(began, By::Lead { .. }),
+/// Whether somebody may act at all in a session. If the session names a lead, of all leads only this one and the one that began it may
+/// act. Otherwise a lead acts only in sessions that a lead began; the sessions of a person are closed to it. A lead of Rapport's own,
+/// which is named after its session, acts only where it began or leads: its policy holds nowhere else.
+pub fn may_act(by: &By, created: &Created) -> bool {
+    match (by, &created.lead) {
+        (By::Person { .. } | By::Model { .. } | By::Rule { .. }, _) => true,
+        (By::Lead { name }, Some(lead)) => name == lead.as_str() || *by == created.by,
+        (By::Lead { name }, None) if SessionId::is_in(name) => *by == created.by,
+        (By::Lead { .. }, None) => matches!(created.by, By::Lead { .. }),
     }
 }
 
 fn of_lead(matter: Matter, terms: &Terms) -> Authority {
     match matter {
         Matter::Message | Matter::Course | Matter::Rejection => Authority::Given,
-        Matter::Clarification => of_answers(terms),
+        // What it may do with an answer, the question's class and the limits decide (`routing`).
+        Matter::Clarification => match terms.questions {
+            Policy::Ask => Authority::NeedsPerson,
+            Policy::Assist | Policy::Auto | Policy::Trust => Authority::Given,
+        },
         Matter::Application => match terms.apply {
             Decider::Lead => Authority::Given,
             Decider::Person => Authority::AsksPerson,
@@ -161,19 +173,12 @@ fn of_lead(matter: Matter, terms: &Terms) -> Authority {
     }
 }
 
-/// Whether somebody who is no person may answer the agent's own questions.
-fn of_answers(terms: &Terms) -> Authority {
-    match terms.questions {
-        Decider::Lead => Authority::Given,
-        Decider::Person => Authority::NeedsPerson,
-    }
-}
-
 /// A model is asked for one answer, and decides nothing else.
 fn of_model(matter: Matter, terms: &Terms) -> Authority {
     match matter {
-        Matter::Clarification => of_answers(terms),
-        Matter::Permission
+        Matter::Clarification if terms.questions == Policy::Trust => Authority::Given,
+        Matter::Clarification
+        | Matter::Permission
         | Matter::Plan
         | Matter::Form
         | Matter::Money

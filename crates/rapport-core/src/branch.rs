@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::created::{BranchPoint, local};
+use crate::created::BranchPoint;
 use crate::event::{Asker, Entry, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::refusal::Refusal;
@@ -18,8 +18,11 @@ pub struct Branch {
     pub conversation: ConversationId,
     /// The call that asked it. The branch shares the conversation up to here.
     pub call: CallId,
-    /// The state that the project's files must have.
+    /// The state that the files must have.
     pub state: StateWanted,
+    /// The recorded state before the work that the branch has in common with the original; `None` if there is no such
+    /// work. What is applied of the branch includes that work, which may be nowhere else.
+    pub base: Option<String>,
     /// Whether the original session still waits for the answer to this question.
     pub is_waited_for: bool,
     question: QuestionId,
@@ -43,8 +46,10 @@ pub enum StateWanted {
 pub struct Destination {
     /// Where it comes from.
     pub origin: BranchPoint,
-    /// The directory it works in.
+    /// The directory of the project.
     pub project: String,
+    /// The kind of place that its agent works in, which is apart from the project.
+    pub worker: String,
     /// The conversation of its agent.
     pub conversation: ConversationId,
 }
@@ -87,8 +92,10 @@ impl Branch {
                 by: by.clone(),
             })
         });
+        let base = then.shared.record.stretches().into_iter().next().and_then(|first| first.from);
         Ok(Self {
             kept: kept.collect(),
+            base,
             project: whole.project().to_owned(),
             conversation: then.shared.conversation.clone(),
             call,
@@ -109,9 +116,8 @@ impl Branch {
                     created.project.clone_from(&to.project);
                     created.conversation.clone_from(&to.conversation);
                     created.branched_from = Some(to.origin.clone());
-                    // The branch works in a worktree that is made for it, so `local` is the right worker.
-                    created.worker = local();
-                    created.apart = Some(false);
+                    created.worker.clone_from(&to.worker);
+                    created.apart = Some(true);
                 }
                 Event::Connected { conversation, .. } => conversation.clone_from(&to.conversation),
                 _ => {}

@@ -12,9 +12,10 @@ use std::fmt;
 
 use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
+use crate::visible;
 pub(crate) use closest::squeezed;
 use closest::{Budget, Closest, closest};
-use elision::{elided, is_prose};
+use elision::elided;
 pub use paths::{PathFault, project_path, steers_agents};
 use serde::{Deserialize, Serialize};
 
@@ -88,8 +89,16 @@ pub struct PlanProblem {
 
 impl fmt::Display for PlanProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "plan.md:{}: {}. {}", self.line, self.what, self.hint)?;
-        self.detail.as_ref().map_or(Ok(()), |detail| write!(f, "\n{detail}"))
+        f.write_str(&self.in_plan("plan.md"))
+    }
+}
+
+impl PlanProblem {
+    /// The problem of the plan of this name.
+    pub fn in_plan(&self, name: &str) -> String {
+        let Self { line, what, hint, detail, .. } = self;
+        let detail = detail.as_ref().map(|detail| format!("\n{detail}")).unwrap_or_default();
+        format!("{name}:{line}: {what}. {hint}{detail}")
     }
 }
 
@@ -185,19 +194,16 @@ impl Checked<'_, '_> {
         self.check.remarks.push(PlanRemark { action: self.index, text });
     }
 
-    /// Refuses text that leaves out code, because writing it would delete that code. `line` is the line of the plan
-    /// before the text.
-    fn check_elided(&mut self, path: &str, line: usize, after: &str, before: &str) {
-        if is_prose(path) {
-            return;
-        }
-        if let Some((_, said)) = elided(after, before) {
-            let what = format!("{path} would contain the line {said:?} in place of code");
+    /// Refuses text that leaves out what it replaces, because writing it would delete that. `line` is the line of the
+    /// plan before the text.
+    fn check_elided(&mut self, path: &str, line: usize, after: &str, before: Option<&str>) {
+        if let Some(said) = elided(path, after, before) {
+            let what = format!("{path} would contain the line {said:?} in place of what it stands for");
             self.check.add(
                 Some(self.index),
                 line,
                 what,
-                "Write out what it stands for, or EDIT only the lines that change.",
+                "Write that out, or EDIT only the lines that change.",
             );
         }
     }
@@ -247,7 +253,8 @@ impl Checked<'_, '_> {
                 "Change it with EDIT, or say `- **Overwrite:** true` to replace all of it.",
             ),
             PathKind::Directory => self.wrong(format!("{path} is a directory"), "Choose another path."),
-            PathKind::Missing | PathKind::File => {}
+            PathKind::Missing => self.check_name(path),
+            PathKind::File => {}
         }
         let before = match self.check.kind(&plain) {
             PathKind::File if overwrite => Some(self.check.read(&plain)),
@@ -258,9 +265,19 @@ impl Checked<'_, '_> {
             Some(_) => self.remark("replaces a file that is not text".into()),
             None => {}
         }
-        let before = if let Some(Contents::Text(text)) = before { text } else { String::new() };
-        self.check_elided(path, self.line, content, &before);
+        let before = if let Some(Contents::Text(text)) = &before { Some(text.as_str()) } else { None };
+        self.check_elided(path, self.line, content, before);
         self.check.made.insert(plain, Contents::Text(content.to_owned()));
+    }
+
+    /// Refuses a new file whose name nobody could type: what cannot be seen in a path is a slip.
+    fn check_name(&mut self, path: &str) {
+        if visible::hides(path) {
+            self.wrong(
+                format!("the path {} has an invisible character", visible::line(path)),
+                "Write the path again, letter by letter.",
+            );
+        }
     }
 
     /// Whether a file is in the way of a directory.
@@ -295,7 +312,7 @@ impl Checked<'_, '_> {
             return;
         }
         match self.check.kind(&target) {
-            PathKind::Missing => {}
+            PathKind::Missing => self.check_name(to),
             PathKind::File => self.wrong(
                 format!("{to} already exists"),
                 "Choose another New Path, or DELETE the existing file first.",
@@ -391,7 +408,7 @@ impl Checked<'_, '_> {
                     if let Some(line) = edited.differs_at {
                         self.remark(format!("FIND matches line {line} except for white space"));
                     }
-                    self.check_elided(path, edit.line, &edit.replace, &text);
+                    self.check_elided(path, edit.line, &edit.replace, Some(&text));
                     text = edited.text;
                     place = format!("{path}{BY_THEN}");
                 }
@@ -412,7 +429,7 @@ impl Checked<'_, '_> {
                 let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
-            Mismatch::Several { .. } => {
+            Mismatch::Several { .. } | Mismatch::SeveralAlike { .. } => {
                 let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {place}"), 1);
                 self.misplaced(edit, what, "Quote more lines around it, until it occurs once.");
             }
@@ -436,8 +453,11 @@ impl Checked<'_, '_> {
     }
 
     pub(crate) fn execute(&mut self, command: &str, cwd: Option<&str>) {
-        if command.trim().is_empty() {
+        let mut lines = command.lines().map(str::trim);
+        if lines.clone().all(|line| line.is_empty() || line.starts_with('#')) {
             self.wrong("EXECUTE has an empty command", "Put the command into the fence.");
+        } else if let Some(dots) = lines.find(|line| matches!(*line, "..." | "…")) {
+            self.wrong(format!("the command has {dots:?} in place of a command"), "Write that out.");
         }
         if let Some(cwd) = cwd
             && let Some(plain) = self.path(cwd)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::aim::Aim;
 use crate::answer::By;
 use crate::id::{ConversationId, QuestionId, SessionId, TurnId};
+use crate::routing::{Policy, RoutingTerms};
 
 /// What a session starts from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,12 +44,18 @@ pub struct Created {
     /// The turn of a conversation that this session grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
-    /// What its container may use, if that is less than the settings allow.
+    /// What its workplace may use, if that is less than the settings allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<ContainerLimits>,
+    pub limits: Option<WorkplaceLimits>,
     /// What a lead said about it when it began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<Assignment>,
+    /// The conversation that is asked first what its agent asks, if it has such a lead. Sessions form a tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<SessionId>,
+    /// Whether it is a lead: its agent has Rapport's own tools, and is asked first in the sessions that it leads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lead: bool,
     /// The id of the request in its channel: repeating a request does not begin a second session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -72,6 +79,8 @@ impl Created {
             grown_from: None,
             limits: None,
             assignment: None,
+            lead: None,
+            is_lead: false,
             request: None,
         }
     }
@@ -85,7 +94,7 @@ impl Created {
 }
 
 /// The name of the worker that runs in the project's directory itself.
-pub(crate) fn local() -> String {
+fn local() -> String {
     "local".to_owned()
 }
 
@@ -139,9 +148,9 @@ pub struct Seed {
     pub turn: TurnId,
 }
 
-/// What a container may use, where that is less than the settings allow.
+/// What a workplace may use, where that is less than the settings allow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContainerLimits {
+pub struct WorkplaceLimits {
     /// Bytes of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
@@ -159,12 +168,24 @@ pub struct Assignment {
     /// The session whose work it is a part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
+    /// What the task is about, in a few words for lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// Whether the lead wants to be told the result in short.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_short: bool,
     /// The template that the task was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
+    /// The task before anything was added to it, if that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_task: Option<String>,
+    /// What was known when it began, in short lines, for whoever answers its questions later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
+    /// What its work has to fulfil, answers of a person included.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<String>,
 }
 
 /// Where a branch comes from.
@@ -182,7 +203,7 @@ impl std::fmt::Display for BranchPoint {
     }
 }
 
-/// What holds for a whole session, decided when it begins.
+/// What holds for a whole session, decided when it begins. A person may change some of it later ([`TermsChange`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Terms {
@@ -211,9 +232,12 @@ pub struct Terms {
     /// Whether a short reply with a question mark is a question (WORK-6).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub questions_in_text: bool,
-    /// Who may answer the agent's own questions.
-    #[serde(skip_serializing_if = "Decider::is_lead")]
-    pub questions: Decider,
+    /// What a lead may do with the agent's own questions. Older logs say `person` or `lead`, or nothing for the latter.
+    #[serde(skip_serializing_if = "Policy::is_trust")]
+    pub questions: Policy,
+    /// The times and limits of asking a lead.
+    #[serde(skip_serializing_if = "RoutingTerms::is_default")]
+    pub routing: RoutingTerms,
 }
 
 impl Default for Terms {
@@ -228,8 +252,50 @@ impl Default for Terms {
             branch: None,
             apply: Decider::Person,
             questions_in_text: false,
-            questions: Decider::Lead,
+            questions: Policy::Trust,
+            routing: RoutingTerms::default(),
         }
+    }
+}
+
+impl Terms {
+    /// These terms with a change.
+    pub(crate) fn changed(&self, change: &TermsChange) -> Self {
+        Self {
+            hot: change.hot.unwrap_or(self.hot),
+            budget_micros: change.budget_micros.or(self.budget_micros),
+            max_rounds: change.max_rounds.unwrap_or(self.max_rounds),
+            questions: change.questions.unwrap_or(self.questions),
+            ..self.clone()
+        }
+    }
+}
+
+/// A change of the terms of a session that exists. What is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TermsChange {
+    /// How long a waiting agent's process is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hot: Option<SignedDuration>,
+    /// What it may cost before a person is asked, in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_micros: Option<u64>,
+    /// How many rounds of questions the agent may ask before it has to make a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rounds: Option<u32>,
+    /// What a lead may do with the agent's own questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Policy>,
+}
+
+impl std::fmt::Display for TermsChange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let hot = self.hot.map(|hot| format!("a waiting agent is kept for {hot:#}"));
+        let budget = self.budget_micros.map(|micros| format!("the budget is ${:.2}", micros as f64 / 1e6));
+        let rounds = self.max_rounds.map(|most| format!("at most {most} rounds of questions"));
+        let policy = self.questions.map(|policy| format!("the policy for questions is {}", policy.word()));
+        let parts: Vec<_> = [hot, budget, rounds, policy].into_iter().flatten().collect();
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -246,10 +312,6 @@ pub enum Decider {
 impl Decider {
     fn is_person(&self) -> bool {
         matches!(self, Decider::Person)
-    }
-
-    fn is_lead(&self) -> bool {
-        matches!(self, Decider::Lead)
     }
 }
 

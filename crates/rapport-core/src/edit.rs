@@ -43,6 +43,12 @@ pub enum Mismatch {
         /// The lines of the file.
         lines: Vec<usize>,
     },
+    /// It does not occur, and differs from several places in white space alone: the first ten, from 1.
+    #[error("except for white space FIND occurs {}", times(lines))]
+    SeveralAlike {
+        /// The lines of the file.
+        lines: Vec<usize>,
+    },
 }
 
 /// Applies all edits in order and returns the resulting text.
@@ -74,7 +80,7 @@ pub(crate) fn apply_edit(text: &str, edit: &Replacement) -> Result<Edited, Misma
     };
     let mut places = places(text, &find);
     let Some(at) = places.next() else {
-        let fitted = spacing::fit(text, &edit.find, &edit.replace).ok_or(Mismatch::Missing)?;
+        let fitted = spacing::fit(text, &edit.find, &edit.replace)?;
         return with(fitted.range, &fitted.replace, Some(fitted.line));
     };
     let others: Vec<_> = places.take(MAX_PLACES - 1).collect();

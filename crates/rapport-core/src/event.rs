@@ -2,6 +2,7 @@
 //! Facts are past tense, are never edited, and say nothing that follows from the facts before.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Not;
 
 use jiff::Timestamp;
@@ -11,12 +12,13 @@ use serde_json::Value;
 use crate::aim::Asking;
 use crate::answer::{Answer, By};
 use crate::check::PlanRemark;
-use crate::created::Created;
+use crate::created::{Created, TermsChange};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::input::{Merged, NotMerged};
+use crate::input::{ApplyTo, Merged, NotMerged};
 use crate::permission::Rule;
 use crate::question::{Purpose, Question};
 use crate::report::Overall;
+use crate::routing::{Class, Grounding, Hop, Recipient};
 use crate::turn::{
     ActionEnd, ActionResult, Chosen, FoundTurn, Interrupted, LaterChanges, TurnOrigin, UndoProblem,
     UndoneFiles,
@@ -281,6 +283,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
+    /// A message was taken back before the agent was told.
+    Unsaid {
+        /// The id of the message in its channel.
+        id: String,
+    },
     /// The agent has read a message that was sent during a turn.
     Read {
         /// The turn of the agent in which it happened.
@@ -407,6 +414,51 @@ pub enum Event {
         /// Who did this.
         by: By,
     },
+    /// A question of a session with a lead is with somebody now. The one before did not answer it.
+    Routed {
+        /// The id of the question.
+        question: QuestionId,
+        /// Who is asked.
+        to: Recipient,
+        /// What is at stake in it.
+        class: Class,
+        /// Why it is with them.
+        why: Hop,
+    },
+    /// The lead was told of a question.
+    LeadTold {
+        /// The id of the question.
+        question: QuestionId,
+    },
+    /// The lead asks its own person about a question, so it has more time for it.
+    LeadAsks {
+        /// The id of the question.
+        question: QuestionId,
+    },
+    /// The lead was told of a question that is over, or with somebody else; it is not told again.
+    LeadReleased {
+        /// The id of the question.
+        question: QuestionId,
+    },
+    /// A lead proposes an answer, which a person may send.
+    Drafted {
+        /// The id of the question.
+        question: QuestionId,
+        /// The answer.
+        answer: Answer,
+        /// The lead.
+        by: By,
+        /// What it rests on, if that was found.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<Grounding>,
+    },
+    /// What a lead's answer, which is in the same entry, rests on.
+    Grounded {
+        /// The id of the question.
+        question: QuestionId,
+        /// The ground, and what stands there.
+        because: Grounding,
+    },
     /// A permission for the whole project was saved in Rapport's home.
     Granted {
         /// The question whose answer granted it.
@@ -431,6 +483,13 @@ pub enum Event {
         /// The host, with its port unless that is 80 or 443.
         host: String,
         /// Who allowed it.
+        by: By,
+    },
+    /// Somebody changed the terms for the rest of the session.
+    TermsChanged {
+        /// What changed.
+        change: TermsChange,
+        /// Who changed it.
         by: By,
     },
     /// Somebody wants to answer this question anew (back, or edit).
@@ -466,6 +525,9 @@ pub enum Event {
         turn: TurnId,
         /// What happened, and when it is retried, if it is.
         why: String,
+        /// Whether it is that no copy of its conversation and work could be stored with the session.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_unkept: bool,
     },
     /// The hot time is over: the process is to be parked; the question stays open.
     Cooled {
@@ -572,6 +634,9 @@ pub enum Event {
         /// Whether to apply it with conflict markers where it conflicts with the project.
         #[serde(default)]
         with_conflicts: bool,
+        /// Where it is applied.
+        #[serde(default, skip_serializing_if = "ApplyTo::is_files")]
+        to: ApplyTo,
     },
     /// The work and the project are merged in the store of the worker. No file has changed yet.
     Merged(Merged),
@@ -642,13 +707,23 @@ pub enum Event {
 impl Event {
     /// What happened, in one line for people. Text of others in it is not yet safe to show.
     pub fn words(&self) -> String {
+        self.words_naming(&|_, _| None)
+    }
+
+    /// The same for whoever knows what the actions of batches do: `named` gets a batch and the index of an action in its
+    /// plan.
+    pub fn words_naming(&self, named: &dyn Fn(&str, usize) -> Option<String>) -> String {
+        let action = |batch: &str, action: usize| match named(batch, action) {
+            Some(name) => format!("action {} ({name})", action + 1),
+            None => format!("action {} of batch {batch}", action + 1),
+        };
         match self {
             Self::Created(created) => match &created.branched_from {
                 Some(origin) => format!("{} wants, as a branch of {origin}: {}", created.by, created.task),
                 None => format!("{} wants: {}", created.by, created.task),
             },
             Self::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
-            Self::DraftStarted { turn, folder, .. } => format!("turn {turn} begins: a plan for {folder}"),
+            Self::DraftStarted { folder, .. } => format!("the agent begins the plan of turn {folder}"),
             Self::Filed { path, .. } => format!("the plan is in {path}"),
             Self::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
             Self::Sealed { folder, .. } => format!("turn {folder} is complete"),
@@ -674,8 +749,8 @@ impl Event {
                 Some(message) => format!("{by} skips the plan of turn {folder}: {message}"),
                 None => format!("{by} skips the plan of turn {folder}"),
             },
-            Self::ActionAsked { batch, action, question } => {
-                format!("action {} of batch {batch} asks {question}", action + 1)
+            Self::ActionAsked { batch, action: index, question } => {
+                format!("{} asks {question}", action(batch, *index))
             }
             Self::ActionEnded { batch, end } => {
                 let how = match end.result {
@@ -684,7 +759,8 @@ impl Event {
                     ActionResult::Skipped => "is left out",
                 };
                 let why = end.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                format!("action {} of batch {batch} {how}{why}", end.action + 1)
+                let left = end.left_words().map(|left| format!("; {left}")).unwrap_or_default();
+                format!("{} {how}{why}{left}", action(batch, end.action))
             }
             Self::BatchPaused { batch, reason, .. } => format!("batch {batch} pauses: {reason}"),
             Self::BatchResumed { batch, by, .. } => format!("{by} resumes batch {batch}"),
@@ -700,6 +776,7 @@ impl Event {
                 )
             }
             Self::Heard { text, by, .. } => format!("{by} says: {text}"),
+            Self::Unsaid { .. } => "a message is taken back before the agent was told".into(),
             Self::Read { .. } => "the agent has read the message".into(),
             Self::Stopped { by, .. } => format!("{by} stops the agent"),
             Self::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
@@ -736,11 +813,31 @@ impl Event {
                 let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
                 format!("{question} is answered by {by}: {}", words.join(", "))
             }
+            Self::Routed { question, to, why, .. } => {
+                let who = match to {
+                    Recipient::Lead => "the lead is asked",
+                    Recipient::Person => "a person is asked",
+                    Recipient::Others => "others are asked as well",
+                };
+                format!("{question}: {who}, because {}", why.in_words())
+            }
+            Self::LeadTold { question } => format!("the lead is told of {question}"),
+            Self::LeadAsks { question } => format!("the lead asks its person about {question}"),
+            Self::LeadReleased { question } => format!("the lead is no longer asked {question}"),
+            Self::Drafted { question, answer, by, because } => {
+                let words = answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>();
+                let because = because.as_ref().map(|because| format!(", because of {}", because.ground));
+                format!("{by} drafts for {question}{}: {}", because.unwrap_or_default(), words.join(", "))
+            }
+            Self::Grounded { question, because } => {
+                format!("the answer to {question} rests on {}: {}", because.ground, because.quote)
+            }
             Self::Granted { question } => {
                 format!("what {question} allowed for the project is kept in Rapport's home")
             }
             Self::HostRefused { host, .. } => format!("{host} cannot be reached from the workplace"),
             Self::HostAllowed { host, by } => format!("{by} lets the agent reach {host}"),
+            Self::TermsChanged { change, by } => format!("{by} changes the terms: {change}"),
             Self::Revoked { rule, by } => format!("{by} revokes {rule}"),
             Self::Reopened { question, by } => format!("{by} opens {question} again"),
             Self::Kept { question, by } => format!("{by} leaves {question} as it was"),
@@ -777,7 +874,15 @@ impl Event {
             }
             Self::Reported { changes: None } => "completed".into(),
             Self::ApplyRequested { by, .. } => format!("{by} asks a person to apply the work to the project"),
-            Self::Applying { by, .. } => format!("{by} wants the work applied to the project"),
+            Self::Applying { by, to: ApplyTo::Files, .. } => {
+                format!("{by} wants the work applied to the project")
+            }
+            Self::Applying { by, to: ApplyTo::Commit, .. } => {
+                format!("{by} wants the work applied to the project and committed")
+            }
+            Self::Applying { by, to: ApplyTo::Branch(name), .. } => {
+                format!("{by} wants the work committed on the branch {name}")
+            }
             Self::Merged(merged) if !merged.conflicts.is_empty() => {
                 format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
             }
@@ -923,6 +1028,8 @@ pub enum Beside {
     Message,
     /// An MCP server's question, which cannot be asked again.
     Server,
+    /// Nothing: the agent cannot give up its process while it waits.
+    Nothing,
 }
 
 impl std::fmt::Display for Beside {
@@ -933,6 +1040,7 @@ impl std::fmt::Display for Beside {
             Beside::Command => "a command is in flight",
             Beside::Message => "a message is still to be read",
             Beside::Server => "an MCP server waits for the answer",
+            Beside::Nothing => "this agent cannot be parked while it waits",
         })
     }
 }
@@ -1003,14 +1111,47 @@ pub struct Changes {
 pub struct FileChange {
     /// The path, from the project's root.
     pub path: String,
-    /// `added`, `modified`, `deleted` or `renamed`.
-    pub status: String,
+    /// The way in which it changed.
+    pub status: ChangeStatus,
     /// The number of added lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
     /// The number of removed lines; `None` for a binary file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
+}
+
+/// The way in which a file changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeStatus {
+    /// It did not exist before.
+    Added,
+    /// Its content or its mode is another one.
+    Modified,
+    /// It does not exist any more.
+    Deleted,
+    /// A word of another version of Rapport.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl ChangeStatus {
+    /// Its word in the log and on screens.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Added => "added",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+            Self::Other(word) => word,
+        }
+    }
+}
+
+impl fmt::Display for ChangeStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }
 
 /// The kind of an agent's message, in its own word; the log has all of it.

@@ -50,6 +50,14 @@ text_id! {
     /// A session within its store: a date and a slug, such as `20260124-add-user-auth`.
     SessionId
 }
+impl SessionId {
+    /// Whether a name contains what begins every session's id: a day and a dash. Whoever chooses such a name for themselves could
+    /// be taken for a lead, which is named after its session.
+    pub fn is_in(name: &str) -> bool {
+        let begins = |bytes: &[u8]| bytes[..8].iter().all(u8::is_ascii_digit) && bytes[8] == b'-';
+        name.as_bytes().windows(9).any(begins)
+    }
+}
 text_id! {
     /// A question within its session: `q1`, `q2`, ...
     QuestionId

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::check::PlanRemark;
+use crate::created::TermsChange;
 use crate::elicitation::Field;
 use crate::event::{Beside, Changes, FileChange, Usage};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -15,6 +16,7 @@ use crate::permission::{Permission, Rule};
 use crate::question::{Choice, Reply};
 use crate::question_round::QuestionRound;
 use crate::report::Overall;
+use crate::routing::{Class, Ground, Grounding};
 use crate::turn::{
     ActionEnd, Chosen, FoundTurns, Interrupted, LaterChanges, TurnOrigin, UndoProblem, UndoneFiles,
 };
@@ -53,6 +55,44 @@ pub enum Act {
         /// What the person chose or typed, or what the agent is told.
         reply: Reply,
     },
+    /// Answer a question as a lead, on a ground. Where the lead may only draft, it is a draft for a person.
+    Respond {
+        /// The question.
+        question: QuestionId,
+        /// What is answered.
+        reply: Reply,
+        /// What the answer rests on, as the lead names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ground: Option<Ground>,
+        /// The same as the engine found it. It comes from nobody else.
+        #[serde(skip)]
+        because: Option<Box<Grounding>>,
+    },
+    /// Send what a lead drafted, as one's own answer.
+    SendDraft {
+        /// The question.
+        question: QuestionId,
+    },
+    /// Have a person asked instead of the lead: the lead does not know, or the person wants to answer it themselves.
+    PassOn {
+        /// The question.
+        question: QuestionId,
+        /// What is at stake, if that is more than was known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<Class>,
+        /// Why, in words for a person.
+        reason: String,
+    },
+    /// Have more time for a question, because the lead asks its own person about it.
+    AskPerson {
+        /// The question.
+        question: QuestionId,
+    },
+    /// Take a message back that the agent has not been told yet, by its id.
+    Unsay {
+        /// The id of the message in its channel.
+        id: String,
+    },
     /// Go back to the question before, in a round that is not complete.
     Back,
     /// Open an answered question again, to change the answer (edit).
@@ -82,6 +122,11 @@ pub enum Act {
         /// The host, with its port unless that is 80 or 443.
         host: String,
     },
+    /// Change the terms for the rest of the session.
+    ChangeTerms {
+        /// What changes.
+        change: TermsChange,
+    },
     /// Start the work with the plan as it stands.
     Confirm,
     /// End the session.
@@ -98,6 +143,9 @@ pub enum Act {
         /// The end of the work that was seen, from 1. Work that continued after it is not applied.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         end: Option<u32>,
+        /// Where to apply it.
+        #[serde(default, skip_serializing_if = "ApplyTo::is_files")]
+        to: ApplyTo,
     },
     /// Discard work that was done in a workplace of its own. This also ends the session.
     Discard {
@@ -224,6 +272,11 @@ pub enum AgentDid {
     /// refused a call without asking anybody.
     Delay {
         /// What happened, and when it is retried, if it is.
+        why: String,
+    },
+    /// It has ended, and no copy of its conversation and work could be stored with the session.
+    Unkept {
+        /// The reason.
         why: String,
     },
     /// It printed a line that is not part of its protocol.
@@ -441,6 +494,23 @@ pub enum World {
         /// The question whose answer granted it.
         question: QuestionId,
     },
+    /// The lead was told of a question, or could not be.
+    LeadTold {
+        /// The question.
+        question: QuestionId,
+        /// Nothing, or why it could not be told, in words for a person.
+        outcome: Result<(), String>,
+    },
+    /// The lead asks its own person about a question.
+    LeadAsks {
+        /// The question.
+        question: QuestionId,
+    },
+    /// The lead no longer waits to be told of a question.
+    LeadReleased {
+        /// The question.
+        question: QuestionId,
+    },
     /// The plan of actions is in its file.
     Filed {
         /// Which turn made it.
@@ -543,6 +613,26 @@ pub enum World {
         /// Why, in words for a person.
         reason: String,
     },
+}
+
+/// Where work that was done in a workplace of its own is applied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplyTo {
+    /// The files of the project.
+    #[default]
+    Files,
+    /// The same, and a commit of it on the project's current branch.
+    Commit,
+    /// A commit on a new branch of this name. No file of the project changes.
+    Branch(String),
+}
+
+impl ApplyTo {
+    /// Whether nothing is committed.
+    pub fn is_files(&self) -> bool {
+        *self == Self::Files
+    }
 }
 
 /// Two states of the project's files, by the worker's names for them, and the step from one to the other.

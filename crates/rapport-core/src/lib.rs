@@ -15,6 +15,8 @@
 //! | word | what it is | type |
 //! |---|---|---|
 //! | project | a directory that agents work in | [`Created::project`] |
+//! | context | what is known about a project; also, in the words of a turn, what its agent is shown ([`context`]) | [`ProjectContext`] |
+//! | learning | something to keep in mind for a project, which a person consented to | [`Learning`] |
 //! | task | what somebody wants done there, in their words | [`Created::task`] |
 //! | session | one task from the first word to the result | [`Session`], named by [`SessionId`] |
 //! | flow | what a session is for, with the phases, state and rules that go with it | chosen by [`Aim`] |
@@ -35,7 +37,11 @@
 //! | memo | a lasting fact that every session is told | [`Change`] of a plan's memos |
 //! | progress file | a task list in Markdown that a session can be for | [`ProgressFile`], [`ProgressAim`] |
 //! | agent | the program that does the work | [`AgentCommand`] |
-//! | lead | the agent that a person talks to and that may answer for them, as far as [`authority`] goes | [`By`] |
+//! | lead | the agent that a person talks to and that may answer for them, as far as [`authority`] and [`routing`] go | [`By`], [`Created::lead`] |
+//! | class | what is at stake in a question, which decides whether only people are asked | [`routing::Class`] |
+//! | policy | what a lead may do with the questions of a session | [`routing::Policy`] |
+//! | ground | what a lead's answer rests on; without one it is a draft | [`routing::Ground`] |
+//! | draft of an answer | what a lead proposes and a person sends | [`Event::Drafted`] |
 //! | planner | a model that makes rounds of questions before any agent runs | [`Brief`], [`Clarifier`] |
 //! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session. In the names of MCP tools, which clients know, a worker is a session with its agent | [`Created::worker`], [`WorkplaceView`] |
 //! | engine | the part of Rapport that makes wants true; what runs containers, such as Docker, is a container engine | |
@@ -50,6 +56,7 @@ pub mod check;
 pub mod context;
 pub mod report;
 pub mod review;
+pub mod routing;
 pub mod slug;
 pub mod visible;
 
@@ -58,6 +65,7 @@ mod aim;
 mod answer;
 mod branch;
 mod created;
+mod diff_stat;
 mod edit;
 mod elicitation;
 mod event;
@@ -65,11 +73,13 @@ pub mod export;
 mod id;
 mod input;
 mod interactive;
+pub mod lead_ids;
 mod permission;
 mod plan;
 mod plan_effects;
 mod presenter;
 mod progress;
+mod project;
 pub mod prompt;
 mod question;
 mod question_round;
@@ -89,13 +99,17 @@ pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT};
 pub use branch::{Branch, Destination, StateWanted};
 pub use created::{
-    AgentCommand, Assignment, BranchPoint, Clarifier, ContainerLimits, Created, Decider, Origin, Seed, Terms,
+    AgentCommand, Assignment, BranchPoint, Clarifier, Created, Decider, Origin, Seed, Terms, TermsChange,
+    WorkplaceLimits,
 };
+pub use diff_stat::FileDiff;
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
-pub use event::{Asker, Beside, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage};
+pub use event::{
+    Asker, Beside, ChangeStatus, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage,
+};
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, Ask, DayBudget, Draft, Input, Leave, Merged, NotMerged, World};
+pub use input::{Act, AgentDid, ApplyTo, Ask, DayBudget, Draft, Input, Leave, Merged, NotMerged, World};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -104,14 +118,20 @@ pub use plan::{PLAN_IS_BEHIND, PlanFile};
 pub use plan_effects::{FileEffect, PlanEffects};
 pub use presenter::{Focus, Followed, Presenter};
 pub use progress::{DONE, NoProgress, ProgressFile, ProgressProblem, Task, cut_out};
+pub use project::{
+    CONTEXT_FORMAT, Learning, LearningKind, Observed, PastOutcome, PastSession, ProjectContext,
+    ProjectFindings, STALE_AFTER, Stale, major,
+};
 pub use prompt::action_plan::ACTION_PLAN;
+pub use prompt::enriched::Enrichment;
 pub use prompt::progress::plan_prompt;
 pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
 pub use session::{
-    MAX_TASK, NOT_RECORDED, QuestionView, RoundView, Session, Stretch, WorkUndo, ruled_by_project,
+    MAX_TASK, NOT_RECORDED, NOT_RECORDED_THEN, QuestionView, RoundView, Session, Stretch, WorkUndo,
+    ruled_by_project,
 };
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
@@ -119,8 +139,8 @@ pub use turn::{
 };
 pub use turn_card::{TurnCard, TurnCardKind};
 pub use view::{
-    AgentState, AgentView, Clarified, OpenQuestion, PhaseView, PlanView, Progress, ReviewView, Rounds,
-    Status, View, WorkplaceState, WorkplaceView,
+    AgentState, AgentView, Clarified, DraftView, OpenQuestion, PhaseView, PlanView, Progress, ReviewView,
+    Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
 pub use want::{ActionReply, BatchOrder, CallReply, Order, Said, Told, Want};
 pub use work_check::WorkCheck;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::aim::Existing;
-use crate::event::Event;
-use crate::id::ConversationId;
+use crate::event::{Entry, Event};
 use crate::question::Purpose;
-use crate::session::{FlowRules, Shared, State};
+use crate::session::{FlowRules, Session, Shared, State};
+use crate::want::Want;
 
 /// The note in a plan that is older than an answer.
 pub const PLAN_IS_BEHIND: &str = "An answer came after this was proposed; the answers above count.";
@@ -24,8 +24,8 @@ pub(crate) struct Plan {
     /// The revision that its file contains.
     pub(crate) saved: u32,
     pub(crate) path: Option<String>,
-    /// The path of an earlier revision, even if later proposals have another name.
-    pub(crate) own_path: Option<String>,
+    /// The paths of all revisions so far. A later proposal may have another name.
+    pub(crate) own_paths: Vec<String>,
 }
 
 /// The plan as a file.
@@ -39,24 +39,31 @@ pub struct PlanFile {
     pub content: String,
     /// What to do if the file already exists.
     pub existing: Existing,
-    /// The conversation that the plan belongs to.
-    pub owner: ConversationId,
-    /// The path of an earlier revision, if one was saved: that file belongs to this session.
-    pub saved_path: Option<String>,
+    /// The paths to which earlier revisions were saved: those files are this session's.
+    pub own_paths: Vec<String>,
 }
 
 impl PlanFile {
-    /// Whether an existing file belongs to this plan: an earlier revision was saved to it. If the process was killed
-    /// right after saving, no fact says so, and only the file's heading tells.
-    pub fn owns(&self, path: &str, content: &str) -> bool {
-        let heading = content.lines().take_while(|line| !line.starts_with("## "));
-        let mut owners = heading.filter_map(|line| line.strip_prefix(OWNER));
-        self.saved_path.as_deref() == Some(path) || owners.next() == Some(self.owner.as_str())
+    /// Every content that the facts of a session once called for. A kill between a file and the fact that it is saved leaves
+    /// a file that no fact names. It is this session's if it has one of these contents, because each of them names the
+    /// session's conversation and when it was created.
+    pub fn contents(entries: &[Entry]) -> Vec<String> {
+        let wanted = |session: &Session| {
+            session.wants().into_iter().find_map(|want| match want {
+                Want::PlanSaved(file) => Some(file.content),
+                _ => None,
+            })
+        };
+        let Some((first, later)) = entries.split_first() else { return Vec::new() };
+        let Some(mut session) = Session::open(first) else { return Vec::new() };
+        let mut contents = Vec::from_iter(wanted(&session));
+        for entry in later {
+            session.apply_entry(entry);
+            contents.extend(wanted(&session).filter(|content| contents.last() != Some(content)));
+        }
+        contents
     }
 }
-
-/// The prefix of the heading line that names the conversation a plan belongs to.
-const OWNER: &str = "**Session:** ";
 
 /// The branch name in a plan's file if the project is not on a branch.
 const NO_BRANCH: &str = "interactive_chat";
@@ -65,7 +72,7 @@ impl Plan {
     /// Makes a proposal the plan, in place of the previous one.
     pub(crate) fn propose(plan: &mut Option<Self>, goal: &str, description: &str, text: &str) {
         let (revision, saved) = plan.as_ref().map_or((0, 0), |plan| (plan.revision, plan.saved));
-        let own_path = plan.take().and_then(|plan| plan.own_path);
+        let own_paths = plan.take().map(|plan| plan.own_paths).unwrap_or_default();
         *plan = Some(Plan {
             goal: goal.to_owned(),
             description: description.to_owned(),
@@ -74,7 +81,7 @@ impl Plan {
             revision: revision + 1,
             saved,
             path: None,
-            own_path,
+            own_paths,
         });
     }
 
@@ -96,7 +103,9 @@ impl Plan {
             Event::PlanSaved { revision, path } => {
                 self.saved = *revision;
                 self.path = Some(path.clone());
-                self.own_path = Some(path.clone());
+                if !self.own_paths.contains(path) {
+                    self.own_paths.push(path.clone());
+                }
                 false
             }
             _ => false,
@@ -112,8 +121,7 @@ pub(crate) fn file(shared: &Shared, plan: &Plan, is_begun: bool) -> PlanFile {
         path: format!(".claude/todos/{}/{}.md", plan.goal, plan.description),
         content: markdown(shared, plan, is_begun),
         existing: Existing::Replace,
-        owner: shared.created.conversation.clone(),
-        saved_path: plan.own_path.clone(),
+        own_paths: plan.own_paths.clone(),
     }
 }
 
@@ -141,7 +149,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
             .insert_str(0, "The following answers were gathered from the user to clarify requirements:\n\n");
     }
     let mut text = format!(
-        "# Plan: {title}\n\n**Created:** {at}\n{OWNER}{id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
+        "# Plan: {title}\n\n**Created:** {at}\n**Session:** {id}\n**Branch:** {branch}\n\n## Task\n\n{task}\n\n\
          ## Requirements (Q&A)\n\n{requirements}## Context for Implementation\n\n{context}\n",
         title = one_line(&created.task),
         at = shared.created_at,

@@ -160,6 +160,8 @@ fn confirms(round: &RoundView<'_>) -> bool {
 fn reopens(fact: &Event, focus: &Focus) -> bool {
     match fact {
         Event::Reopened { question, .. } => *question == focus.question,
+        // The card that is shown lacks the draft.
+        Event::Drafted { question, .. } => *question == focus.question,
         // The person has not seen the file's new content yet.
         Event::PlanDiffers { folder, .. } => TurnCard::read(&focus.question)
             .is_some_and(|card| card.kind == TurnCardKind::Differs && card.folder == *folder),

@@ -1,6 +1,8 @@
 //! The prompts: what agents are told, word for word.
 
 pub(crate) mod action_plan;
+pub(crate) mod enriched;
+pub mod lead;
 pub(crate) mod progress;
 pub(crate) mod question_round;
 

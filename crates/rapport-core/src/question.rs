@@ -150,6 +150,8 @@ pub enum Reply {
     Both(Vec<usize>, String),
     /// Words that may be labels, values, option numbers (from 1) or free text.
     Words(Vec<String>),
+    /// Words that are labels, values or option numbers (from 1), and free text.
+    NamedAndText(Vec<String>, String),
 }
 
 impl Question {
@@ -166,6 +168,10 @@ impl Question {
                 Answer { values: self.values(numbers(places))?, text: Some(self.own_words(text)?) }
             }
             Reply::Words(words) => self.match_words(words)?,
+            Reply::NamedAndText(words, text) => {
+                let numbers = self.chosen(words).ok_or_else(|| self.not_options(words))?;
+                Answer { values: self.values(numbers)?, text: Some(self.own_words(text)?) }
+            }
         };
         let chosen = answer.values.len() + usize::from(answer.text.is_some());
         if chosen == 0 {
@@ -234,12 +240,7 @@ impl Question {
 
     fn match_words(&self, words: &[String]) -> Result<Answer, Refusal> {
         let sentence = words.join(" ");
-        // A label of several words, or a sentence, may be typed without quotes.
-        let numbers = match self.named(&sentence) {
-            Some(number) => Some(vec![number]),
-            None => words.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect(),
-        };
-        if let Some(numbers) = numbers {
+        if let Some(numbers) = self.chosen(words) {
             return Ok(Answer { values: self.values(numbers)?, text: None });
         }
         if let Some(value) = self.meant(&sentence) {
@@ -274,16 +275,40 @@ impl Question {
         }
     }
 
-    /// Options, then free text as one argument, if several may be chosen.
+    /// The numbers of the options that all of these words name. A label of several words may be typed without quotes.
+    fn chosen(&self, words: &[String]) -> Option<Vec<usize>> {
+        match self.named(&words.join(" ")) {
+            Some(number) => Some(vec![number]),
+            None => words.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect(),
+        }
+    }
+
+    /// Options, then free text as one argument, if several may be chosen. Free text in several arguments, or of one word,
+    /// is refused: `3 replicas` may be a sentence.
     fn options_and_words(&self, words: &[String]) -> Result<Option<Answer>, Refusal> {
-        let Some((last, first)) = words.split_last().filter(|(_, first)| self.multi && !first.is_empty())
-        else {
-            return Ok(None);
+        let is_option = |word: &&String| {
+            let counted = || self.counted(word).filter(|number| (1..=self.options.len()).contains(number));
+            self.named(word).or_else(counted).is_some()
         };
-        let numbers: Option<Vec<_>> =
-            first.iter().map(|word| self.named(word).or_else(|| self.counted(word))).collect();
-        let Some(numbers) = numbers.filter(|_| last.contains(char::is_whitespace)) else { return Ok(None) };
-        Ok(Some(Answer { values: self.values(numbers)?, text: Some(self.own_words(last)?) }))
+        let (first, rest) = words.split_at(words.iter().take_while(is_option).count());
+        match rest {
+            [] => Ok(None),
+            _ if first.is_empty() || !self.multi || !self.free_text => Ok(None),
+            [text] if text.trim().contains(char::is_whitespace) => {
+                self.resolve(&Reply::NamedAndText(first.to_vec(), text.clone())).map(Some)
+            }
+            _ => Err(Refusal::OptionsOrText {
+                question: self.id.clone(),
+                options: first.join(" "),
+                text: rest.join(" "),
+            }),
+        }
+    }
+
+    fn not_options(&self, words: &[String]) -> Refusal {
+        let other = words.iter().find(|word| self.named(word).or_else(|| self.counted(word)).is_none());
+        let why = format!("\"{}\" is not one of its options", other.map_or("", String::as_str));
+        Refusal::DoesNotFit { question: self.id.clone(), why }
     }
 
     /// The index of the option with this label or value: an exact match first, then one that ignores case.

@@ -85,6 +85,16 @@ pub enum Refusal {
         /// What was said.
         words: String,
     },
+    /// Words that begin with options, where both options and free text are accepted.
+    #[error("\"{options} {text}\" can mean options of {question} and free text, or free text only")]
+    OptionsOrText {
+        /// The id of the question.
+        question: QuestionId,
+        /// The words that name options.
+        options: String,
+        /// The words after them.
+        text: String,
+    },
     /// A word that decides something elsewhere, where the question has no such option.
     #[error("\"{word}\" is not an option of {question}, and may have been meant for another question")]
     ReservedWord {

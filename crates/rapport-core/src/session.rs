@@ -11,19 +11,22 @@
 
 mod agent;
 mod apply;
-mod asked;
 mod budget;
 mod chat;
 mod flow;
 mod handover;
 mod hosts;
+mod messages;
 mod people;
 mod progress;
 mod read;
 mod round;
-mod said;
+mod rounds;
+mod routes;
 mod shared;
+mod stretch;
 mod turns;
+mod undo;
 mod wants;
 mod work;
 mod world;
@@ -44,10 +47,12 @@ use flow::Flow;
 
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
-pub use work::{NOT_RECORDED, Stretch, WorkUndo};
+pub use stretch::Stretch;
+pub use undo::{NOT_RECORDED, NOT_RECORDED_THEN, WorkUndo};
 
 pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};
+pub(crate) use routes::Way;
 pub(crate) use shared::{Life, Process, Shared, Turn};
 
 /// The maximum length of a task, in bytes.
@@ -84,6 +89,9 @@ impl Session {
             .iter()
             .filter_map(|session| session.flow.work().map(|flow| flow.after_round(&session.shared, first)));
         facts.extend(asked.flatten());
+        let stops = session.iter().flat_map(|session| session.shared.first_stops(&facts, entry.at));
+        let stops: Vec<_> = stops.collect();
+        facts.extend(stops);
         Ok(facts)
     }
 
@@ -115,14 +123,17 @@ impl Session {
     /// Which facts follow from this input. Changes nothing.
     pub fn decide(&self, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
         let flow = self.flow.rules();
-        match input {
+        let mut facts = match input {
             Input::Person { by, act: Act::Change { question, reply } } => {
-                self.change(question, reply, by, now)
+                return self.change(question, reply, by, now);
             }
-            Input::Person { by, act } => self.shared.decide_person(flow, by, act),
+            Input::Person { by, act } => self.shared.decide_person(flow, by, act, now),
             Input::Agent { turn, did } => self.shared.decide_agent(flow, *turn, did),
             Input::World(world) => self.shared.decide_world(flow, world, now),
-        }
+        }?;
+        let stops = self.shared.first_stops(&facts, now);
+        facts.extend(stops);
+        Ok(facts)
     }
 
     /// Reopens a question and answers it, in the state that follows from reopening it. One that is being changed

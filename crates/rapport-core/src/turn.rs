@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::action_plan::{ActionPlan, PlanError};
+use crate::action_plan::{ActionPlan, Change, PlanError};
 use crate::answer::By;
 use crate::check::PlanRemark;
 use crate::id::QuestionId;
@@ -77,6 +77,30 @@ pub struct ActionEnd {
     /// The session that it began for another agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// How many processes its command left running, which were ended; at most [`Self::MOST_COUNTED`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_behind: usize,
+}
+
+impl ActionEnd {
+    /// The maximum number of processes left by a command to count.
+    pub const MOST_COUNTED: usize = 20;
+
+    /// What became of the processes that its command left running, in words.
+    pub fn left_words(&self) -> Option<String> {
+        match self.left_behind {
+            0 => None,
+            1 => Some("1 process it left running was ended".into()),
+            Self::MOST_COUNTED.. => {
+                Some(format!("{} or more processes it left running were ended", Self::MOST_COUNTED))
+            }
+            several => Some(format!("{several} processes it left running were ended")),
+        }
+    }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What to do about a command that was interrupted and may have run.
@@ -157,6 +181,9 @@ pub struct FileTurn {
     pub status: Option<Overall>,
     /// The report, until it is in its file.
     pub(crate) report: Option<String>,
+    /// The approved changes of the Active Context, once the turn is over; `None` if the facts do not say, because an older tool
+    /// made the turn.
+    pub approved_context: Option<Vec<Change>>,
     /// All its batches, the latest last.
     pub batches: Vec<FileBatch>,
     /// The model that planned it.
@@ -330,10 +357,21 @@ impl FileTurn {
             problems: Vec::new(),
             status: None,
             report: None,
+            approved_context: None,
             batches: Vec::new(),
             model: None,
             cost_micros: 0,
         }
+    }
+
+    /// Whether it has no plan yet.
+    pub fn is_unplanned(&self) -> bool {
+        matches!(self.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting)
+    }
+
+    /// Whether a person has to decide about it before the next one is planned.
+    pub fn is_waiting(&self) -> bool {
+        !self.is_unplanned() && self.stage != TurnStage::Complete
     }
 
     /// The latest batch.

@@ -13,7 +13,8 @@ use crate::event::{Asker, Beside, Changes, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
-use crate::session::{Item, Life, Process, Round, Session, Shared, State, Turn, WorkUndo};
+use crate::routing::{Class, Grounding, Hop, Recipient};
+use crate::session::{Given, Item, Life, Process, Round, Session, Shared, State, Turn, Way, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 use crate::work_check::WorkCheck;
 
@@ -38,6 +39,12 @@ pub struct View {
     pub branched_from: Option<BranchPoint>,
     /// Who began it.
     pub by: By,
+    /// The conversation that is asked first, if it has such a lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<SessionId>,
+    /// Whether it is a lead: a conversation that is asked first what other agents ask.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lead: bool,
     /// Where it was begun, for a channel that has to find that place again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
@@ -88,12 +95,20 @@ pub struct View {
     /// The agent's last words about the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Why it failed.
+    /// Answers that are stored, while the agent could not be started to take them. Then `failure` says why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undelivered: Vec<Clarified>,
+    /// Why it failed, or why answers could not be delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
 impl View {
+    /// Whether it stopped on a failure, and continues only when somebody restarts it.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Whether it waits for a person to say something: no question is open, and no agent works. In a session of turns a
     /// batch may run, which has its own display.
     pub fn is_at_rest(&self) -> bool {
@@ -191,7 +206,7 @@ pub enum Status {
     Started,
     /// The agent works, or a batch runs.
     Running,
-    /// Somebody has to answer a question.
+    /// Somebody has to answer a question, or to restart the agent that could not take an answer.
     NeedsInput,
     /// Nothing is in progress. Somebody can begin another turn.
     Idle,
@@ -266,6 +281,45 @@ pub struct OpenQuestion {
     /// The answer it had before it was reopened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
+    /// With whom it is, if the session has a lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<WayView>,
+    /// What the lead drafted, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<DraftView>,
+}
+
+/// With whom a question is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WayView {
+    /// Who is asked.
+    pub to: Recipient,
+    /// What is at stake in it.
+    pub class: Class,
+    /// Since when it is with them.
+    pub since: Timestamp,
+    /// When it goes on to the next, if nobody answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Why it is with them.
+    pub why: Hop,
+    /// Whether the lead asks its own person about it.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub lead_asks: bool,
+}
+
+/// An answer that a lead proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftView {
+    /// The answer in words.
+    pub answer: String,
+    /// The lead.
+    pub by: By,
+    /// What it rests on, if that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Grounding>,
+    /// When it was proposed.
+    pub at: Timestamp,
 }
 
 impl OpenQuestion {
@@ -296,6 +350,9 @@ pub struct Clarified {
     pub by: By,
     /// When it was given.
     pub at: Timestamp,
+    /// What it rests on, if a lead gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<Grounding>,
 }
 
 /// The plan that a person confirms.
@@ -349,6 +406,9 @@ pub struct AgentView {
     /// What else is in flight and keeps its process, although the hot time is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_by: Option<Beside>,
+    /// Why no copy of its conversation and work could be stored with the session when its last process ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unkept: Option<String>,
     /// The model that it runs.
     pub model: Option<String>,
     /// Whether its process waits until fewer agents run at the same time.
@@ -398,6 +458,8 @@ impl Session {
             aim: created.aim.clone(),
             branched_from: created.branched_from.clone(),
             by: created.by.clone(),
+            lead: created.lead.clone(),
+            is_lead: created.is_lead,
             origin: created.origin.clone(),
             rounds: Rounds { asked: shared.rounds_asked(), max: created.terms.max_rounds },
             created_at: shared.created_at,
@@ -415,7 +477,7 @@ impl Session {
             }),
             review: self.review().map(review),
             agent: shared.agent_view(),
-            usage: shared.usage,
+            usage: shared.spending.usage,
             checking: self.being_checked().map(str::to_owned),
             check: self.flow.work().and_then(|work| work.check()).cloned(),
             changes: flow.changes().cloned(),
@@ -423,10 +485,26 @@ impl Session {
                 WorkUndo::Done(files) => Some(files.clone()),
                 WorkUndo::Not | WorkUndo::UnderWay(_) | WorkUndo::Refused(_) => None,
             },
-            workplace: shared.workplace_view(),
+            workplace: shared.workplace_view(flow),
             result: flow.result(shared),
+            undelivered: self
+                .undelivered_rounds()
+                .flat_map(|round| &round.items)
+                .filter_map(clarified)
+                .collect(),
             failure: self.failure().map(str::to_owned),
         }
+    }
+
+    /// With whom a question is, if the session has a lead.
+    pub fn way(&self, question: &QuestionId) -> Option<WayView> {
+        self.shared.way(question).map(|way| self.shared.way_view(way))
+    }
+
+    /// What the lead drafted for an open question.
+    pub fn draft(&self, question: &QuestionId) -> Option<DraftView> {
+        let (_, item) = self.shared.item(question).filter(|(_, item)| item.given().is_none())?;
+        self.shared.draft_view(&item.question)
     }
 
     /// Its status.
@@ -434,6 +512,8 @@ impl Session {
         match self.shared.life {
             Life::Completed => Status::Completed,
             Life::Cancelled => Status::Cancelled,
+            // WORK-20: the answer is given, and waits with the question.
+            Life::Failed { .. } if self.undelivered_rounds().next().is_some() => Status::NeedsInput,
             Life::Failed { .. } => Status::Failed,
             Life::Going if self.shared.open_rounds().next().is_some() => Status::NeedsInput,
             Life::Going if self.shared.is_stopped() => Status::Idle,
@@ -450,18 +530,57 @@ impl Shared {
         // The confirmation comes after the question whose answer is being changed.
         let (confirm, others): (Vec<_>, Vec<_>) =
             self.open_rounds().partition(|round| matches!(round.asker, Asker::Rapport));
-        others.into_iter().chain(confirm).flat_map(open_in).collect()
+        others.into_iter().chain(confirm).flat_map(|round| self.open_in(round)).collect()
+    }
+
+    fn open_in<'a>(&'a self, round: &'a Round) -> impl Iterator<Item = OpenQuestion> + 'a {
+        let open = |(place, item): (usize, &Item)| {
+            let State::Open { .. } = item.state else { return None };
+            let question = &item.question;
+            let way = self.way(&question.id);
+            Some(OpenQuestion {
+                id: question.id.clone(),
+                round: round.id,
+                number: place + 1,
+                of: round.items.len(),
+                text: question.text.clone(),
+                header: question.header.clone(),
+                options: question.options.clone(),
+                multi: question.multi,
+                free_text: question.free_text,
+                purpose: question.purpose.clone(),
+                asked_at: round.asked_at,
+                previous: item.last_words(),
+                way: way.map(|way| self.way_view(way)),
+                draft: self.draft_view(question),
+            })
+        };
+        round.items.iter().enumerate().filter_map(open)
+    }
+
+    fn draft_view(&self, question: &Question) -> Option<DraftView> {
+        let draft = self.way(&question.id)?.draft.as_ref()?;
+        Some(DraftView {
+            answer: question.words(&draft.answer),
+            by: draft.by.clone(),
+            because: draft.because.clone(),
+            at: draft.at,
+        })
+    }
+
+    fn way_view(&self, way: &Way) -> WayView {
+        WayView {
+            to: way.to,
+            class: way.class,
+            since: way.since,
+            until: self.way_until(way),
+            why: way.why.clone(),
+            lead_asks: way.to == Recipient::Lead && way.asks_since.is_some(),
+        }
     }
 
     fn answers(&self) -> Vec<Clarified> {
-        let clarified = self.clarified().map(|(question, given)| Clarified {
-            id: question.id.clone(),
-            text: question.text.clone(),
-            answer: question.words(&given.answer),
-            by: given.by.clone(),
-            at: given.at,
-        });
-        clarified.collect()
+        self.clarified().map(|(question, given)| answered(question, given)).collect()
     }
 
     fn agent_view(&self) -> AgentView {
@@ -480,39 +599,45 @@ impl Shared {
         let doing = waits.or_else(|| turn.and_then(|turn| turn.doing.clone()));
         let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
         let name = self.created.agent.as_ref().map(|agent| agent.name.clone());
-        AgentView { name, state, doing, kept_by, model: self.model.clone(), is_queued, is_not_started }
+        let unkept = self.turns.last().and_then(|turn| turn.unkept.clone());
+        AgentView {
+            name,
+            state,
+            doing,
+            kept_by,
+            unkept,
+            model: self.model.clone(),
+            is_queued,
+            is_not_started,
+        }
     }
 
     fn kept_by(&self, turn: &Turn) -> Option<Beside> {
         let mut waiting = self.open_rounds().filter(|round| round.is_of(turn.id));
         let server =
             waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
-        let otherwise = || self.only_waiting(turn).is_none().then_some(Beside::Call);
+        let alone = self.only_waiting(turn);
+        let otherwise = || match alone {
+            None => Some(Beside::Call),
+            Some(round) => (!round.is_parkable() && round.call().is_some()).then_some(Beside::Nothing),
+        };
         turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
     }
 }
 
-fn open_in(round: &Round) -> impl Iterator<Item = OpenQuestion> + '_ {
-    let open = |(place, item): (usize, &Item)| {
-        let State::Open { .. } = item.state else { return None };
-        let question = &item.question;
-        let previous = item.last_words();
-        Some(OpenQuestion {
-            id: question.id.clone(),
-            round: round.id,
-            number: place + 1,
-            of: round.items.len(),
-            text: question.text.clone(),
-            header: question.header.clone(),
-            options: question.options.clone(),
-            multi: question.multi,
-            free_text: question.free_text,
-            purpose: question.purpose.clone(),
-            asked_at: round.asked_at,
-            previous,
-        })
-    };
-    round.items.iter().enumerate().filter_map(open)
+fn clarified(item: &Item) -> Option<Clarified> {
+    item.given().map(|given| answered(&item.question, given))
+}
+
+fn answered(question: &Question, given: &Given) -> Clarified {
+    Clarified {
+        id: question.id.clone(),
+        text: question.text.clone(),
+        answer: question.words(&given.answer),
+        by: given.by.clone(),
+        at: given.at,
+        because: given.because.clone(),
+    }
 }
 
 fn review(turn: &FileTurn) -> ReviewView {

@@ -55,8 +55,24 @@ pub fn push(out: &mut String, c: char, before: Option<char>, line_break: &str) {
     }
 }
 
+/// Whether a text has characters that are invisible or reorder others, except those that emoji and some scripts need.
+pub(crate) fn hides(text: &str) -> bool {
+    let mut before = None;
+    text.chars().any(|c| {
+        let before = before.replace(c);
+        let is_needed = match c {
+            '\u{fe0e}' | '\u{fe0f}' => true,
+            '\u{200c}' | '\u{200d}' => {
+                before.is_some_and(|before| is_pictorial(before) || is_joining(before))
+            }
+            _ => false,
+        };
+        is_hidden(c) && !is_needed
+    })
+}
+
 /// Characters that are invisible, or that change the order of others.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

@@ -7,11 +7,12 @@ use crate::action_plan::Change;
 use crate::answer::By;
 use crate::elicitation::Consent;
 use crate::event::TurnKind;
-use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::input::Merged;
+use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
+use crate::input::{ApplyTo, Merged};
 use crate::permission::Rule;
 use crate::plan::PlanFile;
 use crate::question_round::Brief;
+use crate::routing::Grounding;
 use crate::turn::{Chosen, Interrupted, LaterChanges};
 
 /// A state that should hold.
@@ -50,6 +51,20 @@ pub enum Want {
         /// Who allowed it.
         by: By,
     },
+    /// The lead of the session was told of a question.
+    LeadTold {
+        /// The lead.
+        lead: SessionId,
+        /// The question.
+        question: QuestionId,
+    },
+    /// A question that is over does not wait for the lead any more.
+    LeadReleased {
+        /// The lead.
+        lead: SessionId,
+        /// The question.
+        question: QuestionId,
+    },
     /// The plan is in its file.
     PlanSaved(PlanFile),
     /// The planner has made the next round of questions.
@@ -65,6 +80,8 @@ pub enum Want {
         merged: Merged,
         /// The plan's file, which is copied to the project too.
         plan: Option<String>,
+        /// Where they go.
+        to: ApplyTo,
     },
     /// Files that are still as the work left them are restored to their state before the work. Holds the stretches of
     /// the work, the latest first.
@@ -166,6 +183,8 @@ pub struct Order {
     pub system: Option<String>,
     /// The directory of the turn, from the session's, where the prompt is in a file there.
     pub folder: Option<String>,
+    /// Whether it gets Rapport's own tools, with which a lead leads.
+    pub tools: bool,
     /// How long its process waits for another turn after this one.
     pub linger: Option<SignedDuration>,
     /// Answers that may not have reached the conversation.
@@ -250,6 +269,8 @@ pub struct Told {
     pub answer: String,
     /// Who gave it.
     pub by: By,
+    /// What it rests on, if a lead gave it.
+    pub because: Option<Grounding>,
 }
 
 impl Told {
@@ -260,7 +281,11 @@ impl Told {
             by if by.is_at_terminal() => self.answer.clone(),
             By::Person { channel, .. } => format!("{} (answered by a person in {channel})", self.answer),
             by @ (By::Lead { .. } | By::Model { .. } | By::Rule { .. }) => {
-                format!("{} (answered by {by})", self.answer)
+                let because = self.because.as_ref().map(|because| {
+                    let quote = crate::visible::line(&because.quote);
+                    format!(", because of {}: \"{quote}\"", because.ground)
+                });
+                format!("{} (answered by {by}{})", self.answer, because.unwrap_or_default())
             }
         }
     }

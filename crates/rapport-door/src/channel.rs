@@ -84,6 +84,13 @@ pub enum ChannelNotice {
         /// The name that people reach it by.
         name: String,
     },
+    /// A way for somebody to get in, once.
+    Invitation {
+        channel: &'static str,
+        link: String,
+        /// The link as a QR code, line by line.
+        picture: Vec<String>,
+    },
     /// Something happened while serving people.
     Told {
         channel: &'static str,

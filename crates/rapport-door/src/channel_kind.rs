@@ -10,7 +10,7 @@ use rapport_core::{Aim, By, Created};
 use rapport_settings::{ConfigError, Declared, Sources};
 use secrecy::SecretString;
 
-use crate::{Channel, ChannelError};
+use crate::{Channel, ChannelError, Projects};
 
 /// A kind of channel.
 pub trait ChannelKind: Send + Sync {
@@ -62,13 +62,29 @@ pub enum Diagnosis {
 pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send + Sync>;
 
 /// Creates the first fact of a session whose agent works outside of the project's directory, from its task, the kind of place, or
-/// the usual one, and what its container may use. Says why there can be none. Blocks.
+/// the usual one, and what that place is to be limited to. Says why there can be none. Blocks.
 pub type NewSeparateSession =
-    Arc<dyn Fn(String, Option<&str>, &ContainerWish) -> Result<Created, String> + Send + Sync>;
+    Arc<dyn Fn(String, Option<&str>, &LimitWish) -> Result<Created, String> + Send + Sync>;
 
-/// What a container is to be limited to, as it was written. It may be less than the settings allow, and not more.
+/// Creates the first fact of a session that does work, as somebody wants it. Says why there can be none. Blocks.
+pub type NewWork = Arc<dyn Fn(WorkWish) -> Result<Created, String> + Send + Sync>;
+
+/// Work that somebody wants done. What is `None` is as usual.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerWish {
+pub struct WorkWish {
+    pub task: String,
+    /// The kind of place to work in.
+    pub worker: Option<String>,
+    /// The kind of agent.
+    pub agent: Option<String>,
+}
+
+/// What people should know before an agent works in a place of this kind, in clauses. Blocks.
+pub type WorkplaceWarnings = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
+
+/// What a workplace is to be limited to, as it was written. It may be less than the settings allow, and not more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LimitWish {
     /// An amount of memory, such as `512m`.
     pub memory: Option<String>,
     /// The number of processors.
@@ -81,6 +97,8 @@ pub struct ContainerWish {
 #[derive(Clone)]
 pub struct WorkerChoice {
     pub new: NewSeparateSession,
+    /// What a lead should know before an agent works in such a place.
+    pub warnings: WorkplaceWarnings,
     /// The name of the usual kind.
     pub usual: String,
     /// The names of all kinds.
@@ -105,6 +123,10 @@ pub struct ChannelSetup {
     pub environment: Vec<(OsString, OsString)>,
     /// The person who runs this process, as a terminal would name them.
     pub person: By,
+    /// What is known about projects, those that are served and others.
+    pub projects: Arc<dyn Projects>,
+    /// What all sessions together may cost on a day, in millionths of a dollar, if that is limited.
+    pub daily_budget: Option<u64>,
 }
 
 impl ChannelSetup {
@@ -122,6 +144,11 @@ pub struct ProjectSetup {
     /// Its directory, as its sessions name it.
     pub path: String,
     pub new_session: NewSession,
+    pub new_work: NewWork,
+    /// The names of the kinds of workers, the usual one first.
+    pub workers: Vec<String>,
+    /// The names of the kinds of agents, the usual one first.
+    pub agents: Vec<String>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
 }

@@ -106,6 +106,13 @@ pub enum StoreError {
         /// The result of checking its signature.
         seal: Seal,
     },
+    /// The store cannot be reached, or its settings are wrong.
+    #[error("cannot open the store {store}: {why}")]
+    Unavailable {
+        /// The name of its kind.
+        store: &'static str,
+        why: String,
+    },
     /// The operating system reported an error.
     #[error("cannot {what} {place}: {source}")]
     Io {

@@ -13,7 +13,7 @@ use rapport_core::{Act, By, Created, Entry, Event, QuestionRound, Rule, SessionI
 
 use crate::{
     ChannelNotice, Content, DoorError, Holder, NewFile, Notices, Pieces, Reached, Reply, Seen, Sessions,
-    Update,
+    Update, WorkplaceNow,
 };
 
 /// Between the name of a project and that of its session.
@@ -140,7 +140,8 @@ impl Sessions for JointSessions {
                 .into_iter()
                 .flat_map(|(ids, prefix)| ids.into_iter().map(move |id| (outer(&prefix, &id), id)))
                 .collect();
-            // Their names of their own begin with the date. Those of one name stay in the order of the projects.
+            // The name of a session within its project begins with the date. The sort is stable, so sessions with the same name
+            // keep the order of their projects.
             all.sort_by(|(_, one), (_, other)| one.cmp(other));
             Ok(all.into_iter().map(|(id, _)| id).collect())
         }
@@ -166,6 +167,14 @@ impl Sessions for JointSessions {
 
     fn holder<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<Holder>> {
         self.at(id, |door, inner| async move { door.holder(&inner).await }.boxed())
+    }
+
+    fn beside<'a>(&'a self, id: &'a SessionId) -> Reply<'a, usize> {
+        self.at(id, |door, inner| async move { door.beside(&inner).await }.boxed())
+    }
+
+    fn workplace<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<WorkplaceNow>> {
+        self.at(id, |door, inner| async move { door.workplace(&inner).await }.boxed())
     }
 
     fn follow<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, BoxStream<'static, Update>> {

@@ -1,12 +1,17 @@
 //! The one door to sessions, wherever they run: in this process, in another one, or nowhere at the moment.
 //!
 //! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The
-//! engine implements [`Sessions`]; a test can implement it too.
+//! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to what is
+//! known about projects.
 
+mod beside;
 mod channel;
 mod channel_kind;
+mod diff;
 mod error;
 mod joint;
+mod log_kind;
+mod projects;
 mod seal;
 
 use std::path::Path;
@@ -22,11 +27,14 @@ use rapport_core::{
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
 pub use channel_kind::{
-    ChannelKind, ChannelSetup, ContainerWish, Diagnosis, Missing, NewSeparateSession, NewSession,
-    ProjectSetup, WorkerChoice,
+    ChannelKind, ChannelSetup, Diagnosis, LimitWish, Missing, NewSeparateSession, NewSession, NewWork,
+    ProjectSetup, WorkWish, WorkerChoice, WorkplaceWarnings,
 };
+pub use diff::diff_names;
 pub use error::{DoorError, Holder, StoreError};
 pub use joint::{JointSessions, ProjectDoor};
+pub use log_kind::variant;
+pub use projects::{ContextUpdate, KnownProject, LoadedProject, ProjectError, ProjectReply, Projects};
 pub use seal::Seal;
 
 /// Every session of a project, or of several ([`JointSessions`]), whichever process runs it.
@@ -44,6 +52,18 @@ pub trait Sessions: Send + Sync {
 
     /// The process that runs a session, if one does.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<Holder>>;
+
+    /// How many other sessions are at work in the directory that this one works in: nobody can tell there who changed
+    /// which file. 0 if it has a workplace of its own.
+    fn beside<'a>(&'a self, id: &'a SessionId) -> Reply<'a, usize> {
+        Box::pin(beside::count(self, id))
+    }
+
+    /// The workplace of a session as it is now, if it starts and stops by itself; `None` also if whatever runs it does not
+    /// answer.
+    fn workplace<'a>(&'a self, _id: &'a SessionId) -> Reply<'a, Option<WorkplaceNow>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Follows a session from after this entry: every fact once, in order, as soon as it is durable. The stream also
     /// reports the agent's current activity if the session runs in this process. It ends when the process that runs the
@@ -169,6 +189,14 @@ pub struct Seen {
     pub session: SessionId,
     /// The updates, in order.
     pub updates: Vec<Update>,
+}
+
+/// A workplace that starts and stops by itself, as whatever runs it describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkplaceNow {
+    /// Its id there.
+    pub id: String,
+    pub is_running: bool,
 }
 
 /// Where an act arrived.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::crash_points::{before_cut, before_sync, counted};
+use crate::crash_points::{before_cut, before_sync, counted, torn};
 use crate::folders::sync_above;
 use crate::lock::is_gone;
 use crate::read::open_own_with;
@@ -124,6 +124,7 @@ impl AppendLog {
     }
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        torn(&self.path, || drop((&self.file).write_all(&line[..line.len() / 2])));
         self.file.write_all(line)?;
         before_sync(&self.path)?;
         self.file.sync_data()?;

@@ -1,7 +1,8 @@
 //! Kills the process, and simulates disk failures, for the crash tests. Debug builds only.
 //!
 //! `RAPPORT_TRIAL_WRITES=3` kills this process at the third point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third
-//! whose path contains `report.md`. There is a point before and after every write. `RAPPORT_TRIAL_SYNC=log.jsonl:3` simulates a
+//! whose path contains `report.md`. There is a point before and after every write, and one at which half of a line is written.
+//! `RAPPORT_TRIAL_SYNC=log.jsonl:3` simulates a
 //! broken disk at the third line that is appended to such a file: the line is in the file, does not become durable, and cannot
 //! be truncated.
 
@@ -24,6 +25,15 @@ pub(crate) fn counted<T>(path: &Path, write: impl FnOnce() -> io::Result<T>) -> 
     let written = write();
     point(path);
     written
+}
+
+/// A point at which the process dies in the middle of a write: half of it reaches the file. Release builds ignore it.
+#[inline]
+pub(crate) fn torn(path: &Path, half: impl FnOnce()) {
+    #[cfg(debug_assertions)]
+    armed::torn(path, half);
+    #[cfg(not(debug_assertions))]
+    let _ = (path, half);
 }
 
 /// Fails if the line that was just appended to this file must not become durable. Does nothing in release builds.
@@ -86,7 +96,12 @@ mod armed {
     }
 
     pub(super) fn point(path: &Path) {
+        torn(path, || {});
+    }
+
+    pub(super) fn torn(path: &Path, half: impl FnOnce()) {
         if KILL.as_ref().is_some_and(|orders| orders.concern(path) && orders.count() == Equal) {
+            half();
             let _ = kill(Pid::this(), Signal::SIGKILL);
         }
     }

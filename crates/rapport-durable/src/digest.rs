@@ -1,5 +1,7 @@
 //! SHA-256 digests, which name and compare content.
 
+use std::io::{self, Read};
+
 use sha2::{Digest as _, Sha256};
 
 use crate::hex;
@@ -14,6 +16,20 @@ pub fn sha256_of(pieces: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     pieces.iter().for_each(|piece| hasher.update(piece));
     hasher.finalize().into()
+}
+
+/// The digest of what can be read, which is never in memory as a whole.
+pub fn sha256_read(mut content: impl Read) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match content.read(&mut piece) {
+            Ok(0) => return Ok(hasher.finalize().into()),
+            Ok(read) => hasher.update(&piece[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The digest of some content, in hex.

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown, symlink};
 use std::path::Path;
 
-use crate::crash_points::counted;
+use crate::crash_points::{counted, point, torn};
 use crate::folders::{folder, sync_above};
 
 /// Writes a temporary file for [`put`] or [`put_new`], durably, with this mode and the owner of that other file.
@@ -15,6 +15,7 @@ pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>
         // Until it has the other file's owner and mode, nobody else may read it.
         let mode = if like.is_some() { 0o600 } else { 0o666 };
         let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
+        torn(temporary, || drop((&file).write_all(&content[..content.len() / 2])));
         file.write_all(content)?;
         if let Some((mode, owned_like)) = like {
             if let Ok(about) = fs::metadata(owned_like) {
@@ -41,7 +42,10 @@ pub fn put(prepared: &Path, real: &Path) -> io::Result<()> {
 /// The same, but fails if the name exists.
 pub fn put_new(prepared: &Path, real: &Path) -> io::Result<()> {
     counted(real, || match fs::hard_link(prepared, real) {
-        Ok(()) => fs::remove_file(prepared),
+        Ok(()) => {
+            point(real);
+            fs::remove_file(prepared)
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         // Some file systems have no hard links.
         Err(_) => fs::rename(prepared, real),

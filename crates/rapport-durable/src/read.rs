@@ -37,16 +37,21 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Reads a file that people may replace by a symbolic link. The link is followed only inside this project.
-pub fn read_inside(path: &Path, project: &Path) -> io::Result<Vec<u8>> {
+/// Opens a file that people may replace by a symbolic link. The link is followed only inside this project.
+pub fn open_inside(path: &Path, project: &Path) -> io::Result<File> {
     if path.symlink_metadata()?.is_symlink() && !path.canonicalize()?.starts_with(project.canonicalize()?) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "it is a link that leads out of the project",
         ));
     }
+    open_file(path)
+}
+
+/// Reads such a file.
+pub fn read_inside(path: &Path, project: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    open_file(path)?.read_to_end(&mut content)?;
+    open_inside(path, project)?.read_to_end(&mut content)?;
     Ok(content)
 }
 

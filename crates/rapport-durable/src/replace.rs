@@ -8,7 +8,7 @@ use std::path::Path;
 use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 
-use crate::crash_points::counted;
+use crate::crash_points::{counted, point};
 use crate::place::remove_if_there;
 
 /// Replaces a file atomically; durable when this returns. For files of the project, with the usual mode.
@@ -46,6 +46,7 @@ pub fn replace_private_later(path: &Path, content: &[u8]) -> io::Result<()> {
         let temporary = path.with_added_extension("tmp");
         remove_if_there(&temporary)?;
         File::options().write(true).create_new(true).mode(0o600).open(&temporary)?.write_all(content)?;
+        point(&temporary);
         fs::rename(&temporary, path)
     })
 }

@@ -11,9 +11,8 @@ pub mod planners;
 pub mod projects;
 pub mod seals;
 pub mod stores;
+pub mod threads;
 pub mod turns;
 pub mod workers;
 
-mod logged;
-
-pub use logged::variant;
+pub use rapport_door::variant;

@@ -1,19 +1,37 @@
 //! Serves HTTP, for channels that listen. Connections that send no request are dropped, so that nobody can exhaust the file descriptors by being
 //! silent.
 
+mod hosts;
+mod hurried;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tracing::{debug, warn};
 
+pub use hosts::{is_origin_of, own_host, own_names};
+
+use hurried::Hurried;
+
+/// The address that a request came from: that of the client, or of the proxy before this server. Every request has it as an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
 /// The pause before the next connection is accepted if the system could not accept one.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The maximum number of connections at the same time. Others wait until the system accepts them: file descriptors are left for the sessions.
+const MOST_CONNECTIONS: usize = 512;
 
 /// Serves until it has to stop; requests in progress are still answered.
 pub async fn serve(
@@ -23,11 +41,17 @@ pub async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let (mut connections, told) = (JoinSet::new(), stop.clone());
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(answer(stream, router.clone(), headers_within, told.clone()));
+            accepted = accept(&listener, &places) => match accepted {
+                Ok((stream, from, place)) => {
+                    let peer = Peer(from.ip());
+                    let answered = answer(stream, peer, router.clone(), headers_within, told.clone());
+                    connections.spawn(async move {
+                        answered.await;
+                        drop(place);
+                    });
                 }
                 // Too many files are open, or the client is gone: retry with the next.
                 Err(error) => {
@@ -43,15 +67,31 @@ pub async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, from) = listener.accept().await?;
+    Ok((stream, from, place))
+}
+
 async fn answer(
     stream: TcpStream,
+    peer: Peer,
     router: Router,
     headers_within: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(headers_within);
-    let connection = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let router = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(peer);
+        router.call(request.map(Hurried::new))
+    });
+    let connection = server.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

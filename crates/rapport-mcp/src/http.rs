@@ -1,5 +1,5 @@
-//! Clients over HTTP, in `serve`. Only who presents the token is served; a request from a web page, or to a name that is not
-//! this machine's, is refused, whatever it presents.
+//! Clients over HTTP, in `serve`. Only who presents the token is served; a request from a page of another origin, or to a name that is not
+//! this machine's, is refused before that, whatever it presents.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,13 +13,15 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rapport_door::{Channel, ChannelError, ChannelNotice, Served};
+use rapport_http::{is_origin_of, own_host, own_names};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::net::TcpListener;
 
 use crate::server::Server;
-use crate::{CHANNEL, McpSetup, resuming, token};
+use crate::state_seal::StateSeal;
+use crate::{CHANNEL, McpSetup, resumption, token};
 
 /// Where the protocol is served.
 pub(crate) const PATH: &str = "/mcp";
@@ -61,19 +63,20 @@ impl McpHttp {
         let address = listener.local_addr().map_err(|error| ChannelError::Broken(error.to_string()))?;
         // Workers begin in this project, and clients see its sessions only, by their own names.
         let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
-        let server = Server::new(setup, own, served.stop.clone()).await?;
+        // A client may repeat a call to the server after this one, which has the same token.
+        let seal = StateSeal::new(token.expose_secret().as_bytes());
+        let server = Server::new(setup, own, served.stop.clone(), seal).await?;
         // Those of all projects: their own servers may be gone.
-        let resumed = tokio::spawn(resuming::all(served.sessions.clone()));
-        // No web page is a client, so every origin is refused.
-        let config =
-            StreamableHttpServerConfig::default().with_allowed_hosts(hosts).enforce_origin_validation();
+        let resumed = tokio::spawn(resumption::all(served.sessions.clone()));
+        // `admit` looks at both before it looks at the token.
+        let config = StreamableHttpServerConfig::default().disable_allowed_hosts().disable_allowed_origins();
         let open = config.cancellation_token.clone();
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(REMEMBERED);
         let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config);
         let router = Router::new()
             .route_service(PATH, service)
-            .layer(middleware::from_fn_with_state(Arc::new(token), admit));
+            .layer(middleware::from_fn_with_state(Arc::new(Admission { hosts, token }), admit));
         let name = format!("MCP at http://{address}{PATH} (token: {token_at})");
         served.notices.tell(ChannelNotice::Serving { channel: CHANNEL, name });
         let mut serving =
@@ -89,10 +92,26 @@ impl McpHttp {
     }
 }
 
-/// Refuses whoever does not present the token.
-async fn admit(State(token): State<Arc<SecretString>>, request: Request, next: Next) -> Response {
-    let presented = request.headers().get(header::AUTHORIZATION).map(|value| value.as_bytes());
-    if token::is_presented(presented, &token) {
+/// Who is served.
+struct Admission {
+    /// The names by which this server may be addressed.
+    hosts: Vec<String>,
+    token: SecretString,
+}
+
+/// Refuses requests to another host name or from a page of another origin, and after that requests without the token. This order keeps a
+/// page that points its own name at this machine (DNS rebinding) from learning that there is a token.
+async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let Some(host) = own_host(headers, &admission.hosts) else {
+        return (StatusCode::FORBIDDEN, "this server does not have that name; mcp.hosts has its names\n")
+            .into_response();
+    };
+    if !headers.get_all(header::ORIGIN).iter().all(|origin| is_origin_of(origin, host)) {
+        return (StatusCode::FORBIDDEN, "this server does not serve pages of others\n").into_response();
+    }
+    let presented = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
+    if token::is_presented(presented, &admission.token) {
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
@@ -102,33 +121,28 @@ async fn admit(State(token): State<Arc<SecretString>>, request: Request, next: N
 
 /// The names by which a server at this address may be addressed, or why it may not listen there.
 pub(crate) fn hosts(listen: SocketAddr, named: &[String]) -> Result<Vec<String>, String> {
-    if named.is_empty() && !listen.ip().is_loopback() {
-        return Err(format!(
+    own_names(listen, named).ok_or_else(|| {
+        format!(
             "mcp.listen: {listen} can be reached from other machines; if that is meant, name the hosts by which clients reach it: mcp.hosts"
-        ));
-    }
-    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-    Ok(own.into_iter().chain(named.iter().cloned()).collect())
+        )
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::waiting;
+    use crate::tools::wait;
 
     /// A call that waits is silence, too.
     #[test]
     fn a_client_is_remembered_for_longer_than_it_may_wait_and_not_forever() {
-        assert!(REMEMBERED > 2 * Duration::from_secs(waiting::LONGEST));
+        assert!(REMEMBERED > 2 * Duration::from_secs(wait::LONGEST));
         assert!(REMEMBERED <= Duration::from_secs(7 * 24 * 60 * 60));
     }
 
     #[test]
     fn other_machines_need_a_name() {
         assert!(hosts("127.0.0.1:0".parse().unwrap(), &[]).is_ok());
-        assert!(hosts("[::1]:0".parse().unwrap(), &[]).is_ok());
         assert!(hosts("0.0.0.0:0".parse().unwrap(), &[]).unwrap_err().contains("mcp.hosts"));
-        let named = hosts("0.0.0.0:0".parse().unwrap(), &["build.example".to_owned()]).unwrap();
-        assert!(named.contains(&"build.example".to_owned()));
     }
 }

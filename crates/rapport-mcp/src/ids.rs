@@ -3,11 +3,9 @@
 use std::fmt;
 
 use rapport_core::SessionId;
+use rapport_core::lead_ids::{DIFF, TASK};
 
 use crate::tool_error::ToolError;
-
-const TASK: &str = "task-";
-const DIFF: &str = "diff-";
 
 /// The id of a session, as clients see it.
 pub(crate) fn task(session: &SessionId) -> String {

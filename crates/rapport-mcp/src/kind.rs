@@ -3,6 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rapport_core::Decider;
+use rapport_core::routing::Policy;
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
 use tokio::net::TcpListener;
@@ -75,10 +76,12 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         project: setup.project.path.into(),
         workers: setup.workers,
         apply: said.apply.map_or(Decider::Person, Into::into),
-        questions: said.questions.map_or(Decider::Lead, Into::into),
+        questions: said.questions.map_or(Policy::Trust, |named| named.0),
+        lead: None,
         // Whoever has the token could say that a person agreed.
         dialogs: said.dialogs.unwrap_or(false),
         person: setup.person,
+        projects: setup.projects,
         version: env!("CARGO_PKG_VERSION"),
     };
     Ok(McpHttp { listener, token, token_at, hosts, setup })

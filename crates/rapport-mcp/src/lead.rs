@@ -1,15 +1,16 @@
-//! In whose name a client's model acts: as a lead, named after the client's program.
+//! In whose name a client's model acts: as a lead, named after the client's program, or as the lead whose agent it is.
 
-use rapport_core::By;
+use rapport_core::{By, SessionId};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
 /// The maximum number of characters of a client's name.
 const LONGEST: usize = 64;
 
-/// The lead behind a request.
-pub(crate) fn of(context: &RequestContext<RoleServer>) -> By {
-    By::Lead { name: name(context.client_info().map(|info| info.name).as_deref()) }
+/// The lead behind a request: the one that the server is for, or one named after the client.
+pub(crate) fn of(context: &RequestContext<RoleServer>, known: Option<&SessionId>) -> By {
+    let named = || name(context.client_info().map(|info| info.name).as_deref());
+    By::Lead { name: known.map_or_else(named, SessionId::to_string) }
 }
 
 /// The client's name as one line. The client chose it, so hidden characters go.
@@ -17,7 +18,8 @@ fn name(said: Option<&str>) -> String {
     let is_shown = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '@' | ':');
     let name: String = said.unwrap_or_default().chars().filter(is_shown).take(LONGEST).collect();
     match name.trim() {
-        "" => crate::CHANNEL.to_owned(),
+        // A lead of Rapport's own is named after its session, and a client is no such lead.
+        name if name.is_empty() || SessionId::is_in(name) => crate::CHANNEL.to_owned(),
         name => name.to_owned(),
     }
 }
@@ -32,6 +34,8 @@ mod tests {
             (Some("claude-code"), "claude-code"),
             (Some("evil\u{202e}\u{1b}[31m\nclient"), "evil31mclient"),
             (Some("  "), "mcp"),
+            (Some("20260124-hello"), "mcp"),
+            (Some("shop 20260124-hello"), "mcp"),
             (None, "mcp"),
         ] {
             assert_eq!(name(said), expected);

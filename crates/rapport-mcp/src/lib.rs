@@ -11,9 +11,12 @@
 //!
 //! `server.rs` speaks the protocol, `tools.rs` lists the tools, and `tools/` has a file per group of them. `report.rs` says
 //! what a tool tells of a task, `words.rs` how; `templates.rs` has templates of tasks. `stdio.rs` serves one client over standard input and output,
-//! `http.rs` any number of them, as a channel of `serve`.
+//! `http.rs` any number of them, as a channel of `serve`. `state_seal.rs` signs what a client has to repeat. `conformance.rs` has the tools
+//! that the protocol's conformance suite calls, in tests only.
 
 mod changes;
+#[cfg(feature = "conformance")]
+mod conformance;
 mod dialog;
 mod http;
 mod ids;
@@ -21,9 +24,10 @@ pub mod kind;
 mod lead;
 mod person;
 mod report;
-mod resuming;
+mod resumption;
 mod server;
 mod settings;
+mod state_seal;
 mod stdio;
 mod tasks;
 mod templates;
@@ -35,12 +39,14 @@ mod tools;
 mod words;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use rapport_core::{By, Decider};
-use rapport_door::WorkerChoice;
+use rapport_core::routing::Policy;
+use rapport_core::{By, Decider, SessionId};
+use rapport_door::{Projects, WorkerChoice};
 
-pub use settings::{DeciderName, McpLayer};
-pub use stdio::{StdioError, serve_stdio};
+pub use settings::{DeciderName, McpLayer, PolicyName};
+pub use stdio::{StdioError, serve_lead, serve_stdio};
 
 /// The name of this channel, which identifies its sessions and the people who answer through it.
 pub const CHANNEL: &str = "mcp";
@@ -54,12 +60,16 @@ pub struct McpSetup {
     pub workers: WorkerChoice,
     /// Who may apply what workers did.
     pub apply: Decider,
-    /// Who may answer what workers ask.
-    pub questions: Decider,
+    /// What the client's model may do with what workers ask.
+    pub questions: Policy,
+    /// The lead that the client is, if it is the agent of one: it speaks as that lead, and leads what it starts.
+    pub lead: Option<SessionId>,
     /// Whether a client's dialogs count as the person's own decisions.
     pub dialogs: bool,
     /// The person who runs this server.
     pub person: By,
+    /// What is known about projects.
+    pub projects: Arc<dyn Projects>,
     /// The program's version, as clients see it.
     pub version: &'static str,
 }

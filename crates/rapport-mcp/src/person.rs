@@ -1,5 +1,5 @@
-//! The person at a client, as far as a call reaches them. A dialog comes to them as the client's protocol has it: as a request of this
-//! server within the call in the older one, as a result that asks for more in the newer one, which the client then calls with again.
+//! The person at a client, as far as a call reaches them. In the older protocol a dialog is a request of this server within the call. In the
+//! newer one it is a result that asks for more, and the client calls again with the reply.
 
 use std::future::pending;
 
@@ -79,7 +79,7 @@ impl<'a> PersonAtClient<'a> {
     }
 
     /// In whose name a reply counts.
-    fn person(&self) -> By {
+    pub(crate) fn person(&self) -> By {
         let name = match &self.server.setup().person {
             By::Person { id, .. } => id.clone(),
             other => other.to_string(),
@@ -207,7 +207,7 @@ impl<'a> PersonAtClient<'a> {
         if self.round >= MOST_ROUNDS {
             return None;
         }
-        let state = (self.round + 1).to_string();
+        let state = self.server.seal().seal(self.round + 1);
         Some(InputRequiredResult::new(Some(requests(dialogs)), Some(state)))
     }
 

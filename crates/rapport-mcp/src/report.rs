@@ -3,10 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::authority::{Authority, Matter, authority};
 use rapport_core::{
-    AgentState, Assignment, By, Clarified, Entry, Event, OpenQuestion, QuestionId, QuestionView, Session,
-    SessionId, Status, View, WorkplaceState,
+    AgentState, Assignment, By, Clarified, Entry, Event, FileChange, OpenQuestion, QuestionId, QuestionView,
+    Session, SessionId, Status, View, WorkplaceState,
 };
-use rapport_door::{DoorError, Sessions, StoreError};
+use rapport_door::{DoorError, Sessions, StoreError, WorkplaceNow};
 use serde_json::{Value, json};
 
 use crate::ids::{self, DiffId};
@@ -42,6 +42,10 @@ impl TaskStatus {
 pub(crate) struct Report {
     pub(crate) view: View,
     session: Session,
+    /// Its workplace, if that was asked for and starts and stops by itself.
+    workplace: Option<WorkplaceNow>,
+    /// Whether its worker was ever at work.
+    has_run: bool,
 }
 
 /// What a report says, as far as a waiting client cares.
@@ -56,7 +60,10 @@ pub(crate) struct Mark {
 impl Report {
     /// The state of a session. One that does not exist, or whose log is not trusted here, is refused.
     pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, ToolError> {
-        Self::replay(id, &entries(sessions, id).await?)
+        let report = Self::replay(id, &entries(sessions, id).await?)?;
+        // If whatever runs the workplace does not answer, nothing is said about it.
+        let workplace = sessions.workplace(id).await.ok().flatten();
+        Ok(Self { workplace, ..report })
     }
 
     /// The same, and the state in which its work ended for the first time.
@@ -78,7 +85,13 @@ impl Report {
     /// The state of a session with these facts.
     pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, ToolError> {
         let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
-        Ok(Self { view: session.view(id), session })
+        let mut facts = entries.iter().flat_map(|entry| &entry.facts);
+        let has_run = facts.any(|fact| matches!(fact, Event::Connected { .. }));
+        Ok(Self { view: session.view(id), session, workplace: None, has_run })
+    }
+
+    pub(crate) fn workplace(&self) -> Option<&WorkplaceNow> {
+        self.workplace.as_ref()
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -96,8 +109,6 @@ impl Report {
             // Somebody stopped the agent, and it waits to be told what to do.
             Status::NeedsInput | Status::Idle => TaskStatus::NeedsInput,
             Status::Completed => TaskStatus::Completed,
-            // Whoever answered waits for the worker, and somebody has to say that it is tried again (WORK-20).
-            Status::Failed if self.is_undelivered() => TaskStatus::NeedsInput,
             Status::Failed => TaskStatus::Failed,
             Status::Cancelled => TaskStatus::Cancelled,
         }
@@ -105,7 +116,7 @@ impl Report {
 
     /// Whether it failed with an answer that the worker does not have.
     pub(crate) fn is_undelivered(&self) -> bool {
-        !self.session.undelivered().is_empty()
+        !self.view.undelivered.is_empty()
     }
 
     /// What the lead that began it said about it.
@@ -116,6 +127,11 @@ impl Report {
     /// The task that it is a part of.
     pub(crate) fn parent(&self) -> Option<&SessionId> {
         self.assignment().and_then(|assignment| assignment.parent.as_ref())
+    }
+
+    /// What the task is about, in the few words of its lead.
+    pub(crate) fn description(&self) -> Option<&String> {
+        self.assignment().and_then(|assignment| assignment.description.as_ref())
     }
 
     /// Its result as its lead wants to read it, and whether something was left out.
@@ -134,6 +150,8 @@ impl Report {
         json!({
             "taskId": self.task_id(),
             "sessionId": view.id,
+            "containerId": self.workplace.as_ref().map(|now| &now.id),
+            "containerRunning": self.workplace.as_ref().map(|now| now.is_running),
             "worker": view.workplace.as_ref().map_or("local", |place| place.worker.as_str()),
             "workerRunning": self.has_process(),
             "conversationId": self.session.created().conversation,
@@ -143,6 +161,11 @@ impl Report {
             "startedAt": view.created_at,
             "updatedAt": view.updated_at,
         })
+    }
+
+    /// Whether it failed before its worker could begin: the worker has said nothing, so there is no result of it.
+    pub(crate) fn failed_to_start(&self) -> bool {
+        self.status() == TaskStatus::Failed && !self.has_run
     }
 
     /// Whether its work has ended, one way or another.
@@ -208,7 +231,8 @@ impl Report {
     pub(crate) fn needs_person(&self, question: &OpenQuestion) -> bool {
         let lead = By::Lead { name: String::new() };
         let matter = Matter::of_question(&question.purpose);
-        authority(&lead, matter, &self.session.created().terms) != Authority::Given
+        let is_for_people = self.session.class_of(&question.question()).is_for_people();
+        is_for_people || authority(&lead, matter, &self.session.created().terms) != Authority::Given
     }
 
     /// The open questions that a lead may answer.
@@ -262,14 +286,20 @@ impl Report {
             "durationSeconds": self.duration().as_secs(),
             "seq": view.seq,
         });
+        if let Some(now) = &self.workplace {
+            data["containerId"] = json!(now.id);
+            data["containerRunning"] = json!(now.is_running);
+        }
+        if let Some(beside) = view.agent.kept_by {
+            data["keptBy"] = json!(beside);
+        }
         if let Some(question) = self.pending_question() {
             data["pendingQuestion"] = json!(question);
             data["questions"] = view.questions.iter().map(|open| self.question(open)).collect();
             data["needsPerson"] = json!(self.for_lead().is_empty() && !view.questions.is_empty());
         }
-        let undelivered = self.session.undelivered();
-        if !undelivered.is_empty() {
-            data["undelivered"] = undelivered.iter().map(stored).collect();
+        if self.is_undelivered() {
+            data["undelivered"] = view.undelivered.iter().map(answered).collect();
         }
         if let Some(doing) = &view.agent.doing {
             data["progress"] = json!(words::shorten(doing));
@@ -278,11 +308,19 @@ impl Report {
             data["result"] = json!(result);
             data["resultIsShortened"] = json!(left_out);
         }
+        if let Some(about) = self.description() {
+            data["taskDescription"] = json!(about);
+        }
         if let Some(parent) = self.parent() {
             data["parentTaskId"] = json!(ids::task(parent));
         }
         if let Some(template) = self.assignment().and_then(|assignment| assignment.template.as_ref()) {
             data["template"] = json!(template);
+        }
+        if let Some(assignment) = self.assignment().filter(|assignment| assignment.original_task.is_some()) {
+            data["originalTask"] = json!(assignment.original_task);
+            data["context"] = json!(assignment.context);
+            data["requirements"] = json!(assignment.requirements);
         }
         if let Some(failure) = &view.failure {
             data["failure"] = json!(failure);
@@ -293,6 +331,12 @@ impl Report {
         if let Some(changes) = &view.changes {
             data["filesChanged"] = json!(changes.files.len());
             data["files"] = json!(changes.files);
+            let sum = |of: fn(&FileChange) -> Option<u64>| changes.files.iter().filter_map(of).sum::<u64>();
+            data["diffSummary"] = json!({
+                "filesChanged": changes.files.len(),
+                "additions": sum(|file| file.added),
+                "deletions": sum(|file| file.removed),
+            });
         }
         if let Some(check) = &view.check {
             data["check"] = json!({

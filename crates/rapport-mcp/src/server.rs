@@ -8,10 +8,15 @@ use axum::http::request::Parts;
 use rapport_core::{By, QuestionId, SessionId};
 use rapport_door::{DoorError, Sessions};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CreateTaskResult, ErrorData, GetTaskParams, GetTaskResult, Implementation, InputRequiredResult,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, ErrorData, GetTaskParams,
+    GetTaskResult, Implementation, InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    UpdateTaskParams,
 };
+#[cfg(feature = "conformance")]
+use rmcp::model::{GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse};
 use rmcp::service::RequestContext;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::{RoleServer, ServerHandler};
@@ -19,8 +24,11 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::changes::Changes;
+#[cfg(feature = "conformance")]
+use crate::conformance::Fixtures;
 use crate::person::PersonAtClient;
 use crate::report::{Mark, Report};
+use crate::state_seal::StateSeal;
 use crate::tool_error::ToolError;
 use crate::tools::{self, ToolCall};
 use crate::{McpSetup, lead, tasks};
@@ -31,15 +39,15 @@ task_worker, then call wait: it returns when a worker asks, finishes or fails. A
 answer_worker_question. Permissions, plans and secrets are for the person: wait shows them in a dialog where this client has \
 dialogs. Otherwise tell the person what is asked and where to answer, then wait again. When a worker is done, look at review_changes; then apply_changes, reject_changes or request_revision.";
 
-/// The number of last reports, and of dialogs, to remember. A client with more than this hears of some, or is asked, twice.
+/// The maximum number of remembered reports, and of remembered dialogs. Beyond it, a client may be told or asked something twice.
 const MOST_MARKS: usize = 10_000;
 
-/// A server for any number of clients. Clones share their state. Beside it: the client that it serves.
+/// A server for any number of clients, and the client that this handle serves. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>, ClientKey);
 
-/// What tells one client from the others: its MCP session over HTTP. The only client at standard input and output has none, and neither
-/// has one that speaks the protocol without sessions; there, the name of its program has to do.
+/// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and neither has one that
+/// speaks the protocol without sessions; these are identified by the name of their program.
 type ClientKey = Option<Arc<str>>;
 
 struct Inner {
@@ -52,6 +60,9 @@ struct Inner {
     dialogs: Mutex<HashMap<(ClientKey, String, SessionId, QuestionId), DialogNote>>,
     /// Becomes true when calls that wait have to end.
     stop: watch::Receiver<bool>,
+    seal: StateSeal,
+    #[cfg(feature = "conformance")]
+    fixtures: Option<Fixtures>,
 }
 
 /// What came of a dialog without an answer.
@@ -69,10 +80,21 @@ impl Server {
         setup: McpSetup,
         sessions: Arc<dyn Sessions>,
         stop: watch::Receiver<bool>,
+        seal: StateSeal,
     ) -> Result<Self, DoorError> {
         let changes = Changes::watch(sessions.clone()).await?;
-        let (told, dialogs) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { setup, sessions, changes, told, dialogs, stop }), None))
+        let inner = Inner {
+            setup,
+            sessions,
+            changes,
+            told: Mutex::default(),
+            dialogs: Mutex::default(),
+            stop,
+            seal,
+            #[cfg(feature = "conformance")]
+            fixtures: Fixtures::of_this_process(),
+        };
+        Ok(Self(Arc::new(inner), None))
     }
 
     /// The same server for the client of a request.
@@ -96,6 +118,22 @@ impl Server {
 
     pub(crate) fn stop(&self) -> watch::Receiver<bool> {
         self.0.stop.clone()
+    }
+
+    pub(crate) fn seal(&self) -> &StateSeal {
+        &self.0.seal
+    }
+
+    /// How often a call asked for more, as the client repeats it.
+    fn round(&self, state: Option<&str>) -> Result<u32, ErrorData> {
+        let Some(state) = state else { return Ok(0) };
+        let foreign = "this requestState is not one that this server gave out; call again without it";
+        self.0.seal.open(state).ok_or_else(|| ErrorData::invalid_params(foreign, None))
+    }
+
+    #[cfg(feature = "conformance")]
+    fn fixtures(&self) -> Option<&Fixtures> {
+        self.0.fixtures.as_ref()
     }
 
     /// Remembers what a lead is told of a task.
@@ -136,6 +174,8 @@ impl Server {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        #[cfg(feature = "conformance")]
+        let capabilities = Fixtures::declared(self.fixtures(), capabilities);
         let info = Implementation::new("rapport", self.setup().version).with_title("Rapport");
         let mut config = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         config.server_info = info;
@@ -147,7 +187,64 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::all(&self.setup().workers.kinds)))
+        let all = tools::all(&self.setup().workers.kinds);
+        #[cfg(feature = "conformance")]
+        let all = Fixtures::beside(self.fixtures(), all);
+        Ok(ListToolsResult::with_all_items(all))
+    }
+
+    // What this server does not declare, it does not answer: rmcp would, with empty lists.
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        #[cfg(feature = "conformance")]
+        if self.fixtures().is_some() {
+            return Ok(Fixtures::prompts());
+        }
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    #[cfg(feature = "conformance")]
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if self.fixtures().is_none() {
+            return Err(ErrorData::method_not_found::<GetPromptRequestMethod>());
+        }
+        let round = self.round(request.request_state.as_deref())?;
+        let replies = request.input_responses.unwrap_or_default();
+        let (server, lead) = (self.of_client(&context), lead::of(&context, self.setup().lead.as_ref()));
+        let person = PersonAtClient { server: &server, lead: &lead, context: &context, replies, round };
+        Fixtures::prompt(&person, &request.name)
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     async fn call_tool(
@@ -157,16 +254,21 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.clone();
         let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let round = self.round(request.request_state.as_deref())?;
+        let replies = request.input_responses.unwrap_or_default();
+        let (server, lead) = (self.of_client(&context), lead::of(&context, self.setup().lead.as_ref()));
+        let person = PersonAtClient { server: &server, lead: &lead, context: &context, replies, round };
+        #[cfg(feature = "conformance")]
+        if let Some(fixtures) = self.fixtures()
+            && let Some(result) = fixtures.call(&person, &name, &arguments).await
+        {
+            return result;
+        }
         let call = match ToolCall::read(&name, arguments) {
             Some(Ok(call)) => call,
             Some(Err(trouble)) => return Ok(refused(&trouble)),
             None => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
         };
-        let lead = lead::of(&context);
-        let round = request.request_state.and_then(|state| state.parse().ok()).unwrap_or(0);
-        let replies = request.input_responses.unwrap_or_default();
-        let server = self.of_client(&context);
-        let person = PersonAtClient { server: &server, lead: &lead, context: &context, replies, round };
         tracing::debug!(tool = %name, "called");
         Ok(match call.carry_out(&person).await {
             Ok(outcome) => outcome.into(),
@@ -182,7 +284,7 @@ impl ServerHandler for Server {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let (server, lead) = (self.of_client(&context), lead::of(&context, self.setup().lead.as_ref()));
         let task =
             tasks::get(&PersonAtClient::beside_calls(&server, &lead, &context), &request.task_id).await;
         task.map(GetTaskResult::new).map_err(|trouble| tasks::error(&trouble))
@@ -193,9 +295,12 @@ impl ServerHandler for Server {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let (server, lead) = (self.of_client(&context), lead::of(&context, self.setup().lead.as_ref()));
         let person = PersonAtClient::beside_calls(&server, &lead, &context);
-        let updated = tasks::update(&person, &request.task_id, &request.input_responses).await;
+        let replies = request.input_responses;
+        #[cfg(feature = "conformance")]
+        let replies = Fixtures::translated(self.fixtures(), replies);
+        let updated = tasks::update(&person, &request.task_id, &replies).await;
         updated.map_err(|trouble| tasks::error(&trouble))
     }
 
@@ -204,7 +309,7 @@ impl ServerHandler for Server {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let (server, lead) = (self.of_client(&context), lead::of(&context));
+        let (server, lead) = (self.of_client(&context), lead::of(&context, self.setup().lead.as_ref()));
         let cancelled =
             tasks::cancel(&PersonAtClient::beside_calls(&server, &lead, &context), &request.task_id).await;
         cancelled.map_err(|trouble| tasks::error(&trouble))

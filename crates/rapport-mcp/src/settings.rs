@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use rapport_core::Decider;
+use rapport_core::routing::Policy;
 use rapport_settings::{Secret, Setting, one_of, section};
 
 section! {
@@ -16,8 +17,8 @@ section! {
         hosts: Vec<String>, Person, Masked;
         /// Who may apply what workers did.
         apply: DeciderName, Person, Shown;
-        /// Who may answer what workers ask.
-        questions: DeciderName, Person, Shown;
+        /// What the model of a client may do with what workers ask.
+        questions: PolicyName, Person, Shown;
         /// Whether a client's dialogs count as the person's own decisions.
         dialogs: bool, Person, Shown;
     }
@@ -35,6 +36,19 @@ pub enum DeciderName {
 impl Setting for DeciderName {
     fn parse(word: &str) -> Result<Self, String> {
         one_of(word, &[("person", Self::Person), ("lead", Self::Lead)])
+    }
+}
+
+/// A policy, as it is written in settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyName(pub Policy);
+
+impl Setting for PolicyName {
+    fn parse(word: &str) -> Result<Self, String> {
+        let words = Policy::ALL.map(|policy| (policy.word(), Self(policy)));
+        // What older versions called two of them.
+        let older = [("person", Self(Policy::Ask)), ("lead", Self(Policy::Trust))];
+        one_of(word, &words.into_iter().chain(older).collect::<Vec<_>>())
     }
 }
 

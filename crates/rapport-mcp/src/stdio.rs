@@ -1,4 +1,4 @@
-//! One client over standard input and output. Nothing but the protocol is written there.
+//! One client over standard input and output, or the agent of a lead over a stream. Nothing but the protocol is written there.
 
 use std::future::Future;
 use std::io;
@@ -11,12 +11,14 @@ use rmcp::ServiceExt as _;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::io::stdio_pipes;
 use thiserror::Error;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, split};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::McpSetup;
-use crate::resuming;
+use crate::resumption;
 use crate::server::Server;
+use crate::state_seal::StateSeal;
 
 /// Why a client could not be served.
 #[derive(Debug, Error)]
@@ -35,12 +37,33 @@ pub async fn serve_stdio(
     sessions: Arc<dyn Sessions>,
     stopped: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
+    // The client need not wait for sessions of earlier servers.
+    let resumed = tokio::spawn(resumption::all(sessions.clone()));
+    let outcome = serve_client(setup, sessions, stdio_pipes(), stopped).await;
+    resumed.abort();
+    outcome
+}
+
+/// Serves the agent of a lead over a stream until it goes. The sessions of the lead run where it runs.
+pub async fn serve_lead(
+    setup: McpSetup,
+    sessions: Arc<dyn Sessions>,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), StdioError> {
+    serve_client(setup, sessions, split(stream), std::future::pending()).await
+}
+
+async fn serve_client(
+    setup: McpSetup,
+    sessions: Arc<dyn Sessions>,
+    (read, write): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    stopped: impl Future<Output = ()>,
+) -> Result<(), StdioError> {
     let (stop, stopping) = watch::channel(false);
     let stop = Arc::new(stop);
-    let server = Server::new(setup, sessions.clone(), stopping).await?;
-    // The client need not wait for sessions of earlier servers.
-    let resumed = tokio::spawn(resuming::all(sessions));
-    let (read, write) = stdio_pipes();
+    // A call ends with its connection, so no later server has to read what this one signed.
+    let secret = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
+    let server = Server::new(setup, sessions, stopping, StateSeal::new(&secret)).await?;
     let read = NoticingEnd { read, ended: stop.clone() };
     let served = async {
         let running = match server.serve((read, write)).await {
@@ -60,7 +83,6 @@ pub async fn serve_stdio(
         () = stopped => Ok(()),
     };
     let _ = stop.send(true);
-    resumed.abort();
     outcome
 }
 

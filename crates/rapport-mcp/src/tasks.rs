@@ -9,12 +9,13 @@ use rmcp::model::{
     CallToolResult, ContentBlock, CreateTaskResult, DetailedTask, ErrorData, InputResponses, JsonObject,
     Task, TaskPayload,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::person::{self, PersonAtClient};
 use crate::report::{Report, TaskStatus};
 use crate::tool_error::{ToolError, ToolErrorKind};
-use crate::{ids, resuming, words};
+use crate::{ids, resumption, words};
 
 /// How long a client should wait before it asks again, in milliseconds.
 const POLL: u64 = 2_000;
@@ -33,7 +34,7 @@ pub(crate) async fn get(person: &PersonAtClient<'_>, named: &str) -> Result<Deta
         return Ok(detailed(&ended, payload));
     }
     // The server that ran it may be gone.
-    resuming::one(person.server.sessions(), &report).await;
+    resumption::one(person.server.sessions(), &report).await;
     let dialogs = person.dialogs(&report);
     let payload = match dialogs.is_empty() {
         true => TaskPayload::Working,
@@ -88,9 +89,14 @@ fn detailed(report: &Report, payload: TaskPayload) -> DetailedTask {
     DetailedTask::new(task, payload)
 }
 
-/// What a task ended with.
+/// What a task ended with: what a call would have said, or that there is nothing to be said because no worker could begin.
 fn result(ended: &Report) -> TaskPayload {
-    let text = ContentBlock::text(words::report(ended, false));
+    let words = words::report(ended, false);
+    if ended.failed_to_start() {
+        let error = ErrorData::internal_error(words, Some(ended.data()));
+        return TaskPayload::Failed { error: object(&error) };
+    }
+    let text = ContentBlock::text(words);
     let mut result = match ended.status() {
         TaskStatus::Cancelled => return TaskPayload::Cancelled,
         TaskStatus::Failed => CallToolResult::error(vec![text]),
@@ -99,10 +105,14 @@ fn result(ended: &Report) -> TaskPayload {
         }
     };
     result.structured_content = Some(ended.data());
-    match serde_json::to_value(result) {
-        Ok(Value::Object(result)) => TaskPayload::Completed { result },
+    TaskPayload::Completed { result: object(&result) }
+}
+
+fn object(of: &impl Serialize) -> JsonObject {
+    match serde_json::to_value(of) {
+        Ok(Value::Object(object)) => object,
         // It is made of JSON.
-        Ok(_) | Err(_) => TaskPayload::Completed { result: JsonObject::new() },
+        Ok(_) | Err(_) => JsonObject::new(),
     }
 }
 

@@ -12,8 +12,8 @@ use rapport_core::{
     SessionId, TurnId, TurnKind, View,
 };
 use rapport_door::{
-    ContainerWish, Content, DoorError, Holder, NewFile, Pieces, Reached, Reply, Seen, Sessions, StoreError,
-    Update, WorkerChoice,
+    Content, ContextUpdate, DoorError, Holder, KnownProject, LimitWish, LoadedProject, NewFile, Pieces,
+    ProjectError, ProjectReply, Projects, Reached, Reply, Seen, Sessions, StoreError, Update, WorkerChoice,
 };
 use tokio::sync::watch;
 
@@ -52,21 +52,28 @@ impl TestDoor {
 
     /// A server over it.
     pub(crate) async fn server(self: &Arc<Self>) -> Server {
-        let new = Arc::new(|_: String, _: Option<&str>, _: &ContainerWish| Err("no workers here".to_owned()));
-        let workers = WorkerChoice { new, usual: "worktree".into(), kinds: vec!["worktree"] };
+        let new = Arc::new(|_: String, _: Option<&str>, _: &LimitWish| Err("no workers here".to_owned()));
+        let workers = WorkerChoice {
+            new,
+            warnings: Arc::new(|_| Vec::new()),
+            usual: "worktree".into(),
+            kinds: vec!["worktree"],
+        };
         let project = PathBuf::from("/app");
         let setup = McpSetup {
             project,
             workers,
             apply: Decider::Lead,
-            questions: Decider::Lead,
+            questions: rapport_core::routing::Policy::Trust,
+            lead: None,
             dialogs: false,
             person: By::Person { channel: "terminal".into(), id: "ann".into() },
+            projects: Arc::new(NoProjects),
             version: "1",
         };
         // The sender may go: no tool of these tests waits for it.
         let (_, stop) = watch::channel(false);
-        Server::new(setup, self.clone(), stop).await.unwrap()
+        Server::new(setup, self.clone(), stop, crate::state_seal::StateSeal::new(b"test")).await.unwrap()
     }
 
     pub(crate) fn facts(&self) -> Vec<Event> {
@@ -104,6 +111,57 @@ fn none<'a, T: Send + 'a>() -> Reply<'a, T> {
     future::ready(Err(DoorError::Closed)).boxed()
 }
 
+/// Projects of which nothing is known.
+struct NoProjects;
+
+fn unknown<'a, T: Send + 'a>(named: &str) -> ProjectReply<'a, T> {
+    let error = ProjectError::Unknown { named: named.to_owned(), known: Vec::new() };
+    future::ready(Err(error)).boxed()
+}
+
+impl Projects for NoProjects {
+    fn list(&self) -> ProjectReply<'_, Vec<KnownProject>> {
+        future::ready(Ok(Vec::new())).boxed()
+    }
+
+    fn load<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject> {
+        unknown(project)
+    }
+
+    fn explore<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject> {
+        unknown(project)
+    }
+
+    fn update<'a>(
+        &'a self,
+        project: &'a str,
+        _: &'a By,
+        _: &'a ContextUpdate,
+    ) -> ProjectReply<'a, LoadedProject> {
+        unknown(project)
+    }
+
+    fn learn<'a>(&'a self, project: &'a str, _: &'a By, _: &'a str) -> ProjectReply<'a, LoadedProject> {
+        unknown(project)
+    }
+
+    fn forget<'a>(&'a self, project: &'a str, _: &'a By, _: &'a str) -> ProjectReply<'a, LoadedProject> {
+        unknown(project)
+    }
+
+    fn register<'a>(&'a self, name: &'a str, _: &'a str, _: &'a By) -> ProjectReply<'a, LoadedProject> {
+        unknown(name)
+    }
+
+    fn unregister<'a>(&'a self, name: &'a str, _: &'a By) -> ProjectReply<'a, ()> {
+        unknown(name)
+    }
+
+    fn resolve<'a>(&'a self, project: &'a str) -> ProjectReply<'a, PathBuf> {
+        unknown(project)
+    }
+}
+
 impl Sessions for TestDoor {
     fn list(&self) -> Reply<'_, Vec<SessionId>> {
         async { Ok(vec![session()]) }.boxed()
@@ -126,8 +184,13 @@ impl Sessions for TestDoor {
         async move { self.decide(by, act) }.boxed()
     }
 
-    fn view<'a>(&'a self, _: &'a SessionId) -> Reply<'a, View> {
-        none()
+    fn view<'a>(&'a self, id: &'a SessionId) -> Reply<'a, View> {
+        async move {
+            let entries = self.entries(id, 0).await?;
+            let session = Session::replay(&entries).ok_or_else(|| StoreError::NotFound(id.clone()))?;
+            Ok(session.view(id))
+        }
+        .boxed()
     }
 
     fn holder<'a>(&'a self, _: &'a SessionId) -> Reply<'a, Option<Holder>> {

@@ -1,11 +1,14 @@
 //! The tools: their names, what they take, and which file carries each out.
 
-mod answering;
+mod answer;
 mod logs;
-mod looking;
-mod reviewing;
-mod starting;
-pub(crate) mod waiting;
+mod project;
+mod respond;
+mod review;
+mod session;
+pub(crate) mod start;
+mod status;
+pub(crate) mod wait;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
@@ -18,17 +21,23 @@ use crate::tool_error::ToolError;
 /// A call of a tool, with its arguments.
 #[derive(Debug)]
 pub(crate) enum ToolCall {
-    Start(starting::StartArguments),
-    Status(looking::StatusArguments),
-    Answer(answering::AnswerArguments),
-    Review(reviewing::ReviewArguments),
-    Apply(reviewing::ApplyArguments),
-    Reject(reviewing::RejectArguments),
-    Revise(reviewing::ReviseArguments),
+    Start(start::StartArguments),
+    Status(status::StatusArguments),
+    Answer(answer::AnswerArguments),
+    Respond(respond::RespondArguments),
+    Review(review::ReviewArguments),
+    Apply(review::ApplyArguments),
+    Reject(review::RejectArguments),
+    Revise(review::ReviseArguments),
     ViewLog(logs::ViewArguments),
     ListLogs(logs::ListArguments),
-    System(looking::NoArguments),
-    Wait(waiting::WaitArguments),
+    System(status::NoArguments),
+    Wait(wait::WaitArguments),
+    Project(project::ProjectArguments),
+    StartSession(session::SessionArguments),
+    SayToSession(session::SayArguments),
+    SessionState(session::StateArguments),
+    CancelSession(session::CancelArguments),
 }
 
 impl ToolCall {
@@ -38,6 +47,7 @@ impl ToolCall {
             "task_worker" => parse(name, arguments).map(Self::Start),
             "work_status" => parse(name, arguments).map(Self::Status),
             "answer_worker_question" => parse(name, arguments).map(Self::Answer),
+            "claude_code_respond" => parse(name, arguments).map(Self::Respond),
             "review_changes" => parse(name, arguments).map(Self::Review),
             "apply_changes" => parse(name, arguments).map(Self::Apply),
             "reject_changes" => parse(name, arguments).map(Self::Reject),
@@ -46,6 +56,11 @@ impl ToolCall {
             "list_container_logs" => parse(name, arguments).map(Self::ListLogs),
             "system_status" => parse(name, arguments).map(Self::System),
             "wait" => parse(name, arguments).map(Self::Wait),
+            "project_context" => parse(name, arguments).map(Self::Project),
+            "claude_code_start" => parse(name, arguments).map(Self::StartSession),
+            "claude_code_say" => parse(name, arguments).map(Self::SayToSession),
+            "claude_code_status" => parse(name, arguments).map(Self::SessionState),
+            "claude_code_cancel" => parse(name, arguments).map(Self::CancelSession),
             _ => return None,
         })
     }
@@ -53,17 +68,23 @@ impl ToolCall {
     pub(crate) async fn carry_out(self, person: &PersonAtClient<'_>) -> Result<ToolOutcome, ToolError> {
         let (server, lead) = (person.server, person.lead);
         let told = match self {
-            Self::Start(arguments) => return starting::start(person, arguments).await,
-            Self::Status(arguments) => looking::status(server, lead, arguments).await,
-            Self::Answer(arguments) => answering::answer(server, lead, arguments).await,
-            Self::Review(arguments) => reviewing::review(server, arguments).await,
-            Self::Apply(arguments) => reviewing::apply(server, lead, arguments).await,
-            Self::Reject(arguments) => reviewing::reject(server, lead, arguments).await,
-            Self::Revise(arguments) => reviewing::revise(server, lead, arguments).await,
+            Self::Start(arguments) => return start::start(person, arguments).await,
+            Self::Status(arguments) => status::status(server, lead, arguments).await,
+            Self::Answer(arguments) => answer::answer(server, lead, arguments).await,
+            Self::Respond(arguments) => respond::respond(server, lead, arguments).await,
+            Self::Review(arguments) => review::review(server, arguments).await,
+            Self::Apply(arguments) => review::apply(server, lead, arguments).await,
+            Self::Reject(arguments) => review::reject(server, lead, arguments).await,
+            Self::Revise(arguments) => review::revise(server, lead, arguments).await,
             Self::ViewLog(arguments) => logs::view(server, arguments).await,
             Self::ListLogs(arguments) => logs::list(server, arguments).await,
-            Self::System(_) => looking::system(server).await,
-            Self::Wait(arguments) => return waiting::wait(person, arguments).await,
+            Self::System(_) => status::system(server).await,
+            Self::Wait(arguments) => return wait::wait(person, arguments).await,
+            Self::Project(arguments) => project::context(server, lead, arguments).await,
+            Self::StartSession(arguments) => session::start(person, arguments).await,
+            Self::SayToSession(arguments) => session::say(server, lead, arguments).await,
+            Self::SessionState(arguments) => session::state(server, lead, arguments).await,
+            Self::CancelSession(arguments) => session::cancel(server, lead, arguments).await,
         };
         told.map(ToolOutcome::Told)
     }
@@ -96,6 +117,10 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                 (
                     "task",
                     json!({ "type": "string", "description": "What to do, with everything the worker has to know" }),
+                ),
+                (
+                    "taskDescription",
+                    json!({ "type": "string", "description": "What it is about, in a few words for lists" }),
                 ),
                 (
                     "workFolder",
@@ -155,9 +180,10 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                 (
                     "questions",
                     json!({
-                        "type": "string", "enum": ["person", "lead"],
-                        "description": "Who answers what the worker asks: the person alone, or you as well. May be left out: then the \
-                                        person's setting counts",
+                        "type": "string", "enum": ["ask", "assist", "auto", "trust", "person", "lead"],
+                        "description": "Who answers what the worker asks: the person alone (ask), you draft and the person sends \
+                                        (assist), you with a ground (auto), you (trust). May be left out: then the person's \
+                                        setting counts; you may leave more to the person, not less",
                     }),
                 ),
             ],
@@ -169,6 +195,10 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
             Effect::Looks,
             &[
                 task("The task: task-..."),
+                (
+                    "planId",
+                    json!({ "type": "string", "description": "A task whose parts to list: task-..." }),
+                ),
                 (
                     "showDetails",
                     json!({ "type": "boolean", "description": "Also the whole task and all answers" }),
@@ -202,6 +232,58 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                 ),
             ],
             &["taskId", "answer"],
+        ),
+        tool(
+            "claude_code_respond",
+            "Claude Code: answer a question that reached you as [Claude Code Question - Session <id>]. Use it when you lead \
+             the session and the project, a preference or an earlier answer decides the question. Returns sent, drafted \
+             (the person sends it), needs_person, or not_found (answered meanwhile, or no such question).",
+            Effect::Acts,
+            &[
+                (
+                    "sessionId",
+                    json!({ "type": "string", "description": "The session that asks, as in the message" }),
+                ),
+                (
+                    "response",
+                    json!({ "type": "string", "description": "The label of an option, or own words" }),
+                ),
+                (
+                    "question",
+                    json!({ "type": "string", "description": "The question: q1. May be left out: then the oldest" }),
+                ),
+                (
+                    "ground",
+                    json!({
+                        "type": "string",
+                        "description": "What the answer rests on: preference:ID, answer:SESSION/QUESTION, or \
+                                        file:PATH:LINES of a file that you have read. Without one it is a draft",
+                    }),
+                ),
+                (
+                    "answers",
+                    json!({
+                        "type": "array",
+                        "description": "Several answers at once, each with its own result",
+                        "items": {
+                            "type": "object", "additionalProperties": false, "required": ["response"],
+                            "properties": {
+                                "question": { "type": "string" },
+                                "response": { "type": "string" },
+                                "ground": { "type": "string" },
+                            },
+                        },
+                    }),
+                ),
+                (
+                    "askingUser",
+                    json!({
+                        "type": "boolean",
+                        "description": "You ask the person about it first, and need ten minutes more",
+                    }),
+                ),
+            ],
+            &["sessionId"],
         ),
         tool(
             "review_changes",
@@ -341,6 +423,109 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
             &[],
         ),
     ]
+    .into_iter()
+    .chain(for_leads())
+    .collect()
+}
+
+/// The tools of a lead that knows projects. Their names are those that assistants know.
+fn for_leads() -> Vec<Tool> {
+    let text = |about: &str| json!({ "type": "string", "description": about });
+    let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
+    let session = ("sessionId", text("The session, as claude_code_start names it"));
+    let project = ("project", text("The project: its name, or the path of its directory"));
+    vec![
+        tool(
+            "project_context",
+            "What is known about a project: its stack, directories, conventions, instructions and what the person wants \
+             kept in mind. Call it with the action load before you plan work there; if it needs exploring, call it with the \
+             action explore. update proposes learnings, which hold once the person consents; list names the projects.",
+            Effect::Acts,
+            &[
+                project.clone(),
+                (
+                    "action",
+                    json!({
+                        "type": "string", "enum": ["load", "explore", "update", "list"],
+                        "description": "load reads what is known, explore looks at the project's files again, update adds \
+                                        learnings, list names all projects",
+                    }),
+                ),
+                ("path", text("The directory of the project, if it has no name yet")),
+                (
+                    "forceRefresh",
+                    json!({ "type": "boolean", "description": "load: explore it again, whatever is known (default: false)" }),
+                ),
+                ("preferences", texts("update: what the person wants kept in mind, in their words")),
+                ("conventions", texts("update: how things are done in the project")),
+                ("sessionId", text("update: the session that this was learned in")),
+            ],
+            &["action"],
+        ),
+        tool(
+            "claude_code_start",
+            "Start Claude Code on a task in a project. Use it when the person wants code written, changed or looked into, after \
+             you have loaded the project's context and asked what is unclear. What is known about the project is added to the \
+             prompt. It works in a place of its own, may ask, and makes a plan that the person confirms. Returns at once; call \
+             wait next.",
+            Effect::Acts,
+            &[
+                project,
+                ("prompt", text("What to do, with everything that is not in the project's context")),
+                (
+                    "context",
+                    json!({
+                        "type": "object", "additionalProperties": false,
+                        "description": "What you found out before; it is kept with the session",
+                        "properties": {
+                            "originalTask": { "type": "string", "description": "The task in the person's words" },
+                            "notes": { "type": "array", "items": { "type": "string" }, "description": "What you decided while planning" },
+                            "requirements": { "type": "array", "items": { "type": "string" }, "description": "What the work has to fulfil" },
+                            "answers": {
+                                "type": "array", "description": "What you asked the person, and what they answered",
+                                "items": {
+                                    "type": "object", "additionalProperties": false, "required": ["question", "answer"],
+                                    "properties": { "question": { "type": "string" }, "answer": { "type": "string" } },
+                                },
+                            },
+                        },
+                    }),
+                ),
+                ("workingDir", text("The directory of the project that the work is about")),
+                (
+                    "worktree",
+                    json!({
+                        "type": "boolean",
+                        "description": "Work in a git worktree, whatever kind of place is usual (default: false)",
+                    }),
+                ),
+            ],
+            &["project", "prompt"],
+        ),
+        tool(
+            "claude_code_say",
+            "Say something to a running Claude Code session: it reads it at its next step, or goes on with it when it is done. \
+             This answers no question.",
+            Effect::Acts,
+            &[session.clone(), ("message", text("What to say"))],
+            &["sessionId", "message"],
+        ),
+        tool(
+            "claude_code_status",
+            "The state of a Claude Code session: status, what it asks, its result, and the context that it was started with. \
+             Without a session: all recent ones.",
+            Effect::Looks,
+            std::slice::from_ref(&session),
+            &[],
+        ),
+        tool(
+            "claude_code_cancel",
+            "End a Claude Code session. Its agent is stopped; what it did so far stays in its workplace.",
+            Effect::Discards,
+            &[session, ("reason", text("Why, for the record"))],
+            &["sessionId"],
+        ),
+    ]
 }
 
 fn tool(
@@ -363,7 +548,11 @@ fn tool(
         Effect::Acts => hints.read_only(false).destructive(false),
         Effect::Discards => hints.read_only(false).destructive(true),
     };
-    Tool::new(name, about, schema).with_annotations(hints)
+    let tool = Tool::new(name, about, schema).with_annotations(hints);
+    match name.strip_prefix("claude_code_") {
+        Some(verb) => tool.with_title(format!("Claude Code: {verb}")),
+        None => tool,
+    }
 }
 
 #[cfg(test)]
@@ -379,6 +568,8 @@ mod tests {
                 Some("boolean") => json!(true),
                 Some("integer") => json!(1),
                 Some("object") => json!({}),
+                Some("array") if schema["items"]["type"] == "object" => json!([]),
+                Some("array") => json!(["x"]),
                 _ => match schema["enum"].as_array() {
                     Some(choices) => choices[0].clone(),
                     None => json!("x"),

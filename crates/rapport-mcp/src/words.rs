@@ -50,7 +50,8 @@ pub(crate) fn line(report: &Report) -> String {
     let what =
         report.pending_question().map(|question| format!(": {}", shorten(&question))).unwrap_or_default();
     let person = if report.waits_for_person() { " (needs a person)" } else { "" };
-    format!("{}  {}{person}  {}{what}", report.task_id(), report.status().word(), shorten(&report.view.task))
+    let about = report.description().unwrap_or(&report.view.task);
+    format!("{}  {}{person}  {}{what}", report.task_id(), report.status().word(), shorten(about))
 }
 
 fn asks(report: &Report) -> String {
@@ -91,6 +92,15 @@ fn asks(report: &Report) -> String {
         let _ = writeln!(text, "Then go on with: wait {}", json!({ "taskId": report.task_id() }));
     }
     let _ = writeln!(text, "{}", process(view));
+    // WORK-17: why neither the worker nor its workplace stops.
+    if let Some(beside) = view.agent.kept_by {
+        let _ = writeln!(text, "It is kept running: {beside}.");
+    }
+    // WORK-13: the workplace may have stopped meanwhile.
+    if let Some(now) = report.workplace() {
+        let is = if now.is_running { "running" } else { "stopped; an answer starts it again" };
+        let _ = writeln!(text, "Its {} is {is}.", report.session().created().worker);
+    }
     text
 }
 

@@ -61,6 +61,9 @@ pub trait Section: Clone + Debug + Default + PartialEq + DeserializeOwned {
     /// The beginning of its settings' names: `agent.`, or nothing for the whole file.
     const AT: &'static str;
 
+    /// Whether others declare settings of the same section.
+    const IS_SHARED: bool;
+
     /// All settings, including those of the sections in it.
     fn rows() -> Vec<Row>;
 
@@ -133,14 +136,20 @@ pub fn read<'de, D: Deserializer<'de>, T: Setting>(deserializer: D) -> Result<Op
 ///     sections {}
 /// }
 /// ```
+///
+/// A section that several declare a part of is `in "bot.", shared, blank variables: ...` for each of them. Whoever reads the whole
+/// file then checks the names in it ([`Document::names_in`](crate::Document::names_in)).
 #[macro_export]
 macro_rules! section {
     // The whole file also holds sections that others declare: whoever reads it knows which.
     ($(#[$about:meta])* $vis:vis struct $name:ident in "", $($rest:tt)*) => {
-        $crate::section!(@declare [] $(#[$about])* $vis struct $name in "", $($rest)*);
+        $crate::section!(@declare [] true, $(#[$about])* $vis struct $name in "", $($rest)*);
+    };
+    ($(#[$about:meta])* $vis:vis struct $name:ident in $at:literal, shared, $($rest:tt)*) => {
+        $crate::section!(@declare [] true, $(#[$about])* $vis struct $name in $at, $($rest)*);
     };
     ($(#[$about:meta])* $vis:vis struct $name:ident in $at:literal, $($rest:tt)*) => {
-        $crate::section!(@declare [deny_unknown_fields] $(#[$about])* $vis struct $name in $at, $($rest)*);
+        $crate::section!(@declare [deny_unknown_fields] false, $(#[$about])* $vis struct $name in $at, $($rest)*);
     };
     (@row $at:literal, $key:ident, $may:ident, $shown:ident, [$($older:literal),*]) => {
         $crate::Row {
@@ -150,7 +159,7 @@ macro_rules! section {
             shown: $crate::Shown::$shown,
         }
     };
-    (@declare [$($unknown:ident)?]
+    (@declare [$($unknown:ident)?] $is_shared:literal,
         $(#[$about:meta])*
         $vis:vis struct $name:ident in $at:literal, blank variables: $blank:ident {
             $($(#[$doc:meta])* $key:ident: $type:ty, $may:ident, $shown:ident $(, or $older:literal)*;)*
@@ -169,6 +178,7 @@ macro_rules! section {
 
         impl $crate::Section for $name {
             const AT: &'static str = $at;
+            const IS_SHARED: bool = $is_shared;
 
             fn rows() -> Vec<$crate::Row> {
                 let own = vec![$($crate::section!(@row $at, $key, $may, $shown, [$($older),*])),*];

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rapport_durable as durable;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use super::{ConfigError, May, Row, Section};
@@ -18,12 +19,42 @@ pub struct Declared {
     /// Its name in a file: `telegram`.
     pub name: &'static str,
     pub rows: Vec<Row>,
+    /// Whether others declare settings of the same section.
+    pub is_shared: bool,
+    set_aside: fn(&Document, May) -> Result<Vec<&'static str>, ConfigError>,
+    check: fn(&Sources) -> Result<(), ConfigError>,
 }
 
 impl Declared {
     /// The declaration of this section.
     pub fn of<S: Section>() -> Self {
-        Self { name: S::AT.trim_end_matches('.'), rows: S::rows() }
+        Self {
+            name: S::AT.trim_end_matches('.'),
+            rows: S::rows(),
+            is_shared: S::IS_SHARED,
+            set_aside: |document, may| {
+                let mut names = Vec::new();
+                document.read::<S>()?.set_aside(may, &mut names);
+                Ok(names)
+            },
+            check: |sources| sources.load::<S>().map(drop),
+        }
+    }
+
+    /// A section of something that this build lacks: a file may have it, and nobody reads it.
+    pub fn left_out(name: &'static str) -> Self {
+        let (set_aside, check) = (|_: &_, _| Ok(Vec::new()), |_: &_| Ok(()));
+        Self { name, rows: Vec::new(), is_shared: false, set_aside, check }
+    }
+
+    /// The settings of this file that need more than `may`, by name.
+    pub fn beyond(&self, document: &Document, may: May) -> Result<Vec<&'static str>, ConfigError> {
+        (self.set_aside)(document, may)
+    }
+
+    /// Refuses values that are not valid.
+    pub fn check(&self, sources: &Sources) -> Result<(), ConfigError> {
+        (self.check)(sources)
     }
 }
 
@@ -63,7 +94,7 @@ impl Document {
             serde_saphyr::from_str(&self.text)
         } else {
             serde_saphyr::with_deserializer_from_str(&self.text, |deserializer| {
-                deserializer.deserialize_map(Only { name, section: std::marker::PhantomData })
+                deserializer.deserialize_map(Inside { name, read: SectionOrWord(std::marker::PhantomData) })
             })
         };
         read.map_err(|error| self.located(&error))
@@ -73,6 +104,16 @@ impl Document {
     pub fn names(&self, known: &[&str]) -> Result<Vec<String>, ConfigError> {
         let names = serde_saphyr::with_deserializer_from_str(&self.text, |deserializer| {
             deserializer.deserialize_map(Names { known })
+        });
+        names.map_err(|error| self.located(&error))
+    }
+
+    /// The names in a section that several declare a part of. One that is not known is refused; a section that is only a word
+    /// has none.
+    pub fn names_in(&self, section: &str, known: &[&str]) -> Result<Vec<String>, ConfigError> {
+        let names = serde_saphyr::with_deserializer_from_str(&self.text, |deserializer| {
+            let section = Inside { name: section, read: NamesOrWord { known } };
+            deserializer.deserialize_map(section)
         });
         names.map_err(|error| self.located(&error))
     }
@@ -142,28 +183,109 @@ impl std::fmt::Debug for Sources {
 }
 
 /// Reads one section of a file and skips the rest.
-struct Only<S> {
-    name: &'static str,
-    section: std::marker::PhantomData<S>,
+struct Inside<'a, R> {
+    name: &'a str,
+    read: R,
 }
 
-impl<'de, S: Section> Visitor<'de> for Only<S> {
-    type Value = S;
+impl<'de, R> Visitor<'de> for Inside<'_, R>
+where
+    R: DeserializeSeed<'de> + Copy,
+    R::Value: Default,
+{
+    type Value = R::Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("settings")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S, A::Error> {
-        let mut section = S::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<R::Value, A::Error> {
+        let mut section = R::Value::default();
         while let Some(key) = map.next_key::<String>()? {
             if key == self.name {
-                section = map.next_value::<Option<S>>()?.unwrap_or_default();
+                section = map.next_value_seed(self.read)?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(section)
+    }
+}
+
+/// Reads a section. A word in its place says nothing to those who declare only a part of it.
+struct SectionOrWord<S>(std::marker::PhantomData<S>);
+
+impl<S> Clone for SectionOrWord<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for SectionOrWord<S> {}
+
+impl<'de, S: Section> DeserializeSeed<'de> for SectionOrWord<S> {
+    type Value = S;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S, D::Error> {
+        if S::IS_SHARED {
+            deserializer.deserialize_any(self)
+        } else {
+            Ok(<Option<S> as serde::Deserialize>::deserialize(deserializer)?.unwrap_or_default())
+        }
+    }
+}
+
+impl<'de, S: Section> Visitor<'de> for SectionOrWord<S> {
+    type Value = S;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a section")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _word: &str) -> Result<S, E> {
+        Ok(S::default())
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<S, E> {
+        Ok(S::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<S, A::Error> {
+        S::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+/// Reads the names in a section. A word in its place names nothing.
+#[derive(Clone, Copy)]
+struct NamesOrWord<'a> {
+    known: &'a [&'a str],
+}
+
+impl<'de> DeserializeSeed<'de> for NamesOrWord<'_> {
+    type Value = Vec<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<String>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NamesOrWord<'_> {
+    type Value = Vec<String>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a section")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, _word: &str) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Vec<String>, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<String>, A::Error> {
+        Names { known: self.known }.visit_map(map)
     }
 }
 
@@ -248,6 +370,40 @@ mod tests {
         assert_eq!(names("other: 1\nbot: {}\n").unwrap(), ["other", "bot"]);
         let wrong = names("other: 1\nbott: {}\n").unwrap_err();
         assert_eq!(wrong, "config.yaml:2:1: unknown field `bott`, expected one of bot, other");
+    }
+
+    section! {
+        /// What a kind of bot adds to the settings of bots.
+        struct KindLayer in "bot.", shared, blank variables: Unset {
+            color: u32, Trusted, Shown;
+        }
+        sections {}
+    }
+
+    #[test]
+    fn several_declare_settings_of_one_section() {
+        let text = "bot: { wait: 1, color: 3 }";
+        assert_eq!(document(text).read::<KindLayer>().unwrap().color, Some(3));
+        let read = |text: &str| document(text).read::<KindLayer>().map_err(|error| error.to_string());
+        for nothing in ["bot: quick", "bot:", "other: 1"] {
+            assert_eq!(read(nothing).unwrap(), KindLayer::default(), "{nothing}");
+        }
+        assert!(read("bot:\n  color: red\n").unwrap_err().starts_with("config.yaml:2:10: "));
+
+        let names = |text: &str| {
+            document(text).names_in("bot", &["wait", "color"]).map_err(|error| error.to_string())
+        };
+        assert_eq!(names(text).unwrap(), ["wait", "color"]);
+        assert!(names("bot: quick").unwrap().is_empty());
+        let wrong = names("other: 1\nbot:\n  colour: 3\n").unwrap_err();
+        assert_eq!(wrong, "config.yaml:3:3: unknown field `colour`, expected one of wait, color");
+
+        let declared = Declared::of::<KindLayer>();
+        assert_eq!(declared.beyond(&document(text), May::Project).unwrap(), ["bot.color"]);
+        assert!(declared.beyond(&document(text), May::Trusted).unwrap().is_empty());
+        let sources = |text: &str| Sources { home: Some(document(text)), ..Sources::default() };
+        assert!(declared.check(&sources(text)).is_ok());
+        assert!(declared.check(&sources("bot: { color: red }")).is_err());
     }
 
     #[test]

@@ -15,10 +15,11 @@ use crate::access::Access;
 use crate::api::{Api, Me};
 use crate::api_error::ApiError;
 use crate::backoff::Backoff;
-use crate::flow::quiet::QuietHours;
+use crate::flow::quiet_hours::QuietHours;
 use crate::flow::{self, Project, RunError, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::notice::{Notice, Notices};
+use crate::poll::MOST_REFUSALS;
 use crate::rates::Limits;
 use crate::users::Users;
 use crate::webhook::WebhookConfig;
@@ -159,10 +160,10 @@ impl Channel for Telegram {
     }
 }
 
-/// Fetches the bot's own account. If Telegram cannot be reached, retries until it can.
+/// Fetches the bot's own account. If Telegram cannot be reached, retries until it can; if it refuses the token, a few times.
 async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
     let mut backoff = Backoff::default();
-    let mut since = None;
+    let (mut since, mut refusals) = (None, 0);
     loop {
         let wait = match api.get_me().await {
             Ok(me) => {
@@ -178,6 +179,11 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
                     since = Some(began);
                     let _ = notices.send(Notice::Unreachable { since: began, why });
                 }
+                backoff.grow()
+            }
+            // A server that is being restarted may refuse a token that it knows.
+            Err(ApiError::Unauthorized(_)) if refusals + 1 < MOST_REFUSALS => {
+                refusals += 1;
                 backoff.grow()
             }
             Err(error) => return Err(error),

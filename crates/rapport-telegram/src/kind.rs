@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use crate::api::Api;
 use crate::channel::{Telegram, TelegramConfig, refused};
-use crate::flow::quiet::QuietHours;
+use crate::flow::quiet_hours::QuietHours;
 use crate::flow::{Project, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::rates::Limits;
@@ -112,7 +112,7 @@ fn open(setup: &ChannelSetup) -> Result<Telegram, ChannelError> {
         transcriber: transcriber::of(&settings.transcriber, &setup.home, &setup.environment),
         quiet: settings.quiet.as_deref().map(quiet_hours).transpose()?,
         zone: TimeZone::system(),
-        budget: settings.budget.map(|budget| budget.0),
+        budget: settings.budget.map(|budget| budget.0).or(setup.daily_budget),
         secrets,
         now: Arc::new(Timestamp::now),
     })

@@ -13,7 +13,8 @@ use super::rates::{ChatLimits, ChatSendings};
 
 /// The number of queued messages from which progress is not worth an edit.
 const MANY: usize = 10;
-/// How many quarters of the limits must be free for a new message that nobody waits for: a tap a second needs nearly all.
+/// How many quarters of the rate limit must be free before a message is sent that nobody waits for. The rest is for replies to taps,
+/// which use nearly all of it at one tap per second.
 const FREE_FOR_ASIDE: usize = 3;
 /// The same for an edit about progress. Edits of cards may be a little late.
 const FREE_FOR_PROGRESS: usize = 2;

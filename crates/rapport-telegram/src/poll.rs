@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// pause.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The number of consecutive rejections of the token to tolerate. Telegram has transient failures.
-const MOST_REFUSALS: u32 = 5;
+pub(super) const MOST_REFUSALS: u32 = 5;
 /// The number of failed queries for the webhook before updates are fetched anyway.
 const MOST_FAILURES: u32 = 5;
 

@@ -30,7 +30,7 @@ section! {
         faster: NonZeroU32, Trusted, Shown;
         /// The quiet hours, such as `22:00-07:00`.
         quiet: String, Trusted, Shown;
-        /// The daily budget for agents, in dollars, which `/status` shows.
+        /// What `/status` compares the spending of a day with, in dollars; `agent.daily_budget` if it is not set.
         budget: Dollars, Trusted, Shown;
         /// The command that transcribes a voice message: it gets the path of a file, and prints the text. It hears the person, so
         /// only they may choose it.

@@ -84,6 +84,7 @@ impl AskCard {
             return Intent::Nothing;
         }
         match (key.code, plain_char(key)) {
+            (_, Some('s')) if self.question.draft.is_some() => Intent::SendDraft,
             (KeyCode::Enter, _) if self.undecided => Intent::Refused("choose first: ↑↓ or a number"),
             (KeyCode::Enter, _) => self.enter(),
             (_, Some('p')) => Intent::Whole,
@@ -101,6 +102,9 @@ impl AskCard {
     fn key_typing(&mut self, key: KeyEvent) -> Intent {
         if key.code == KeyCode::Enter && key.modifiers.is_empty() {
             return self.answer();
+        }
+        if key.code == KeyCode::Tab && self.own.is_empty() && self.question.draft.is_some() {
+            return Intent::SendDraft;
         }
         if self.own.key(key) == Typed::Taken {
             return Intent::Nothing;

@@ -83,6 +83,15 @@ impl Card {
         }
     }
 
+    /// Takes over with whom the question is now, and what the lead drafted. What was typed stays.
+    fn follow(&mut self, now: &OpenQuestion) {
+        let question = match self {
+            Card::Ask(card) => &mut card.question,
+            Card::Confirm(card) => &mut card.question,
+        };
+        (question.way, question.draft) = (now.way.clone(), now.draft.clone());
+    }
+
     /// Whether it is a permission, or consent to spend more.
     fn decides(&self) -> bool {
         match self.question().purpose {
@@ -140,6 +149,10 @@ impl Cards {
     pub fn settle(&mut self, view: &View, news: News<'_>, now: Duration) -> bool {
         let is_open = |id: &QuestionId| view.questions.iter().any(|question| question.id == *id);
         self.aside.retain(|card| is_open(&card.question().id));
+        for card in self.aside.iter_mut().chain(self.shown.as_mut().map(|shown| &mut shown.card)) {
+            let now = view.questions.iter().find(|question| question.id == card.question().id);
+            now.into_iter().for_each(|now| card.follow(now));
+        }
         let current =
             self.shown.as_ref().map(|shown| &shown.card).filter(|card| is_open(&card.question().id));
         let outdated = matches!(current, Some(Card::Confirm(_))) && news.answered;

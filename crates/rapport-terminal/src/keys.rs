@@ -16,6 +16,8 @@ pub enum Intent {
     Back,
     /// To keep the previous answer.
     Keep,
+    /// To send what the lead drafted.
+    SendDraft,
     /// To change the answer to this question.
     Edit(QuestionId),
     /// To end the session, after a confirmation.

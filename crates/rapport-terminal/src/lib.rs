@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod editor;
 pub mod keys;
 pub mod last_look;
+pub mod line_input;
 pub mod one_key;
 pub mod plain;
 pub mod region;
@@ -151,7 +152,7 @@ pub enum Effect {
     /// Submit an act to the session.
     Submit {
         by: By,
-        act: Act,
+        act: Box<Act>,
     },
     /// Notify a person who may look elsewhere that this waits for them.
     Notify(String),
@@ -233,9 +234,8 @@ pub async fn run_with(
 
 /// The typed lines. The end of the input means leaving.
 fn lines() -> impl Stream<Item = Happening> + Send {
-    let typed = stream::unfold((), |()| async {
-        Some((Happening::Line(review::line_input::line().await.ok()??), ()))
-    });
+    let typed =
+        stream::unfold((), |()| async { Some((Happening::Line(line_input::line().await.ok()??), ())) });
     typed.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 
@@ -284,7 +284,7 @@ async fn drive(
         for effect in happenings.into_iter().flat_map(|happening| front.step(happening, now)) {
             match effect {
                 Effect::Print(more) => lines.extend(more),
-                Effect::Submit { by, act } => submission = Some(Box::pin(link.submit(by, act))),
+                Effect::Submit { by, act } => submission = Some(Box::pin(link.submit(by, *act))),
                 Effect::Notify(what) => notices.push(what),
                 Effect::Suspend => suspends = true,
                 Effect::Leave(how) => outcome = outcome.or(Some(how)),

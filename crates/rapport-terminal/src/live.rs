@@ -1,21 +1,25 @@
 //! The real terminal: put into raw mode, drawn on, and restored at the end, on an error and on a panic.
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Stdout, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
-use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
-use crossterm::event::{Event, EventStream, KeyEventKind};
+use crossterm::event::{Event, KeyEventKind};
 use crossterm::terminal;
 use futures_util::{Stream, StreamExt as _, stream};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::region::Region;
+use super::review::canvas;
 use super::screen::Screen;
 use super::style::Theme;
 use super::text::Line;
@@ -82,8 +86,10 @@ impl Front for Live {
     }
 }
 
-/// How long the previous key reader may take to stop.
-const OLD_READER: Duration = Duration::from_millis(100);
+/// How long this program may take to end by itself after its terminal is gone.
+const ENDING: Duration = Duration::from_secs(3);
+/// The exit code of a program that was stopped and can be resumed.
+const STOPPED: i32 = 130;
 
 /// How large the terminal is.
 pub fn size() -> Size {
@@ -95,35 +101,119 @@ pub fn size() -> Size {
 
 /// The typed keys. The end of the input means leaving; it is never an answer.
 pub(super) fn keys() -> impl Stream<Item = Happening> {
-    static READ_BEFORE: AtomicBool = AtomicBool::new(false);
-    // The previous reader was woken to stop. Until it has consumed that event, the event would arrive together with the
-    // first key, and hide it until the second.
-    let patience = if READ_BEFORE.swap(true, Ordering::SeqCst) { OLD_READER } else { Duration::ZERO };
-    let _ = !is_hung_up() && crossterm::event::poll(patience).is_ok();
-    let mut events = EventStream::new();
-    let mut end = Box::pin(hung_up());
-    let events = stream::poll_fn(move |context| match end.as_mut().poll(context) {
-        Poll::Ready(()) => Poll::Ready(None),
-        Poll::Pending => events.poll_next_unpin(context),
+    end_with_the_terminal();
+    let happenings = stream::unfold(KeyReader::new(), |mut reader| async {
+        reader.next().await.map(|happening| (happening, reader))
     });
-    let events = events.take_while(|event| std::future::ready(event.is_ok()));
-    let happenings = events.filter_map(|event| std::future::ready(event.ok().and_then(happening)));
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 
-/// Waits until the terminal is gone. The system signals that only to the session that the terminal belongs to, and
-/// crossterm's reader never returns from it, so the terminal itself is watched.
-#[expect(deprecated, reason = "it owns its descriptor, which is what the unsafe replacement asks for")]
-async fn hung_up() {
-    let input = io::stdin().as_fd().try_clone_to_owned();
-    let watched = input.and_then(|input| AsyncFd::with_interest(input, Interest::READABLE));
-    while !is_hung_up() {
-        let Ok(watched) = &watched else { return std::future::pending().await };
-        match watched.readable().await {
-            Ok(mut ready) => ready.clear_ready(),
-            Err(_) => return std::future::pending().await,
+/// Reads keys when there are some, and never in between. Crossterm's own stream reads on a thread, which may keep the lock on the
+/// terminal until the next key is typed, even if nobody wants its keys any more.
+struct KeyReader {
+    /// The terminal that crossterm reads from. `None` if it cannot be watched; then only its size changes.
+    input: Option<AsyncFd<OwnedFd>>,
+    resized: Option<Signal>,
+}
+
+impl KeyReader {
+    fn new() -> Self {
+        let input = watched_input().and_then(|input| watch(input).ok());
+        Self { input, resized: signal(SignalKind::window_change()).ok() }
+    }
+
+    /// The next key or change of size; `None` once the terminal is gone.
+    async fn next(&mut self) -> Option<Happening> {
+        loop {
+            if is_hung_up() {
+                #[cfg(debug_assertions)]
+                stay_if_told_to();
+                return None;
+            }
+            if crossterm::event::poll(Duration::ZERO).ok()? {
+                let happening = happening(crossterm::event::read().ok()?);
+                if happening.is_some() {
+                    return happening;
+                }
+            } else {
+                self.wait().await;
+            }
         }
     }
+
+    /// Waits until there may be something to read.
+    async fn wait(&mut self) {
+        let Self { input, resized } = self;
+        let typed = async {
+            match input {
+                // The error is found again when it is read.
+                Some(input) => input.readable().await.iter_mut().for_each(AsyncFdReadyGuard::clear_ready),
+                None => std::future::pending().await,
+            }
+        };
+        let resized = async {
+            match resized {
+                Some(resized) => drop(resized.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = typed => {}
+            () = resized => {}
+        }
+    }
+}
+
+/// The input that crossterm reads keys from: the standard input, or the controlling terminal if that is something else.
+fn watched_input() -> Option<OwnedFd> {
+    let input = io::stdin();
+    if input.is_terminal() {
+        return input.as_fd().try_clone_to_owned().ok();
+    }
+    File::open("/dev/tty").ok().map(OwnedFd::from)
+}
+
+#[expect(deprecated, reason = "it owns its descriptor, which is what the unsafe replacement asks for")]
+fn watch(input: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(input, Interest::READABLE)
+}
+
+/// `RAPPORT_TRIAL_KEYS=stay` simulates crossterm's reader at the end of a terminal, for the tests: it never returns.
+#[cfg(debug_assertions)]
+fn stay_if_told_to() {
+    while std::env::var_os("RAPPORT_TRIAL_KEYS").is_some_and(|told| told == "stay") {
+        thread::park();
+    }
+}
+
+/// Ends this program a while after its terminal is gone, whatever it does just then. The terminal may go while crossterm
+/// reads, and then its reader never returns: the thread that would end the program is busy for ever. What is stored is
+/// safe, and agents end with their host.
+fn end_with_the_terminal() {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        // Without the thread, only that rare case is worse.
+        let _ = thread::Builder::new().name("terminal".into()).spawn(|| {
+            if !io::stdin().is_terminal() {
+                return;
+            }
+            loop {
+                // The end is reported although nothing is asked for.
+                let input = io::stdin();
+                let mut input = [PollFd::new(input.as_fd(), PollFlags::empty())];
+                match poll(&mut input, PollTimeout::NONE) {
+                    Ok(0) | Err(Errno::EINTR) => {}
+                    Ok(_) if input[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) => {
+                        break;
+                    }
+                    // It cannot be watched, and asking again would say the same at once.
+                    Ok(_) | Err(_) => return,
+                }
+            }
+            thread::sleep(ENDING);
+            std::process::exit(STOPPED);
+        });
+    });
 }
 
 /// Whether the terminal is gone, as when its window was closed. Crossterm would read its end again and again, and never
@@ -216,13 +306,16 @@ fn restore() {
     }
 }
 
+/// Restores the terminal on a panic before the panic is printed: first the screen of a review, then the mode.
 fn restore_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        canvas::leave();
         if IS_RAW.load(Ordering::SeqCst) {
             let _ = io::stdout().write_all(b"\r\n\x1b[J");
         }
         restore();
         before(panic);
+        canvas::give_back();
     }));
 }

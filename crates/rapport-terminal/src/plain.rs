@@ -1,13 +1,18 @@
 //! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can be
-//! typed, a line answers the first open question, an empty line answers nothing, and the end of the input leaves.
+//! typed, one question is printed at a time and a line answers it; an empty line answers nothing, and the end of the input
+//! leaves.
 //! Otherwise nothing is read, and each question says how to answer it from elsewhere.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use rapport_core::{Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Reply, SessionId};
+use rapport_core::{
+    Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Refusal, Reply, SessionId, View,
+};
 
 use super::cards::LONG_GUARD;
+use super::last_look::{self, LastLook};
 use super::render::{prose, summary};
 use super::safe;
 use super::story::Story;
@@ -19,6 +24,9 @@ use rapport_door::Update;
 
 /// The agent's activity is printed only if no fact mentions it within this time.
 const QUIET: Duration = Duration::from_secs(5);
+
+/// What a line may be at the last look over a round.
+const LOOK_KEYS: &str = "y sends them; edit NUMBER changes that answer; < goes back to the last question";
 
 #[derive(Debug)]
 pub struct Plain<W> {
@@ -33,7 +41,9 @@ pub struct Plain<W> {
     auto: Option<AutoAnswer>,
     /// The printed questions, with their times.
     printed: Vec<(QuestionId, Duration)>,
-    tried: Vec<QuestionId>,
+    tried: BTreeSet<QuestionId>,
+    /// The last answer of a round of several, while the person looks over all of them once more.
+    look: Option<LastLook>,
     sending: bool,
     /// The width of the terminal, if the lines go to one.
     columns: Option<fn() -> usize>,
@@ -56,7 +66,8 @@ impl<W: Write> Plain<W> {
             prompt: None,
             auto: config.auto,
             printed: Vec::new(),
-            tried: Vec::new(),
+            tried: BTreeSet::new(),
+            look: None,
             sending: false,
             columns: None,
             doing: None,
@@ -75,6 +86,7 @@ impl<W: Write> Plain<W> {
         for fact in &entry.facts {
             self.note(fact);
         }
+        self.look.take_if(|look| self.story.open(&look.question).is_none());
         lines.extend(self.questions(now));
         let mut effects = vec![Effect::Print(lines)];
         effects.extend(self.story.ended().map(|status| Effect::Leave(Outcome::Ended(status))));
@@ -106,27 +118,36 @@ impl<W: Write> Plain<W> {
         self.progress = None;
     }
 
-    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file.
+    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file. Where
+    /// lines can be typed, only the question that the next line answers is printed.
     fn questions(&mut self, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let is_saved = view.plan.as_ref().is_none_or(|plan| plan.saved);
         let confirms = is_saved && view.questions.iter().all(|question| question.purpose == Purpose::Confirm);
-        let is_new = |id: &QuestionId| !self.printed.iter().any(|(printed, _)| printed == id);
-        let due = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || confirms);
-        let due: Vec<&OpenQuestion> = due.filter(|question| is_new(&question.id)).collect();
-        let mut lines = Vec::new();
-        for question in &due {
-            if question.purpose == Purpose::Confirm {
-                let path = view.plan.as_ref().and_then(|plan| plan.path.as_deref());
-                lines.extend(
-                    summary::lines(view).into_iter().chain(path.into_iter().flat_map(summary::saved)),
-                );
-            }
-            lines.extend(summary::preface(question));
-            lines.extend(self.question(question));
+        if self.typing {
+            let in_front = self.story.in_front();
+            self.printed.retain(|(id, _)| in_front == Some(id));
         }
+        let is_new = |id: &QuestionId| !self.printed.iter().any(|(printed, _)| printed == id);
+        let is_next = |id: &QuestionId| !self.typing || self.story.in_front() == Some(id);
+        let due = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || confirms);
+        let due: Vec<&OpenQuestion> =
+            due.filter(|question| is_new(&question.id) && is_next(&question.id)).collect();
+        let lines = due.iter().flat_map(|question| self.whole(question, view)).collect();
         let printed: Vec<_> = due.iter().map(|question| (question.id.clone(), now)).collect();
         self.printed.extend(printed);
+        lines
+    }
+
+    /// A question with all that is to be decided: the plan, or the call.
+    fn whole(&self, question: &OpenQuestion, view: &View) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if question.purpose == Purpose::Confirm {
+            let path = view.plan.as_ref().and_then(|plan| plan.path.as_deref());
+            lines.extend(summary::lines(view).into_iter().chain(path.into_iter().flat_map(summary::saved)));
+        }
+        lines.extend(summary::preface(question));
+        lines.extend(self.question(question));
         lines
     }
 
@@ -158,8 +179,10 @@ impl<W: Write> Plain<W> {
         }
         let note = |words: &str| Line::new(Tone::Text, words).indented(2);
         if let Some(previous) = &question.previous {
-            lines.push(note(&format!("answered before: {previous}")));
+            let keeps = if self.typing { "; an empty line keeps it" } else { "" };
+            lines.push(note(&format!("answered before: {previous}{keeps}")));
         }
+        lines.extend(words::of_lead(question).iter().map(|words| note(words)));
         if question.multi {
             lines.push(note("several may be chosen"));
         }
@@ -167,13 +190,30 @@ impl<W: Write> Plain<W> {
             lines.push(note("free text is accepted too"));
         }
         if self.typing {
-            let own = if question.free_text { "; =WORDS for exactly these words" } else { "" };
-            lines.push(note(&format!("a number or a label{own}; ctrl-c leaves it open")));
+            lines.push(note(&self.what_to_type(question)));
             return lines;
         }
         let command = format!("{} --question {} {}", self.answer_hint, question.id, example(question));
         lines.push(Line::new(Tone::Text, "answer with: ").and_command(&command).indented(2));
         lines
+    }
+
+    /// What a line may be.
+    fn what_to_type(&self, question: &OpenQuestion) -> String {
+        let named = if question.options.is_empty() { "type the answer" } else { "a number or a label" };
+        let own = question.free_text.then_some("=WORDS for exactly these words");
+        let draft = question.draft.is_some().then_some("== sends the draft");
+        let change = match question.purpose {
+            Purpose::Confirm => Some("edit NUMBER changes that answer").filter(|_| self.has_answers()),
+            _ => self.story.before(question).map(|_| "< goes back"),
+        };
+        let all =
+            [Some(named), own, draft, change, Some("? shows this again"), Some("ctrl-c leaves it open")];
+        all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    fn has_answers(&self) -> bool {
+        self.story.view().is_some_and(|view| !view.answers.is_empty())
     }
 
     fn progress(&mut self, progress: Progress, now: Duration) {
@@ -200,7 +240,7 @@ impl<W: Write> Plain<W> {
         refused.into_iter().collect()
     }
 
-    /// The question that a line answers: the first open one among those printed.
+    /// The question that a line answers.
     fn in_hand(&self) -> Option<(&OpenQuestion, Duration)> {
         let open = self.printed.iter().filter_map(|(id, since)| Some((self.story.open(id)?, *since)));
         open.into_iter().next().filter(|_| self.typing && !self.sending)
@@ -218,17 +258,115 @@ impl<W: Write> Plain<W> {
         if now < armed_at(question, since) {
             return say("this was typed before it was asked; type it again");
         }
-        if line.trim().is_empty() {
-            return say("an empty line is not an answer");
+        let question = question.clone();
+        if self.look.as_ref().is_some_and(|look| look.question == question.id) {
+            return self.line_at_last_look(&question, line.trim());
         }
-        let act = Act::Answer { question: Some(question.id.clone()), reply: reply(question, line.trim()) };
+        match self.meant(&question, line.trim()) {
+            Ok(Act::Answer { question: Some(id), reply }) if self.is_last_of_round(&question, &reply) => {
+                self.look = Some(LastLook::new(id, reply));
+                vec![Effect::Print(self.last_look(&question))]
+            }
+            Ok(act) => self.submit(act),
+            Err(instead) => vec![Effect::Print(instead)],
+        }
+    }
+
+    fn submit(&mut self, act: Act) -> Vec<Effect> {
         self.sending = true;
-        vec![Effect::Submit { by: self.me.clone(), act }]
+        vec![Effect::Submit { by: self.me.clone(), act: Box::new(act) }]
+    }
+
+    /// Whether this answer would complete a round of several. One that is refused completes nothing.
+    fn is_last_of_round(&self, question: &OpenQuestion, reply: &Reply) -> bool {
+        let is_due = self.story.view().is_some_and(|view| last_look::is_due(question, view));
+        is_due && question.question().resolve(reply).is_ok()
+    }
+
+    /// All answers of the round, before the last of them is sent.
+    fn last_look(&self, question: &OpenQuestion) -> Vec<Line> {
+        let round = self.story.round(question.round, &question.id);
+        let mut lines = vec![Line::new(Tone::Text, "? These are your answers:")];
+        for (place, asked) in round.iter().enumerate() {
+            let unsent = self.look.as_ref().and_then(|look| look.words(asked));
+            let answer = unsent.or_else(|| asked.answer.clone()).unwrap_or_default();
+            let number = format!("{}. ", place + 1);
+            let line = Line::new(Tone::Text, &format!("{number}{} → {answer}", asked.question.text));
+            lines.push(line.hanging(number.len()).indented(2));
+        }
+        lines.push(Line::new(Tone::Text, LOOK_KEYS).indented(2));
+        lines
+    }
+
+    fn line_at_last_look(&mut self, question: &OpenQuestion, line: &str) -> Vec<Effect> {
+        let asked_again = |this: &Self| {
+            let lines = this.story.view().map(|view| this.whole(question, view)).unwrap_or_default();
+            vec![Effect::Print(lines)]
+        };
+        match line.to_lowercase().as_str() {
+            "y" | "yes" => match self.look.take() {
+                Some(look) => self.submit(Act::Answer { question: Some(look.question), reply: look.reply }),
+                None => Vec::new(),
+            },
+            "n" | "no" | "<" => {
+                self.look = None;
+                asked_again(self)
+            }
+            "?" => vec![Effect::Print(self.last_look(question))],
+            edit if is_edit(edit) => {
+                let round = self.story.round(question.round, &question.id);
+                let number = edit.split_whitespace().nth(1).and_then(|word| word.parse::<usize>().ok());
+                let named = number.and_then(|number| round.get(number.checked_sub(1)?));
+                let Some(named) = named.map(|asked| asked.question.id.clone()) else {
+                    return vec![Effect::Print(vec![remark("name an answer by its number, as in: edit 1")])];
+                };
+                self.look = None;
+                if named == question.id {
+                    return asked_again(self);
+                }
+                self.submit(Act::Reopen { question: named })
+            }
+            _ => vec![Effect::Print(vec![remark(LOOK_KEYS)])],
+        }
+    }
+
+    /// What a line does about the question, or what to print instead.
+    fn meant(&self, question: &OpenQuestion, line: &str) -> Result<Act, Vec<Line>> {
+        let say = |words: &str| Err(vec![remark(words)]);
+        let id = question.id.clone();
+        match (line, self.story.view()) {
+            ("?", Some(view)) => Err(self.whole(question, view)),
+            ("==", _) if self.story.open(&id).is_some_and(|open| open.draft.is_some()) => {
+                Ok(Act::SendDraft { question: id })
+            }
+            ("", _) if question.previous.is_some() => Ok(Act::Keep { question: id }),
+            ("", _) => say("an empty line is not an answer"),
+            ("<", _) => match self.story.before(question).cloned() {
+                Some(question) => Ok(Act::Reopen { question }),
+                None => say("there is no earlier question to go back to in this round"),
+            },
+            (line, Some(view)) if question.purpose == Purpose::Confirm && is_edit(line) => {
+                match edited(line, view) {
+                    Some(question) => Ok(Act::Reopen { question }),
+                    None => say("name an answer by its number, as in: edit 1"),
+                }
+            }
+            (line, _) => {
+                let reply = reply(question, line);
+                match question.question().resolve(&reply) {
+                    Err(Refusal::OptionsOrText { options, text, .. }) => say(&either(&options, &text)),
+                    Ok(_) | Err(_) => Ok(Act::Answer { question: Some(id), reply }),
+                }
+            }
+        }
     }
 
     /// The prompt for the next line. `None` while a line would not be accepted.
     fn next_prompt(&self, now: Duration) -> Option<String> {
         let (question, _) = self.in_hand().filter(|(question, since)| armed_at(question, *since) <= now)?;
+        if self.look.as_ref().is_some_and(|look| look.question == question.id) {
+            return Some("send these answers? > ".to_owned());
+        }
         let title = words::title(question, self.story.view());
         Some(format!("{} {} > ", question.id, clip(&title, 40)))
     }
@@ -243,9 +381,9 @@ impl<W: Write> Plain<W> {
     fn answer_by_itself(&mut self, now: Duration) -> Option<Effect> {
         let (auto, question, _) = self.auto_due().filter(|(_, _, due)| *due <= now)?;
         let (by, id, reply): (By, _, _) = (auto.by.clone(), question.id.clone(), (auto.pick)(question));
-        self.tried.push(id.clone());
+        self.tried.insert(id.clone());
         self.sending = true;
-        Some(Effect::Submit { by, act: Act::Answer { question: Some(id), reply } })
+        Some(Effect::Submit { by, act: Box::new(Act::Answer { question: Some(id), reply }) })
     }
 
     fn stopped(&mut self) -> Vec<Effect> {
@@ -322,23 +460,53 @@ fn armed_at(question: &OpenQuestion, since: Duration) -> Duration {
     if question.purpose == Purpose::Clarify { since } else { since + LONG_GUARD }
 }
 
+/// Whether a line at the confirmation is about an answer: `edit`, or `edit` and one word.
+fn is_edit(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("edit")) && words.count() <= 1
+}
+
+/// The question whose answer such a line names, by its number in the summary or by its id.
+fn edited(line: &str, view: &View) -> Option<QuestionId> {
+    let named = line.split_whitespace().nth(1)?;
+    let by_number = named.parse::<usize>().ok().and_then(|number| view.answers.get(number.checked_sub(1)?));
+    let given = by_number.or_else(|| view.answers.iter().find(|given| given.id.as_str() == named))?;
+    Some(given.id.clone())
+}
+
 /// What was wrong with a line.
 fn remark(words: &str) -> Line {
     Line::new(Tone::Text, &format!("! {words}")).hanging(2)
 }
 
-/// A line as an answer: options if it names them, one or several; `=` marks literal text.
+/// A line as an answer: options if it names them, one or several. Literal text follows a `=`, alone or after options.
 fn reply(question: &OpenQuestion, line: &str) -> Reply {
-    if let Some(words) = line.strip_prefix('=') {
-        return Reply::Text(words.trim().to_owned());
+    let pieces = |line: &str| -> Vec<String> {
+        line.split([',', ' ']).filter(|piece| !piece.is_empty()).map(str::to_owned).collect()
+    };
+    let resolves = |reply: &Reply| question.question().resolve(reply);
+    if let Some((before, words)) = line.split_once('=') {
+        let words = words.trim().to_owned();
+        if before.is_empty() {
+            return Reply::Text(words);
+        }
+        // What names options, but too many of them, is refused with the reason, and is not free text.
+        let both = Reply::NamedAndText(pieces(before), words);
+        if matches!(resolves(&both), Ok(_) | Err(Refusal::OneChoiceOnly { .. })) {
+            return both;
+        }
     }
-    let pieces: Vec<String> =
-        line.split([',', ' ']).filter(|piece| !piece.is_empty()).map(str::to_owned).collect();
-    let several = Reply::Words(pieces);
-    match question.question().resolve(&several) {
+    let several = Reply::Words(pieces(line));
+    match resolves(&several) {
         Ok(answer) if question.multi && answer.text.is_none() => several,
+        Err(Refusal::OptionsOrText { .. }) => several,
         _ => Reply::Words(vec![line.to_owned()]),
     }
+}
+
+/// How to write a line that may mean options and free text, or free text only.
+fn either(options: &str, text: &str) -> String {
+    format!("is that options and free text? Write: {options} = {text}; or free text only: = {options} {text}")
 }
 
 /// An example value, quoted for a shell. A value with characters that are special to a shell is replaced by its number.

@@ -8,7 +8,7 @@ use super::style::Theme;
 use super::text::Line;
 
 /// Synchronised output: the terminal shows everything between these at once, if it supports that.
-const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
+pub(crate) const TOGETHER: (&str, &str) = ("\x1b[?2026h", "\x1b[?2026l");
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_BELOW: &str = "\x1b[J";

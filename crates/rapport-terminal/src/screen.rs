@@ -12,6 +12,7 @@ use super::cards::{Card, Cards, News, TextAt};
 use super::editor::Editor;
 use super::keys::{Intent, plain_char};
 use super::last_look::{self, LastLook, Looked};
+use super::one_key;
 use super::render::{block::Block, ending, frame, prose, summary};
 use super::story::Story;
 use super::text::{Line, Tone};
@@ -59,7 +60,10 @@ const CARD_ROWS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Nothing,
-    Help,
+    /// The keys, from this row on.
+    Help {
+        top: usize,
+    },
     Cancel,
     /// A last look over the answers of a round.
     LastLook,
@@ -261,10 +265,7 @@ impl Screen {
         }
         match self.over {
             Over::Whole { top } => return self.key_reading(key, top),
-            Over::Help => {
-                self.over = Over::Nothing;
-                return Vec::new();
-            }
+            Over::Help { top } => return self.key_helping(key, top),
             Over::Cancel => return self.key_cancelling(key),
             Over::LastLook => return self.key_looking(key),
             Over::Nothing => {}
@@ -299,7 +300,7 @@ impl Screen {
         match key.code {
             KeyCode::Char('x') if is_control => self.over = Over::Cancel,
             KeyCode::Char('d') if is_control && self.words.is_empty() => return self.detach(),
-            KeyCode::Char('?') if self.words.is_empty() => self.over = Over::Help,
+            KeyCode::Char('?') if self.words.is_empty() => self.over = Over::Help { top: 0 },
             KeyCode::Esc if !self.words.is_empty() => self.words = Editor::default(),
             KeyCode::Esc if self.story.asks_next() => return self.detach(),
             KeyCode::Esc => return self.submit(Act::Stop),
@@ -357,25 +358,25 @@ impl Screen {
         Vec::new()
     }
 
+    /// Pages through the keys, if they do not fit the screen. Any other key goes back.
+    fn key_helping(&mut self, key: KeyEvent, top: usize) -> Vec<Effect> {
+        let page = frame::page(self.size);
+        let last = frame::help(frame::columns(self.size)).len().saturating_sub(page);
+        let to = paged(key, top, page, last).filter(|_| last > 0);
+        self.over = to.map_or(Over::Nothing, |top| Over::Help { top });
+        Vec::new()
+    }
+
     /// Pages through the full text of the card. Once its end was visible, it can be allowed.
     fn key_reading(&mut self, key: KeyEvent, top: usize) -> Vec<Effect> {
         let Some(shown) = self.cards.shown_mut() else { return Vec::new() };
         let (rows, page) = (frame::whole(shown.card.question(), self.size).len(), frame::page(self.size));
         let last = rows.saturating_sub(page);
-        let to = match (key.code, plain_char(key)) {
-            (KeyCode::Esc, _) | (_, Some('q' | 'p')) => {
-                self.over = Over::Nothing;
-                return Vec::new();
-            }
-            (KeyCode::Up, _) | (_, Some('k')) => top.saturating_sub(1),
-            (KeyCode::Down | KeyCode::Enter, _) | (_, Some('j')) => top + 1,
-            (KeyCode::PageUp, _) | (_, Some('b')) => top.saturating_sub(page),
-            (KeyCode::PageDown, _) | (_, Some(' ')) => top + page,
-            (KeyCode::Home, _) | (_, Some('g')) => 0,
-            (KeyCode::End, _) | (_, Some('G')) => last,
-            _ => top,
+        if key.code == KeyCode::Esc || matches!(plain_char(key), Some('q' | 'p')) {
+            self.over = Over::Nothing;
+            return Vec::new();
         }
-        .min(last);
+        let to = paged(key, top, page, last).unwrap_or(top).min(last);
         shown.unread &= to < last;
         self.over = Over::Whole { top: to };
         Vec::new()
@@ -402,14 +403,17 @@ impl Screen {
     fn key_cancelling(&mut self, key: KeyEvent) -> Vec<Effect> {
         match (key.code, plain_char(key)) {
             (_, Some('y' | 'Y')) => {
-                self.over = Over::Nothing;
+                (self.over, self.notice) = (Over::Nothing, None);
                 self.submit(Act::Cancel { reason: None })
             }
             (KeyCode::Esc, _) | (_, Some('n' | 'N' | 'q')) => {
-                self.over = Over::Nothing;
+                (self.over, self.notice) = (Over::Nothing, None);
                 Vec::new()
             }
-            _ => Vec::new(),
+            _ => {
+                self.notice = Some(one_key::explained("yn"));
+                Vec::new()
+            }
         }
     }
 
@@ -432,7 +436,7 @@ impl Screen {
         let question = self.cards.shown().map(|shown| shown.card.question().clone());
         match (intent, question) {
             (Intent::Nothing, _) => {}
-            (Intent::Help, _) => self.over = Over::Help,
+            (Intent::Help, _) => self.over = Over::Help { top: 0 },
             (Intent::Whole, _) => self.read_whole(),
             (Intent::Answer(reply), Some(question)) if self.allows_unread(&question, &reply) => {
                 self.notice = Some("part of it was not visible yet: press p and read to its end".into());
@@ -449,8 +453,11 @@ impl Screen {
                 return self.submit(Act::Answer { question: Some(question.id), reply });
             }
             (Intent::Keep, Some(question)) => return self.submit(Act::Keep { question: question.id }),
+            (Intent::SendDraft, Some(question)) => {
+                return self.submit(Act::SendDraft { question: question.id });
+            }
             (Intent::Back, Some(question)) => return self.back(&question),
-            (Intent::Answer(_) | Intent::Keep | Intent::Back, None) => {}
+            (Intent::Answer(_) | Intent::Keep | Intent::SendDraft | Intent::Back, None) => {}
         }
         Vec::new()
     }
@@ -479,7 +486,7 @@ impl Screen {
             return Vec::new();
         }
         (self.sending, self.sent_from) = (true, from);
-        vec![Effect::Submit { by: self.me.clone(), act }]
+        vec![Effect::Submit { by: self.me.clone(), act: Box::new(act) }]
     }
 
     fn submitted(&mut self, result: Result<(), String>) -> Vec<Effect> {
@@ -508,7 +515,7 @@ impl Screen {
         self.tried.push(question.id.clone());
         self.sending = true;
         let act = Act::Answer { question: Some(question.id.clone()), reply: (auto.pick)(question) };
-        Some(Effect::Submit { by: auto.by.clone(), act })
+        Some(Effect::Submit { by: auto.by.clone(), act: Box::new(act) })
     }
 
     fn detach(&mut self) -> Vec<Effect> {
@@ -541,6 +548,20 @@ fn shorten(lines: &mut Vec<Line>, room: usize, columns: usize) -> usize {
     let hidden = lines.len() - kept;
     lines.truncate(kept);
     hidden
+}
+
+/// The first row that is shown after a key that pages; `None` for other keys.
+fn paged(key: KeyEvent, top: usize, page: usize, last: usize) -> Option<usize> {
+    let to = match (key.code, plain_char(key)) {
+        (KeyCode::Up, _) | (_, Some('k')) => top.saturating_sub(1),
+        (KeyCode::Down | KeyCode::Enter, _) | (_, Some('j')) => top + 1,
+        (KeyCode::PageUp, _) | (_, Some('b')) => top.saturating_sub(page),
+        (KeyCode::PageDown, _) | (_, Some(' ')) => top + page,
+        (KeyCode::Home, _) | (_, Some('g')) => 0,
+        (KeyCode::End, _) | (_, Some('G')) => last,
+        _ => return None,
+    };
+    Some(to.min(last))
 }
 
 fn news<'a>(entry: &'a Entry, me: &By) -> News<'a> {

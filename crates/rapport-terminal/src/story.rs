@@ -3,6 +3,7 @@
 //! A story applies the same facts to the same state as the engine does, so that it never shows a state older or newer
 //! than the fact.
 
+use rapport_core::routing::Grounding;
 use rapport_core::{Aim, Asker, Asking, PhaseView, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{
     Answer, By, Ending, Entry, Event, Focus, OpenQuestion, Presenter, QuestionId, RoundId, SessionId,
@@ -227,6 +228,19 @@ impl Story {
             Event::Revoked { rule, by } => {
                 vec![passing(&format!("{rule} is no longer allowed here ({})", words::somebody(by)))]
             }
+            Event::Routed { to, why, .. } => {
+                words::routed(*to, why).map(|words| passing(&words)).into_iter().collect()
+            }
+            Event::LeadAsks { .. } => vec![passing("The lead asks its person, and has ten minutes more")],
+            Event::Drafted { question, answer, because, .. } => {
+                self.drafted(question, answer, because.as_ref())
+            }
+            Event::Grounded { question, because } => {
+                let words =
+                    format!("The lead's answer to {question} rests on {}: {}", because.ground, because.quote);
+                let line = passing(&words).and(Tone::Dim, "; try the other way with: ");
+                vec![line.and_command(&format!("rapport branch {} --at {question}", self.id))]
+            }
             Event::Answered { question, answer, by } => {
                 let mut lines = self.answered(question, answer, by);
                 lines.extend(self.resuming(question));
@@ -244,6 +258,16 @@ impl Story {
             // command that runs a plan of actions.
             _ => Vec::new(),
         }
+    }
+
+    /// What the lead drafted, and how it is sent.
+    fn drafted(&self, question: &QuestionId, answer: &Answer, because: Option<&Grounding>) -> Vec<Line> {
+        let Some(open) = self.open(question) else { return Vec::new() };
+        let words = words::drafted(&open.question().words(answer), because);
+        let mut lines: Vec<_> = words.iter().map(|words| passing(words)).collect();
+        let send = format!("rapport answer {} --question {question} --draft", self.id);
+        lines.push(Line::new(Tone::Dim, "  send it with: ").and_command(&send));
+        lines
     }
 
     /// The agent's previous text, unless this fact repeats it.

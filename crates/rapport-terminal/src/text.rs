@@ -155,14 +155,6 @@ impl Line {
         (before, after)
     }
 
-    /// The line with each of its characters replaced.
-    #[must_use]
-    pub fn map(&self, replace: &mut impl FnMut(char) -> char) -> Line {
-        let mut line = self.clone();
-        line.spans.iter_mut().for_each(|span| span.text = span.text.chars().map(&mut *replace).collect());
-        line
-    }
-
     /// A command in a row of its own, below words with this indentation. There is less of it where the command would not
     /// fit.
     #[must_use]
@@ -230,7 +222,8 @@ impl Line {
 
     fn wrapped(&self, columns: usize) -> Vec<Line> {
         let hang = self.hang_in(columns);
-        let cells: Vec<Cell> = self.cells().collect();
+        let mut cells: Vec<Cell> = self.cells().collect();
+        keep_quotes_whole(&mut cells, columns - hang);
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
             let indent = if rows.is_empty() { 0 } else { hang };
@@ -257,7 +250,8 @@ impl Line {
     fn cells(&self) -> impl Iterator<Item = Cell> {
         let spans = self.spans.iter();
         spans.flat_map(|span| {
-            span.text.chars().map(|c| Cell { c, tone: span.tone, width: c.width().unwrap_or(0) })
+            let cell = |c: char| Cell { c, tone: span.tone, width: c.width().unwrap_or(0), is_kept: false };
+            span.text.chars().map(cell)
         })
     }
 
@@ -302,6 +296,30 @@ struct Cell {
     c: char,
     tone: Tone,
     width: usize,
+    /// Whether it stays with the cells around it: a blank in quotes.
+    is_kept: bool,
+}
+
+impl Cell {
+    /// Whether a row may end at it.
+    fn is_gap(self) -> bool {
+        self.c == ' ' && !self.is_kept
+    }
+}
+
+/// Keeps what is in quotes (`) in one row, where it fits one: a command is copied as a whole.
+fn keep_quotes_whole(cells: &mut [Cell], columns: usize) {
+    let quotes: Vec<_> = (0..cells.len()).filter(|place| cells[*place].c == '`').collect();
+    let (pairs, rest) = quotes.as_chunks::<2>();
+    if !rest.is_empty() {
+        return;
+    }
+    for [start, end] in pairs {
+        let quoted = &mut cells[*start..=*end];
+        if quoted.iter().map(|cell| cell.width).sum::<usize>() <= columns {
+            quoted.iter_mut().for_each(|cell| cell.is_kept = true);
+        }
+    }
 }
 
 fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
@@ -328,7 +346,7 @@ fn break_at(cells: &[Cell], columns: usize) -> (usize, usize) {
     let may_break = |&place: &usize| {
         let (before, after) = (cells[place - 1], cells[place]);
         let text_before = || cells[..place].iter().any(|cell| cell.c != ' ');
-        (after.c == ' ' || before.c == ' ' || (before.width == 2 && after.width == 2)) && text_before()
+        (after.is_gap() || before.is_gap() || (before.width == 2 && after.width == 2)) && text_before()
     };
     let end = (1..=fitting).rev().find(may_break).unwrap_or(fitting);
     let blanks = cells[end..].iter().take_while(|cell| cell.c == ' ').count();
@@ -385,6 +403,10 @@ mod tests {
         check(line(), 40, &["  Go on with it: rapport resume x"]);
         check(line(), 20, &["  Go on with it:", "    rapport resume x"]);
         check(line(), 12, &["  Go on with", "  it:", "    rapport resume x"]);
+        let quoted = || Line::new(Tone::Text, "use `go on x` now");
+        check(quoted(), 13, &["use `go on x`", "now"]);
+        check(quoted(), 10, &["use", "`go on x`", "now"]);
+        check(quoted(), 7, &["use `go", "on x`", "now"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Amounts, times and people in words.
 
 use jiff::SignedDuration;
+use rapport_core::routing::{Grounding, Hop, Recipient};
 use rapport_core::{By, OpenQuestion, Permission, Purpose, Usage, View};
 
 /// The title of a question: its header, or the question itself.
@@ -42,6 +43,47 @@ pub(super) fn activity(doing: &str, view: &View) -> String {
             format!("{tool} {}", subject(tool.trim_end_matches(':'), what, view))
         }
         None => doing.to_owned(),
+    }
+}
+
+/// What the lead does about a question, in lines: it looks at it, or it drafted an answer.
+pub(super) fn of_lead(question: &OpenQuestion) -> Vec<String> {
+    if let Some(draft) = &question.draft {
+        return drafted(&draft.answer, draft.because.as_ref());
+    }
+    let Some(way) = question.way.as_ref().filter(|way| way.to == Recipient::Lead) else { return Vec::new() };
+    let time = way.until.map(|until| format!(", for up to {}", short(way.since.duration_until(until))));
+    let asks = if way.lead_asks { " and asks its person" } else { "" };
+    vec![format!("The lead is looking{asks}{}; answer it yourself at any time", time.unwrap_or_default())]
+}
+
+/// What the lead drafted, and what that rests on.
+pub(super) fn drafted(answer: &str, because: Option<&Grounding>) -> Vec<String> {
+    [format!("The lead drafts: {answer}")].into_iter().chain(because.map(ground)).collect()
+}
+
+/// What a lead's answer rests on.
+fn ground(because: &Grounding) -> String {
+    format!("because of {}: {}", because.ground, because.quote)
+}
+
+/// A time in seconds, or in minutes from two on.
+fn short(time: SignedDuration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
+}
+
+/// Where a question went, if that is news for the person.
+pub(super) fn routed(to: Recipient, why: &Hop) -> Option<String> {
+    match (to, why) {
+        (_, Hop::Drafted) | (Recipient::Person, Hop::First | Hop::ForPeople) => None,
+        (Recipient::Lead, _) => {
+            Some("The lead is looking at it first; answer it yourself at any time".into())
+        }
+        (Recipient::Person, why) => Some(format!("It is your turn to answer: {}", why.in_words())),
+        (Recipient::Others, why) => Some(format!("Others are asked as well: {}", why.in_words())),
     }
 }
 

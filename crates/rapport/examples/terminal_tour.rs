@@ -16,8 +16,8 @@ use std::time::Duration;
 use rapport::channels::terminal::{AutoAnswer, ColourChoice, Link, Outcome, Terminal, run_with};
 use rapport::engine::{DoorError, Update};
 use rapport_core::{
-    Act, AgentDid, Ask, By, Changes, Entry, FileChange, OpenQuestion, Permission, Progress, Purpose, Reply,
-    World,
+    Act, AgentDid, Ask, By, ChangeStatus, Changes, Entry, FileChange, OpenQuestion, Permission, Progress,
+    Purpose, Reply, World,
 };
 use rapport_core::{Status, View};
 use stage::{PLAN, Stage, auth, language, tests, usage};
@@ -111,19 +111,14 @@ async fn agent(play: Play) {
 }
 
 fn changes() -> Changes {
-    let file = |status: &str, path: &str, added, removed| FileChange {
-        path: path.into(),
-        status: status.into(),
-        added,
-        removed,
-    };
+    let file = |status, path: &str, added, removed| FileChange { path: path.into(), status, added, removed };
     Changes {
         files: vec![
-            file("added", "migrations/20260124_users.sql", Some(12), Some(0)),
-            file("added", "src/auth/mod.rs", Some(120), Some(0)),
-            file("modified", "src/main.rs", Some(14), Some(3)),
-            file("deleted", "src/basic_auth.rs", Some(0), Some(88)),
-            file("added", "assets/logo.png", None, None),
+            file(ChangeStatus::Added, "migrations/20260124_users.sql", Some(12), Some(0)),
+            file(ChangeStatus::Added, "src/auth/mod.rs", Some(120), Some(0)),
+            file(ChangeStatus::Modified, "src/main.rs", Some(14), Some(3)),
+            file(ChangeStatus::Deleted, "src/basic_auth.rs", Some(0), Some(88)),
+            file(ChangeStatus::Added, "assets/logo.png", None, None),
         ],
         ..Changes::default()
     }

@@ -12,7 +12,25 @@ use tokio::task::JoinSet;
 
 use crate::error::{Code, Failure, Outcome};
 
-pub use {rapport_telegram as telegram, rapport_terminal as terminal};
+#[cfg(feature = "telegram")]
+pub use rapport_telegram as telegram;
+pub use rapport_terminal as terminal;
+#[cfg(feature = "web")]
+pub use rapport_web as web;
+
+/// How to get a build with everything.
+pub(crate) const FULL: &str =
+    "Build it with everything: cargo install --path crates/rapport --profile dist --features full";
+
+/// Channels that this build lacks, by the names of their sections.
+const LEFT_OUT: &[&str] = &[
+    #[cfg(not(feature = "mcp"))]
+    "mcp",
+    #[cfg(not(feature = "telegram"))]
+    "telegram",
+    #[cfg(not(feature = "web"))]
+    "web",
+];
 
 /// Every kind of channel that `serve` can run.
 #[derive(Clone)]
@@ -21,7 +39,14 @@ pub struct ChannelKinds(Vec<Arc<dyn ChannelKind>>);
 impl ChannelKinds {
     /// Those that come with Rapport. A new one is one line here.
     pub fn builtin() -> Self {
-        Self(vec![Arc::new(telegram::kind::TelegramKind), Arc::new(rapport_mcp::kind::McpKind)])
+        Self(vec![
+            #[cfg(feature = "telegram")]
+            Arc::new(telegram::kind::TelegramKind),
+            #[cfg(feature = "mcp")]
+            Arc::new(rapport_mcp::kind::McpKind),
+            #[cfg(feature = "web")]
+            Arc::new(rapport_web::kind::WebKind),
+        ])
     }
 
     /// The same with another one.
@@ -37,7 +62,9 @@ impl ChannelKinds {
 
     /// The sections of the settings that configure them.
     pub fn sections(&self) -> Vec<Declared> {
-        self.iter().map(ChannelKind::section).collect()
+        // A file that a full build reads is no mistake in a build without some of the channels.
+        let left_out = LEFT_OUT.iter().map(|name| Declared::left_out(name));
+        self.iter().map(ChannelKind::section).chain(left_out).collect()
     }
 
     /// The project that the settings of a channel name, as older ones do.
@@ -52,6 +79,11 @@ impl ChannelKinds {
 
     /// The kinds to serve: those with these names, or without names all that are configured.
     pub fn chosen(&self, names: &[String], settings: &Sources) -> Result<Self, Failure> {
+        if self.0.is_empty() {
+            return Err(
+                Failure::new(Code::Usage, "this rapport was built without channels to serve").hint(FULL)
+            );
+        }
         let (mut chosen, mut missing) = (Vec::new(), Vec::new());
         let named =
             self.0.iter().filter(|kind| names.is_empty() || names.iter().any(|name| name == kind.name()));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 
 use rapport_core::Refusal;
-use rapport_door::ChannelError;
+use rapport_door::{ChannelError, ProjectError};
 use serde::Serialize;
 use serde_json::json;
 
@@ -172,6 +172,9 @@ impl From<Refusal> for Failure {
             Refusal::ReservedWord { word, .. } => {
                 failure.hint(format!("If \"{word}\" is the answer itself, give it as words: --text {word}"))
             }
+            Refusal::OptionsOrText { options, text, .. } => failure
+                .hint(format!("Options and free text: {options} --text \"{text}\""))
+                .hint(format!("Free text only: --text \"{options} {text}\"")),
             Refusal::NoSuchRule { .. } => failure.hint("See what is allowed with: rapport revoke"),
             Refusal::EmptyTask => failure.hint("Say what to do: rapport run \"add a greeting\""),
             Refusal::TooLong { .. } => {
@@ -207,6 +210,9 @@ impl From<StoreError> for Failure {
             StoreError::NotOurs { id, .. } => Self::new(Code::Untrusted, message)
                 .hint(format!("Nothing was started. Read it with: rapport log {id}"))
                 .hint(format!("See what it would do, and trust it if you want: rapport trust {id}")),
+            StoreError::Unavailable { .. } => Self::new(Code::Store, message)
+                .hint("The setting `store` and its section say which store is used.")
+                .hint("See what is wrong with it: rapport doctor"),
             StoreError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
         }
     }
@@ -218,6 +224,37 @@ impl From<FileError> for Failure {
         match error {
             FileError::Io { .. } => failure.hint(KEPT),
             FileError::Wrong { .. } => failure.hint(FIX),
+        }
+    }
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        let message = error.to_string();
+        match error {
+            ProjectError::Unknown { known, .. } => {
+                let names = (!known.is_empty()).then(|| format!("There are: {}", known.join(", ")));
+                let failure = Self::new(Code::NotFound, message);
+                names
+                    .into_iter()
+                    .fold(failure, Self::hint)
+                    .hint("Make one known with: rapport project add NAME DIR")
+            }
+            ProjectError::Missing { name, .. } => Self::new(Code::NotFound, message)
+                .hint(format!("If it moved, say where it is: rapport project add {name} DIR"))
+                .hint(format!("If it is gone for good: rapport project remove {name}")),
+            ProjectError::Taken { .. } => {
+                Self::new(Code::Refused, message).hint("See what there is with: rapport project list")
+            }
+            ProjectError::Wrong(_) => Self::new(Code::Usage, message),
+            ProjectError::NoLearning { name, .. } => Self::new(Code::NotFound, message)
+                .hint(format!("See what is known with: rapport project show {name}")),
+            ProjectError::NeedsPerson(_) => Self::new(Code::Refused, message),
+            ProjectError::Broken { .. } => Self::new(Code::Store, message).hint(FIX),
+            ProjectError::Newer { .. } => Self::new(Code::Store, message)
+                .hint("Nothing was changed. Use the newer program for this project."),
+            ProjectError::Io { .. } => Self::new(Code::Store, message).hint(KEPT),
+            ProjectError::Failed(_) => Self::new(Code::Trouble, message),
         }
     }
 }

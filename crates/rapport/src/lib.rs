@@ -3,13 +3,14 @@
 pub mod channels;
 pub mod cli;
 pub mod error;
+mod lead_tools;
 mod logging;
 pub mod options;
 mod output;
 pub mod wiring;
 
 pub use rapport_engine::{
-    actions, clock, config, engine, environment, planners, projects, seals, stores, turns, workers,
+    actions, clock, config, engine, environment, planners, projects, seals, stores, threads, turns, workers,
 };
 
 /// The programs that do the work.

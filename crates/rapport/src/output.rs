@@ -12,7 +12,7 @@ use crate::channels::terminal::{self, safe};
 use crate::error::Outcome;
 
 /// The programs whose commands people are told to type.
-const PROGRAMS: [&str; 7] = ["rapport", "git", "cd", "npm", "kill", "export", "diff"];
+const PROGRAMS: [&str; 9] = ["rapport", "git", "cd", "npm", "kill", "export", "diff", "apt-get", "systemctl"];
 
 /// Prints one line or several. The caller turns text from outside into a single line where necessary (`safe::line`).
 pub(crate) fn say(text: impl Display) -> Outcome {
@@ -113,20 +113,15 @@ pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
         return vec![line.clone()];
     }
     let text = line.text();
-    let Some(at) = command_in(&text) else { return prose(line, columns) };
+    let Some(at) = command_in(&text) else { return line.rows(columns) };
     let (before, _) = line.split_at(text[..at].trim_end().len());
     let (_, command) = line.split_at(at);
     if before.text().trim().is_empty() {
         return vec![line.clone()];
     }
-    let mut rows = prose(&before, columns);
+    let mut rows = before.rows(columns);
     rows.push(command.below(before.hang(), columns));
     rows
-}
-
-/// Prose in rows.
-fn prose(line: &Line, columns: usize) -> Vec<Line> {
-    unbroken(line).rows(columns).iter().map(broken).collect()
 }
 
 /// Where the command begins with which a line ends, if it does: `Go on with: rapport resume x`.
@@ -140,27 +135,6 @@ fn command_in(text: &str) -> Option<usize> {
     let is_quoted = |at: &usize| text[..*at].matches('`').count() % 2 == 1;
     std::iter::once(0).chain(places).filter(|at| !is_quoted(at)).find(begins)
 }
-
-/// The line with commands in quotes (`) as single words.
-fn unbroken(line: &Line) -> Line {
-    if !line.text().matches('`').count().is_multiple_of(2) {
-        return line.clone();
-    }
-    let mut is_quoted = false;
-    let mut keep = |c: char| {
-        is_quoted ^= c == '`';
-        if is_quoted && c == ' ' { HARD_BLANK } else { c }
-    };
-    line.map(&mut keep)
-}
-
-/// The same with its blanks.
-fn broken(line: &Line) -> Line {
-    line.map(&mut |c| if c == HARD_BLANK { ' ' } else { c })
-}
-
-/// A blank at which no line is broken.
-const HARD_BLANK: char = '\u{a0}';
 
 fn shown(text: impl Display) -> String {
     safe::lines(&text.to_string()).join("\n")

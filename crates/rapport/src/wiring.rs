@@ -1,18 +1,16 @@
 //! Assembles the parts of an engine. Only this module uses all of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Clarifier, ContainerLimits, Created, Decider, SessionId, Terms};
-use rapport_door::{ChannelSetup, ContainerWish, ProjectSetup, WorkerChoice};
-use rapport_settings::Setting;
+use rapport_core::{Aim, Clarifier, Created, Decider, SessionId, Terms};
+use rapport_door::{ChannelSetup, Diagnosis, NewWork, ProjectSetup, WorkWish, WorkerChoice};
 use tokio::task::JoinHandle;
 
 use crate::actions;
@@ -20,7 +18,7 @@ use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
-use crate::config::{self, Declared, Layer, NetworkName, Secret, Settings, Size, Sources, WorkerName};
+use crate::config::{self, KnownSettings, Layer, NetworkName, Secret, Settings, Sources};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::strays::Sweeper;
@@ -29,22 +27,24 @@ use crate::engine::{
 };
 use crate::environment;
 use crate::error::{Code, Failure};
+use crate::lead_tools;
 use crate::options::Common;
 use crate::output::warn;
 use crate::planners::messages::{ApiAccess, Credential};
 use crate::planners::{self, ModelAccess, Planner, Via};
-use crate::projects::devcontainer::DevcontainerFile;
 use crate::projects::grants::Grants;
+use crate::projects::known::KnownProjects;
+use crate::projects::recorder;
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::seals::Seals;
 use crate::stores::blocking::{BlockingStore, wait};
-use crate::stores::files::Files;
-use crate::stores::{Holder, Store};
+use crate::stores::{ChosenStore, Holder, SettingsReader, Store, StoreKinds, StoreSite};
+use crate::threads::off_thread;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::{Folder, Helpers, TurnError, Workshop};
-use crate::workers::containers::{self, ContainerSettings};
+use crate::workers::history::commits;
 use crate::workers::network::{HostPattern, Network};
-use crate::workers::{self, Worker, WorkerKind, WorkerSetup, Workers, kinds, local};
+use crate::workers::{Worker, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources, Workers, local};
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
@@ -54,6 +54,9 @@ const MOST_NAMED: usize = 5;
 
 /// How long the start of a host waits until places that nobody needs are looked after.
 const SWEEPING: Duration = Duration::from_secs(5);
+
+/// How long the end of a host waits until the ends of its sessions are written down.
+const RECORDING: Duration = Duration::from_millis(500);
 
 /// How long a model may take to make a round of questions.
 const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -67,12 +70,27 @@ pub struct Place {
     pub agents: AgentKinds,
     /// The kinds of channels that there are.
     pub channels: ChannelKinds,
+    /// The kinds of workers that there are.
+    pub worker_kinds: WorkerKinds,
+    /// The kinds of stores that there are.
+    pub stores: StoreKinds,
+    /// How sessions are stored.
+    pub stored_by: ChosenStore,
 }
 
 impl Place {
-    /// This home and this project, with the agents and channels that come with Rapport.
+    /// This home and this project, with the agents, channels, workers and the store that come with Rapport.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
-        Self { home, project, agents: AgentKinds::builtin(), channels: ChannelKinds::builtin() }
+        let stores = StoreKinds::builtin();
+        Self {
+            home,
+            project,
+            agents: AgentKinds::builtin(),
+            channels: ChannelKinds::builtin(),
+            worker_kinds: WorkerKinds::builtin(),
+            stored_by: stores.usual(),
+            stores,
+        }
     }
 
     /// Determines the place from the command line, the environment and the current directory.
@@ -118,19 +136,30 @@ impl Place {
             config::Notify::Bell => terminal::Notice::Bell,
             config::Notify::Desktop => terminal::Notice::Desktop,
         });
-        Ok(Self::new(home, project))
+        Self::new(home, project).with_store()
     }
 
-    /// The sections of the settings that are declared outside of `config/`.
-    pub fn sections(&self) -> Vec<Declared> {
-        self.channels.sections()
+    /// The same with the store that the person chose.
+    fn with_store(self) -> Result<Self, Failure> {
+        let Some(name) = config::store(&self.home, variable) else { return Ok(self) };
+        let stored_by = self.stores.find(&name).map_err(|why| {
+            Failure::new(Code::Usage, format!("the setting `store`: {why}")).hint(
+                "Name one of them in the config.yaml of your home, or in RAPPORT_STORE, or leave it out.",
+            )
+        })?;
+        Ok(Self { stored_by, ..self })
+    }
+
+    /// What the settings may name that is declared outside of `config/`.
+    pub fn known_settings(&self) -> KnownSettings {
+        let kinds = [self.agents.sections(), self.worker_kinds.sections(), self.stores.sections()].concat();
+        let sections = [self.channels.sections(), kinds].concat();
+        KnownSettings { sections, workers: self.worker_kinds.clone() }
     }
 
     /// What the settings are read from, here.
     pub fn sources(&self) -> Result<Sources, Failure> {
-        let text = |word: OsString| word.into_string().ok();
-        let env = env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-        Ok(config::sources(&self.home, &self.project, env.collect(), &self.sections())?)
+        Ok(config::sources(&self.home, &self.project, variables(), &self.known_settings())?)
     }
 
     /// The effective settings. A warning about them is printed once, on stderr.
@@ -138,9 +167,24 @@ impl Place {
         self.settings_of(&self.sources()?, flags)
     }
 
+    /// The settings, for what works without them as well; a mistake in them is reported elsewhere.
+    fn settings_if_right(&self) -> Option<Settings> {
+        self.load(&self.sources().ok()?, Layer::default()).ok()
+    }
+
+    fn load(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
+        Ok(Settings::load(sources, flags, &self.configured_workers(sources)?)?)
+    }
+
+    /// The kinds of workers as these sources and the project configure them.
+    fn configured_workers(&self, settings: &Sources) -> Result<WorkerKinds, Failure> {
+        let sources = WorkerSources { settings, project: &self.project, trust: &self.trust()? };
+        Ok(self.worker_kinds.configured(&sources)?)
+    }
+
     /// The same, read from these sources.
     pub fn settings_of(&self, sources: &Sources, flags: Layer) -> Result<Settings, Failure> {
-        let settings = self.with_devcontainer(Settings::load(sources, flags)?);
+        let settings = self.load(sources, flags)?;
         if let Some(warning) = &settings.warning {
             warn_once(warning.clone());
         }
@@ -161,63 +205,19 @@ impl Place {
     /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
     /// it.
     pub fn brought(&self) -> Vec<Brought> {
-        let settings = config::brought(&self.home, &self.project, &self.sections());
-        settings.into_iter().chain(self.brought_for_agents()).chain(self.brought_for_containers()).collect()
+        self.brought_with(self.worker_kinds.brought(&self.project))
     }
 
-    /// The same without what only containers would use, if agents do not work in containers here.
+    /// The same without what only workers would use that the settings do not choose.
     pub fn brought_and_used(&self) -> Vec<Brought> {
-        let settings =
-            self.sources().ok().and_then(|sources| Settings::load(&sources, Layer::default()).ok());
-        let worker = settings.map(|settings| settings.worker).unwrap_or_default();
-        let unused = self.brought_for_containers().filter(|_| worker.as_str() != containers::NAME);
-        self.brought().into_iter().filter(|one| unused.as_ref() != Some(one)).collect()
+        let worker = self.settings_if_right().map(|settings| settings.worker).unwrap_or_default();
+        let chosen = self.worker_kinds.find(&worker);
+        self.brought_with(chosen.map(|kind| kind.brought(&self.project)).unwrap_or_default())
     }
 
-    /// The project's `devcontainer.json`, if it has one.
-    fn brought_for_containers(&self) -> Option<Brought> {
-        match DevcontainerFile::of(&self.project) {
-            Ok(file) => file.map(|file| file.brought()),
-            Err(error) => Some(Brought::unseen("devcontainer.json", error)),
-        }
-    }
-
-    /// The settings with what the project's `devcontainer.json` says of containers where they say nothing, if the person
-    /// trusts that file.
-    fn with_devcontainer(&self, mut settings: Settings) -> Settings {
-        let file = match DevcontainerFile::of(&self.project) {
-            Ok(None) => return settings,
-            Ok(Some(file)) => file,
-            Err(error) => {
-                settings.devcontainer_remarks.push(format!("devcontainer.json is not used: {error}"));
-                return settings;
-            }
-        };
-        let is_trusted =
-            self.trust().is_ok_and(|trust| trust.standing(&[file.brought()]) == TrustLevel::Trusted);
-        if !is_trusted {
-            settings.devcontainer_remarks.push(format!(
-                "{} is ignored: a project may not choose images and commands by itself\n  \
-                 Look at what it brings, and decide whether to trust it: rapport trust",
-                file.name
-            ));
-            return settings;
-        }
-        match file.read(containers::PROJECT) {
-            Err(why) => settings.devcontainer_remarks.push(format!("{} is not used: {why}", file.name)),
-            Ok(found) => {
-                let own = &mut settings.containers;
-                own.image = own.image.take().or(found.image);
-                own.setup = own.setup.take().or(found.setup);
-                own.env = found.env;
-                if !found.unused.is_empty() {
-                    let unused = found.unused.iter().map(|name| safe::line(name)).collect::<Vec<_>>();
-                    let remark = format!("{} of {} cannot be honoured", unused.join(", "), file.name);
-                    settings.devcontainer_remarks.push(remark);
-                }
-            }
-        }
-        settings
+    fn brought_with(&self, for_workers: Vec<Brought>) -> Vec<Brought> {
+        let settings = config::brought(&self.home, &self.project, &self.known_settings());
+        settings.into_iter().chain(self.brought_for_agents()).chain(for_workers).collect()
     }
 
     fn brought_for_agents(&self) -> Vec<Brought> {
@@ -252,6 +252,19 @@ impl Place {
         self.sessions_in(&SessionKind::Sessions)
     }
 
+    /// What is known about projects, this one and others.
+    pub fn projects(&self) -> KnownProjects {
+        let places = self.settings_if_right().map(|settings| settings.project_directories);
+        let here = self.clone();
+        let sessions = move |project: &Path| {
+            let place = Self { project: project.to_owned(), ..here.clone() };
+            Some(Arc::new(place.sessions()) as Arc<dyn Sessions>)
+        };
+        KnownProjects::new(self.home.clone(), Clock::system(), commits)
+            .looking_in(places.unwrap_or_default())
+            .with_sessions(Arc::new(sessions))
+    }
+
     /// The same for the sessions of a kind.
     pub fn sessions_in(&self, kind: &SessionKind) -> ProjectSessions {
         ProjectSessions::new(self.store_in(kind), None, Arc::new(self.workers()), Clock::system())
@@ -265,8 +278,22 @@ impl Place {
 
     /// The store of a kind's logs.
     pub fn store_in(&self, kind: &SessionKind) -> Arc<dyn Store> {
-        let files = Files::new(kind.root(&self.project)).of(self.project.clone());
-        Arc::new(files.sealed_by(self.seals()))
+        self.stored_by.store(self.store_site(kind))
+    }
+
+    fn store_site(&self, kind: &SessionKind) -> StoreSite {
+        let (home, project, known) = (self.home.clone(), self.project.clone(), self.known_settings());
+        StoreSite {
+            root: kind.root(&self.project),
+            project: self.project.clone(),
+            seals: Arc::new(self.seals()),
+            settings: SettingsReader::new(move || config::sources(&home, &project, variables(), &known)),
+        }
+    }
+
+    /// What `doctor` finds out about the store. Blocks.
+    pub fn diagnose_store(&self) -> Diagnosis {
+        wait(self.stored_by.diagnose(self.store_site(&SessionKind::Sessions)))
     }
 
     /// The documents of a session of this project.
@@ -286,7 +313,7 @@ impl Place {
 
     /// Where this project's sessions are, in words for a person.
     pub fn whereabouts(&self) -> String {
-        SessionKind::Sessions.root(&self.project).display().to_string()
+        self.stored_by.whereabouts(&self.store_site(&SessionKind::Sessions), None)
     }
 
     /// The batches of the turns of this project's sessions.
@@ -296,24 +323,33 @@ impl Place {
 
     /// The workers of this project.
     pub fn workers(&self) -> Workers {
-        let settings =
-            self.sources().ok().and_then(|sources| Settings::load(&sources, Layer::default()).ok());
-        let settings = settings.map(|settings| self.with_devcontainer(settings));
-        let setup = settings.and_then(|settings| self.worker_setup_of(&settings).ok());
+        let right = self.settings_if_right();
+        let right =
+            right.and_then(|settings| Some((self.worker_setup_of(&settings).ok()?, settings.workers)));
         // A mistake in the settings stops what starts an agent, and not what looks at its work.
-        let setup = setup.unwrap_or_else(|| {
-            let engine = variable(containers::ENGINE);
-            self.worker_setup(Network::None, ContainerSettings { engine, ..ContainerSettings::default() })
+        let (setup, kinds) = right.unwrap_or_else(|| {
+            let environment = Sources { env: variables(), ..Sources::default() };
+            let kinds = self.configured_workers(&environment).unwrap_or_else(|_| self.worker_kinds.clone());
+            (self.worker_setup(Network::None), kinds)
         });
-        Workers::of_every_kind(&setup)
+        kinds.workers(&setup)
+    }
+
+    /// The directory with the files of a session: the project's, or one that is apart from it.
+    pub fn files_of(&self, id: &SessionId, created: &Created) -> Result<PathBuf, Failure> {
+        if !created.works_apart() {
+            return Ok(self.project.clone());
+        }
+        let found = self.workers().directory(id, created);
+        found.map_err(|error| Failure::new(Code::Trouble, format!("cannot find the files of {id}: {error}")))
     }
 
     /// What workers are made from, here, according to the settings.
     pub fn worker_setup_of(&self, settings: &Settings) -> Result<WorkerSetup, Failure> {
-        Ok(self.worker_setup(network(settings)?, settings.containers.clone()))
+        Ok(self.worker_setup(network(settings)?))
     }
 
-    fn worker_setup(&self, network: Network, containers: ContainerSettings) -> WorkerSetup {
+    fn worker_setup(&self, network: Network) -> WorkerSetup {
         WorkerSetup {
             home: self.home.clone(),
             // Without a program of its own nothing is started, and that reports why.
@@ -321,7 +357,7 @@ impl Place {
             worktrees: config::worktrees(&self.project),
             person: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             network,
-            containers,
+            clock: Clock::system(),
         }
     }
 
@@ -339,6 +375,8 @@ impl Place {
             secrets: self.secrets(settings).map(Secret::into_inner).collect(),
             environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
             person: socket::person_here(),
+            projects: Arc::new(self.projects()),
+            daily_budget: settings.daily_budget.map(|limit| limit.0),
         }
     }
 
@@ -351,8 +389,18 @@ impl Place {
     /// This project as channels know it, by this name.
     pub fn project_setup(&self, name: String, settings: &Settings) -> ProjectSetup {
         let (place, own) = (self.clone(), settings.clone());
+        let usual_first = |usual: &str, names: &mut dyn Iterator<Item = &'static str>| {
+            let mut names: Vec<String> = names.map(str::to_owned).collect();
+            // The sort is stable: the others keep their order.
+            names.sort_by_key(|name| name != usual);
+            names
+        };
+        let agent = self.agents.chosen(settings).map(|kind| kind.name()).unwrap_or_default();
         ProjectSetup {
             name,
+            new_work: self.new_work(settings),
+            workers: usual_first(&settings.worker, &mut self.worker_kinds.iter().map(WorkerKind::name)),
+            agents: usual_first(agent, &mut self.agents.names()),
             path: self.project.display().to_string(),
             new_session: Arc::new(move |task, aim| {
                 place.session(task, aim, &own).map_err(|failure| failure.message)
@@ -361,26 +409,61 @@ impl Place {
         }
     }
 
+    /// Begins work as somebody wants it, in this project. A person may choose any kind of place: they could change the setting as well.
+    fn new_work(&self, settings: &Settings) -> NewWork {
+        let (place, own) = (self.clone(), settings.clone());
+        Arc::new(move |wish| {
+            let WorkWish { task, worker, agent } = wish;
+            let mut settings = own.clone();
+            if let Some(agent) = agent.filter(|agent| Some(agent) != own.agent_name.as_ref()) {
+                let usual = place.agents.chosen(&own).map(|kind| kind.name()).unwrap_or_default();
+                let kind = place.agents.find(&agent)?.name();
+                // The command is that of the usual agent.
+                settings.agent_command = own.agent_command.clone().filter(|_| kind == usual);
+                settings.agent_name = Some(agent);
+            }
+            if let Some(worker) = worker {
+                let kind = own.workers.find(&worker)?;
+                if kind.is_apart() {
+                    let setup = place.worker_setup_of(&own).map_err(|failure| failure.message)?;
+                    kind.check(&place.project, &setup).map_err(|none| none.to_string())?;
+                }
+                settings.worker = worker;
+            }
+            place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)
+        })
+    }
+
     /// The workers for sessions outside of the project's directory.
     pub fn worker_choice(&self, settings: &Settings) -> WorkerChoice {
         let (place, own) = (self.clone(), settings.clone());
         WorkerChoice {
             new: Arc::new(move |task, named, wish| {
                 let kind = apart(&own, named)?;
-                let limits = container_limits(kind, &own.containers, wish)?;
+                let limits = kind.limit(wish)?;
                 let setup = place.worker_setup_of(&own).map_err(|failure| failure.message)?;
                 kind.check(&place.project, &setup).map_err(|none| none.to_string())?;
-                let settings = Settings { worker: config::worker(kind.name())?, ..own.clone() };
-                let mut created =
-                    place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)?;
-                let idle = limits.and_then(|limits| limits.idle_ms).and_then(|idle| i64::try_from(idle).ok());
-                let idle = idle.map_or(SignedDuration::MAX, SignedDuration::from_millis);
-                created.terms.hot = created.terms.hot.min(idle);
-                Ok(Created { limits, ..created })
+                let settings = Settings { worker: kind.name().to_owned(), ..own.clone() };
+                let created = place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)?;
+                let mut created = Created { limits, ..created };
+                created.terms.hot = place.hot(&created, &settings);
+                Ok(created)
             }),
+            warnings: {
+                let (place, own) = (self.clone(), settings.clone());
+                Arc::new(move |worker| place.warnings(worker, &own))
+            },
             usual: apart(settings, None).map(|kind| kind.name().to_owned()).unwrap_or_default(),
-            kinds: kinds_apart().map(|kind| kind.name()).collect(),
+            kinds: self.worker_kinds.apart().map(WorkerKind::name).collect(),
         }
+    }
+
+    /// What people should know before an agent works in a place of this kind, in clauses that are safe to show.
+    fn warnings(&self, worker: &str, settings: &Settings) -> Vec<String> {
+        let (Ok(kind), Ok(setup)) = (settings.workers.find(worker), self.worker_setup_of(settings)) else {
+            return Vec::new();
+        };
+        kind.warnings(&self.project, &setup).iter().map(|warning| safe::line(warning)).collect()
     }
 
     /// The first fact of a new session here.
@@ -389,15 +472,11 @@ impl Place {
             Failure::new(Code::Usage, format!("the path {} is not UTF-8 text", self.project.display()))
         })?;
         // Sessions with another aim change nothing, or have to work in the project itself.
-        let worker = if aim == Aim::Work { settings.worker } else { WorkerName::default() };
-        let worker = worker.as_str().to_owned();
-        let most = kinds::find(&worker).ok().zip(self.worker_setup_of(settings).ok());
-        let most = most.and_then(|(kind, setup)| SignedDuration::try_from(kind.hot_at_most(&setup)?).ok());
-        let hot = most.map_or(settings.hot, |most| settings.hot.min(most));
+        let worker = if aim == Aim::Work { &settings.worker } else { self.worker_kinds.usual().name() };
         let check = settings.check.clone().filter(|_| aim == Aim::Work);
         let terms = Terms {
             max_rounds: settings.max_rounds.unwrap_or(ROUNDS),
-            hot,
+            hot: settings.hot,
             expire: settings.expire,
             clarifier: Clarifier::Agent,
             budget_micros: settings.budget.map(|budget| budget.0),
@@ -405,14 +484,26 @@ impl Place {
             branch: local::branch(&self.project),
             apply: Decider::Person,
             questions_in_text: settings.questions_in_text,
-            questions: Decider::Lead,
+            questions: settings.lead_policy,
+            routing: settings.routing,
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // If no agent can be built, starting a turn reports why.
         let agent = self.agents.command(settings).ok();
         let begun = Created::new(task, project.to_owned(), conversation, by);
-        let apart = kinds::find(&worker).ok().map(WorkerKind::is_apart);
-        Ok(Created { aim, terms, agent, worker, apart, ..begun })
+        let apart = self.worker_kinds.find(worker).ok().map(WorkerKind::is_apart);
+        let mut created = Created { aim, terms, agent, worker: worker.to_owned(), apart, ..begun };
+        created.terms.hot = self.hot(&created, settings);
+        Ok(created)
+    }
+
+    /// How long a waiting agent of this session is kept: as the settings say, or less if its workplace limits that.
+    pub fn hot(&self, created: &Created, settings: &Settings) -> SignedDuration {
+        let kind = settings.workers.find(&created.worker).ok();
+        let place = kind.and_then(|kind| SignedDuration::try_from(kind.hot_at_most()?).ok());
+        let idle = created.limits.and_then(|limits| i64::try_from(limits.idle_ms?).ok());
+        let limits = [place, idle.map(SignedDuration::from_millis)];
+        limits.into_iter().flatten().fold(settings.hot, SignedDuration::min)
     }
 }
 
@@ -464,6 +555,8 @@ pub struct Host {
     engine: Engine,
     socket: Serving,
     sweeping: JoinHandle<()>,
+    /// Writes down how sessions end.
+    recording: JoinHandle<()>,
 }
 
 impl Host {
@@ -474,43 +567,21 @@ impl Host {
         kind: &SessionKind,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Self, Failure> {
-        refuse_agents()?;
-        raise_file_limit();
-        place.tell_what_does_not_count()?;
-        tell_of_submodules(place, settings);
-        if settings.worker.as_str() == containers::NAME {
-            settings.devcontainer_remarks.iter().cloned().for_each(warn_once);
-        }
-        let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
-            Failure::new(
-                Code::Trouble,
-                format!("cannot listen in {}: {error}", place.home.join("run").display()),
-            )
-            .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
-        })?;
-        let store = faulty(place.store_in(kind));
-        let setup = place.worker_setup_of(settings)?;
-        let worker = Arc::new(Workers::of_every_kind(&setup));
-        let holder = Holder::this_process(Some(socket.address()));
-        let (agents, planner) = (Arc::new(agents(place, settings)?), planner(place, settings)?);
-        let workshop = Some(kind.workshop(place, settings, helpers)?);
+        let (own, effective, kind) = (place.clone(), settings.clone(), kind.clone());
+        let prepared = off_thread(move || prepare(&own, &effective, &kind, helpers));
+        let (socket, parts) = prepared.await??;
+        let (store, worker) = (parts.store.clone(), parts.worker.clone());
         let sweeping = sweep(place, worker.clone()).await;
-        let engine = Engine::start(Parts {
-            store: store.clone(),
-            agents,
-            planner,
-            worker,
-            workshop,
-            clock: Clock::system(),
-            holder,
-            home: place.home.clone(),
-            limits: limits(place, settings),
-        });
-        let socket = socket.serve(engine.gateway());
-        let sessions =
-            ProjectSessions::new(store, Some(engine.gateway()), Arc::new(place.workers()), Clock::system())
-                .granting(Grants::of(&place.home, &place.project));
-        Ok(Self { sessions, engine, socket, sweeping })
+        let engine = Engine::start(parts);
+        let sessions = ProjectSessions::new(store, Some(engine.gateway()), worker, Clock::system())
+            .granting(Grants::of(&place.home, &place.project));
+        let tools = lead_tools::of(place, settings, Arc::new(sessions.clone()));
+        let socket = socket.serve(engine.gateway(), tools);
+        let (known, own) = (place.projects(), Arc::new(sessions.clone()));
+        let seen = engine.gateway().watch().await;
+        let seen = seen.map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
+        let recording = tokio::spawn(recorder::record(known, own, seen));
+        Ok(Self { sessions, engine, socket, sweeping, recording })
     }
 
     /// The door to all sessions of the place, including those of this engine.
@@ -523,7 +594,41 @@ impl Host {
         self.sweeping.abort();
         self.socket.stop().await;
         self.engine.stop().await;
+        // What is not written down by then is made up for when somebody looks at the project.
+        let abort = self.recording.abort_handle();
+        if tokio::time::timeout(RECORDING, self.recording).await.is_err() {
+            abort.abort();
+        }
     }
+}
+
+/// Everything that an engine is made from, and the socket to it. Warns on stderr of what a person should know before. Blocks.
+fn prepare(
+    place: &Place,
+    settings: &Settings,
+    kind: &SessionKind,
+    helpers: Arc<dyn Helpers>,
+) -> Result<(Socket, Parts), Failure> {
+    refuse_agents()?;
+    raise_file_limit();
+    place.tell_what_does_not_count()?;
+    tell_of_workplace(place, settings);
+    let socket = Socket::bind(&place.home.join("run")).map_err(|error| {
+        Failure::new(Code::Trouble, format!("cannot listen in {}: {error}", place.home.join("run").display()))
+            .hint("Rapport needs a folder of its own that it can write to. Name another: export RAPPORT_HOME=DIR")
+    })?;
+    let parts = Parts {
+        store: faulty(place.store_in(kind)),
+        agents: Arc::new(agents(place, settings)?),
+        planner: planner(place, settings)?,
+        worker: Arc::new(settings.workers.workers(&place.worker_setup_of(settings)?)),
+        workshop: Some(kind.workshop(place, settings, helpers)?),
+        clock: Clock::system(),
+        holder: Holder::this_process(Some(socket.address())),
+        home: place.home.clone(),
+        limits: limits(place, settings),
+    };
+    Ok((socket, parts))
 }
 
 /// What the agents of this person may use together.
@@ -533,50 +638,18 @@ fn limits(place: &Place, settings: &Settings) -> AgentLimits {
     AgentLimits { places: places.unwrap_or_default(), daily }
 }
 
-/// The kinds of places outside of the project's directory.
-fn kinds_apart() -> impl Iterator<Item = &'static dyn WorkerKind> {
-    kinds::all().filter(|kind| kind.is_apart())
-}
-
-/// What a container may use, by the settings and what somebody wants it limited to.
-fn container_limits(
-    kind: &dyn WorkerKind,
-    settings: &ContainerSettings,
-    wish: &ContainerWish,
-) -> Result<Option<ContainerLimits>, String> {
-    if *wish == ContainerWish::default() {
-        return Ok(None);
-    }
-    if kind.name() != containers::NAME {
-        return Err(format!("a {} is no container: it has no such limits", kind.name()));
-    }
-    let more = |what: &str, most: String| format!("the settings allow {most}, and not more ({what})");
-    let memory = wish.memory.as_deref().map(Size::parse).transpose()?.map(|Size(bytes)| bytes);
-    if memory.is_some_and(|bytes| bytes > settings.limits.memory) {
-        return Err(more("memory", format!("{}m", settings.limits.memory >> 20)));
-    }
-    let cpus = wish.cpus.as_deref().map(NonZeroU32::parse).transpose()?.map(NonZeroU32::get);
-    if cpus.is_some_and(|cpus| cpus > settings.limits.processors) {
-        return Err(more("cpus", settings.limits.processors.to_string()));
-    }
-    let idle = u64::try_from(settings.idle.as_millis()).unwrap_or(u64::MAX);
-    if wish.idle_ms.is_some_and(|wanted| wanted > idle) {
-        return Err(more("timeout", idle.to_string()));
-    }
-    Ok(Some(ContainerLimits { memory, cpus, idle_ms: wish.idle_ms }))
-}
-
 /// The kind of place for a session that works outside of the project's directory: the named one, else that of the settings, else
 /// the first. A caller may ask for more walls than the settings, not for fewer.
-fn apart(settings: &Settings, named: Option<&str>) -> Result<&'static dyn WorkerKind, String> {
-    let own = kinds::find(settings.worker.as_str())?;
-    let usual = kinds_apart().find(|kind| kind.name() == own.name()).or_else(|| kinds_apart().next());
+fn apart<'a>(settings: &'a Settings, named: Option<&str>) -> Result<&'a dyn WorkerKind, String> {
+    let kinds = &settings.workers;
+    let own = kinds.find(&settings.worker)?;
+    let usual = kinds.apart().find(|kind| kind.name() == own.name()).or_else(|| kinds.apart().next());
     let chosen = match named {
-        Some(name) => kinds::find(name.trim())?,
+        Some(name) => kinds.find(name.trim())?,
         None => usual.ok_or("there is no worker that works outside of the project's directory")?,
     };
     if !chosen.is_apart() {
-        let names: Vec<_> = kinds_apart().map(|kind| kind.name()).collect();
+        let names: Vec<_> = kinds.apart().map(WorkerKind::name).collect();
         return Err(format!(
             "{} works in the project itself; choose one of {}",
             chosen.name(),
@@ -611,20 +684,9 @@ async fn sweep(place: &Place, worker: Arc<dyn Worker>) -> JoinHandle<()> {
     })
 }
 
-/// Warns on stderr that a workplace outside of the project's directory lacks the files of submodules.
-fn tell_of_submodules(place: &Place, settings: &Settings) {
-    if settings.worker == WorkerName::default() {
-        return;
-    }
-    let missing = workers::submodules(&place.project);
-    if !missing.is_empty() {
-        let names: Vec<_> = missing.iter().map(|name| safe::line(name)).collect();
-        let workplace = kinds::workplace(settings.worker.as_str());
-        warn_once(format!(
-            "the agent works in a {workplace}, and submodules are not checked out there: {}",
-            names.join(", ")
-        ));
-    }
+/// Warns on stderr of what a workplace outside of the project's directory lacks.
+fn tell_of_workplace(place: &Place, settings: &Settings) {
+    place.warnings(&settings.worker, settings).into_iter().for_each(warn_once);
 }
 
 /// Prints a warning on stderr, unless this process has printed the same one.
@@ -727,6 +789,12 @@ pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     return crate::stores::faulty::wrap(store);
     #[cfg(not(debug_assertions))]
     store
+}
+
+/// The environment, as far as it is text.
+fn variables() -> HashMap<String, String> {
+    let text = |word: OsString| word.into_string().ok();
+    env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -104,6 +104,7 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
         match reader.lines.kind(at) {
             Kind::Heading { level: 1..=3, .. } => break,
             Kind::Heading { level, text } if is_lost_action(level, text) => break,
+            Kind::Text if reader.follow_comment(at) => {}
             Kind::Text if is_bold_action(line) => break,
             Kind::Blank | Kind::Rule => {}
             Kind::Fence(fence) => {
@@ -128,7 +129,9 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                     continue;
                 };
                 reader.at = block.close + 1;
-                body.blocks.push((marker.take(), block));
+                if !reader.is_in_comment() {
+                    body.blocks.push((marker.take(), block));
+                }
                 continue;
             }
             Kind::Heading { .. } | Kind::Text => {
@@ -143,6 +146,8 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                     || (next == Some(at) && more(body, line))
                 {
                     next = Some(at + 1);
+                } else {
+                    reader.tool_call(at);
                 }
             }
         }

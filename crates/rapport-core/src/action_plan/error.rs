@@ -7,7 +7,7 @@ pub(super) const MAX_ERRORS: usize = 50;
 
 /// One error that makes a text an invalid plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("plan.md:{line}: {what}. {hint}")]
+#[error("{}", self.in_plan("plan.md"))]
 pub struct PlanError {
     /// The line it is about, from 1.
     pub line: usize,
@@ -18,6 +18,12 @@ pub struct PlanError {
 }
 
 impl PlanError {
+    /// The error in the plan of this name.
+    pub fn in_plan(&self, name: &str) -> String {
+        let Self { line, what, hint } = self;
+        format!("{name}:{line}: {what}. {hint}")
+    }
+
     /// `at` is the index of the line, from 0.
     pub(super) fn new(at: usize, what: impl Into<String>, hint: impl Into<String>) -> PlanError {
         PlanError { line: at + 1, what: what.into(), hint: hint.into() }

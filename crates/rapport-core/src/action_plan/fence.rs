@@ -6,6 +6,7 @@
 
 use super::error::PlanError;
 use super::inline::marker;
+use super::kinds::{ROWS, Row};
 use super::lines::{Fence, Kind, Lines, is_bold_action, is_lost_action};
 
 /// A fenced block.
@@ -53,7 +54,7 @@ pub(super) fn block<'t>(
             close > lines.boundary_after(open) || marked()
         };
         let first = lines.bare_after(open, fence).filter(|close| !runs_on(*close));
-        first.map_or_else(|| unclosed(open, fence), |close| unclear(open, fence, close, place))
+        first.map_or_else(|| unclosed(open, fence), |close| unclear(lines, open, fence, close, place))
     })?;
     Ok(Block { open, close, info: fence.info, content: content(lines, open, close) })
 }
@@ -85,9 +86,16 @@ pub(super) fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
     )
 }
 
-fn unclear(open: usize, fence: Fence<'_>, close: usize, place: Place) -> PlanError {
+fn unclear(lines: &Lines<'_>, open: usize, fence: Fence<'_>, close: usize, place: Place) -> PlanError {
     let run = run(fence);
     let (line, longer) = (close + 1, "If there are fences inside, use a longer fence outside");
+    let next = lines.solid(close + 1);
+    if let Kind::Heading { level: 3, text } = lines.kind(next) {
+        let names = ROWS.map(Row::name).join(", ");
+        let hint =
+            format!("The actions are {names}. If it belongs to the fence above, make that fence longer.");
+        return PlanError::new(next, format!("{} is not an action", text.trim()), hint);
+    }
     PlanError::new(
         open,
         format!(

@@ -310,6 +310,13 @@ impl ActionKind {
         }
     }
 
+    /// Gives it this time limit, if it has none and can have one.
+    pub fn limit(&mut self, longest: SignedDuration) {
+        if let ActionKind::Execute { timeout, .. } = self {
+            timeout.get_or_insert(longest);
+        }
+    }
+
     /// Whether it does more than Rapport can observe, as a command or another session does. It cannot be undone, and an
     /// interrupted one may have run: it is not idempotent.
     pub fn is_irreversible(&self) -> bool {

@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use super::inline;
 use super::kinds::{ROWS, Row};
 
+/// How a line begins that begins an HTML comment.
+pub(super) const COMMENT: &str = "<!--";
+
 /// The sections a plan may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {

@@ -9,7 +9,7 @@ use std::fmt;
 use jiff::SignedDuration;
 
 use super::inline::{as_code, as_path, bullet, longest_run, one_line};
-use super::lines::{Kind, Lines};
+use super::lines::{COMMENT, Kind, Lines};
 use super::{Action, ActionPlan, Change, Replacement, Sign};
 
 impl fmt::Display for ActionPlan {
@@ -130,6 +130,7 @@ pub(super) fn free(message: &str) -> String {
         && !message.contains('\r')
         && !message.starts_with(['-', '*', '+'])
         && bullet(message).is_none()
+        && !message.lines().any(|line| line.trim_start().starts_with(COMMENT))
         && (0..lines.len()).all(|at| matches!(lines.kind(at), Kind::Blank | Kind::Text));
     if plain { format!("{message}\n") } else { fenced(message, "message").to_string() }
 }

@@ -5,8 +5,8 @@ use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, u
 use super::inline;
 use super::kinds::{ROWS, Row};
 use super::lines::{
-    Fence, Kind, Lines, Section, action_of, is_bold_action, is_lost_action, looks_like_action, normal,
-    section_of,
+    COMMENT, Fence, Kind, Lines, Section, action_of, is_bold_action, is_lost_action, looks_like_action,
+    normal, section_of,
 };
 use super::values::{more_than_a_path, written_path};
 use super::{ActionPlan, Change, Sign, actions};
@@ -71,6 +71,8 @@ pub(super) struct Reader<'t> {
     is_cut: bool,
     /// The project's directory, where it is known.
     pub(super) root: &'t str,
+    /// The line on which an HTML comment begins that is not closed yet.
+    comment: Option<usize>,
 }
 
 /// What ends a piece of free text.
@@ -84,7 +86,53 @@ pub(super) enum Until {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(lines: Lines<'t>, root: &'t str) -> Reader<'t> {
-        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false, is_cut: false, root }
+        Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false, is_cut: false, root, comment: None }
+    }
+
+    /// Follows HTML comments from line to line of text, as Markdown has them, and returns whether a line is in one:
+    /// nothing in it counts. What else is on its lines belongs to it.
+    pub(super) fn follow_comment(&mut self, at: usize) -> bool {
+        let line = self.lines.line(at).trim_start();
+        if self.comment.is_none() && line.starts_with(COMMENT) {
+            self.comment = Some(at);
+        }
+        let is_inside = self.comment.is_some();
+        if line.contains("-->") {
+            self.comment = None;
+        }
+        is_inside
+    }
+
+    /// Whether an HTML comment is open here.
+    pub(super) fn is_in_comment(&self) -> bool {
+        self.comment.is_some()
+    }
+
+    /// Reports an action or a section that the plan takes back: in an HTML comment, or struck out. Whether it is to be
+    /// done must not be guessed.
+    fn taken_back(&mut self, at: usize, text: &str) -> bool {
+        let text = text.trim();
+        if let Some(open) = self.comment {
+            self.wrong(
+                at,
+                format!("{text} is in the HTML comment that begins on line {}", open + 1),
+                "Remove the marks <!-- and --> if it counts, otherwise all of the comment.",
+            );
+        } else if text.contains("~~") {
+            let hint = "Remove the marks ~~ if it is to be done, otherwise all of the action.";
+            self.wrong(at, format!("{text} is struck out"), hint);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Reports a call in the notation of some model's tools: nothing would carry it out.
+    pub(super) fn tool_call(&mut self, at: usize) {
+        if is_tool_call(self.lines.line(at)) {
+            let hint = "Write it as an action, such as ### `EXECUTE` with the command in a fence.";
+            self.wrong(at, "this is a tool call, not an action of the plan", hint);
+        }
     }
 
     /// Whether the fence around the whole plan has no end: then the end of the plan may be missing too.
@@ -105,10 +153,11 @@ impl<'t> Reader<'t> {
     pub(super) fn plan(&mut self) -> ActionPlan {
         let first = self.lines.solid(0);
         if first < self.lines.len() && self.lines.has_no_boundary() {
+            let (what, hint) = not_a_plan(&self.lines, first);
             self.wrong(
                 first,
-                "this is a reply in words, not a plan: it has neither sections nor actions",
-                "Answer it, or ask for a plan with the sections Rationale and Action Plan.",
+                format!("this is {what}, not a plan: it has neither sections nor actions"),
+                hint,
             );
             return ActionPlan::default();
         }
@@ -130,7 +179,10 @@ impl<'t> Reader<'t> {
                         self.at = block.close + 1;
                     }
                 }
-                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => {}
+                Kind::Text => {
+                    self.follow_comment(at);
+                }
+                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule => {}
             }
         }
         for (section, name) in [(Section::Rationale, "Rationale"), (Section::ActionPlan, "Action Plan")] {
@@ -152,6 +204,7 @@ impl<'t> Reader<'t> {
         while self.at < self.lines.len() {
             let at = self.at;
             match self.lines.kind(at) {
+                Kind::Heading { .. } if self.is_in_comment() => self.at += 1,
                 Kind::Heading { level: 1, text } => {
                     self.at += 1;
                     if text.is_empty() {
@@ -166,7 +219,11 @@ impl<'t> Reader<'t> {
                     let end = if wraps { None } else { self.lines.bare_after(at, fence) };
                     self.at = end.unwrap_or(at) + 1;
                 }
-                Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => self.at += 1,
+                Kind::Text => {
+                    self.follow_comment(at);
+                    self.at += 1;
+                }
+                Kind::Heading { .. } | Kind::Blank | Kind::Rule => self.at += 1,
             }
         }
         let empty = self.lines.solid(0) >= self.lines.len();
@@ -207,6 +264,7 @@ impl<'t> Reader<'t> {
             match self.lines.kind(self.at) {
                 Kind::Heading { .. } | Kind::Fence(_) => break,
                 Kind::Blank | Kind::Rule => {}
+                Kind::Text if self.follow_comment(self.at) => {}
                 Kind::Text => {
                     let pair = inline::parameter(self.lines.line(self.at));
                     found.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
@@ -218,12 +276,17 @@ impl<'t> Reader<'t> {
     }
 
     fn section(&mut self, at: usize, name: &str, plan: &mut ActionPlan, seen: &mut Vec<Section>) {
+        self.taken_back(at, name);
         let Some(section) = section_of(name) else {
-            self.wrong(
-                at,
-                format!("{name:?} is not a section of a plan"),
-                "The sections are Rationale, Active Context, Memos and Action Plan.",
-            );
+            if is_lost_action(2, name) {
+                self.lost_action(at, name);
+            } else {
+                self.wrong(
+                    at,
+                    format!("{name:?} is not a section of a plan"),
+                    "The sections are Rationale, Active Context, Memos and Action Plan.",
+                );
+            }
             self.free(Until::Section);
             return;
         };
@@ -248,6 +311,7 @@ impl<'t> Reader<'t> {
                 Kind::Heading { level: 3, text } => {
                     self.at += 1;
                     match action_of(text) {
+                        _ if self.taken_back(at, text) => drop(self.free(Until::Action)),
                         Some((row, rest)) => plan.actions.extend(actions::action(self, at, row, rest)),
                         None => self.unknown_action(at, text),
                     }
@@ -258,6 +322,13 @@ impl<'t> Reader<'t> {
                     self.free(Until::Action);
                 }
                 Kind::Fence(fence) if self.ends_all(at, fence) => self.at = self.lines.len(),
+                Kind::Text if self.follow_comment(at) => self.at += 1,
+                Kind::Fence(fence) if self.is_in_comment() => {
+                    self.at += 1;
+                    if let Some(block) = self.block(at, fence, Place::Free) {
+                        self.at = block.close + 1;
+                    }
+                }
                 Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
                     self.loose(at, "this fence");
                     self.free(Until::Action);
@@ -271,7 +342,11 @@ impl<'t> Reader<'t> {
                     self.loose(at, "this parameter");
                     self.free(Until::Action);
                 }
-                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule | Kind::Text => self.at += 1,
+                Kind::Text => {
+                    self.tool_call(at);
+                    self.at += 1;
+                }
+                Kind::Fence(_) | Kind::Heading { .. } | Kind::Blank | Kind::Rule => self.at += 1,
             }
         }
         if plan.actions.is_empty() && self.errors.len() == errors {
@@ -361,6 +436,7 @@ impl<'t> Reader<'t> {
                     }
                     blocks.push(block);
                 }
+                Kind::Text if self.follow_comment(at) => {}
                 Kind::Text if until == Until::Action && is_bold_action(self.lines.line(at)) => {
                     self.lost_action(at, self.lines.line(at));
                 }
@@ -390,6 +466,7 @@ impl<'t> Reader<'t> {
                 Kind::Heading { level, text } if ends(level, text, Until::Action) => break,
                 Kind::Fence(_) => is_fenced = !is_fenced,
                 Kind::Blank | Kind::Rule => {}
+                Kind::Text if self.follow_comment(at) => {}
                 Kind::Heading { .. } | Kind::Text => {
                     match change(self.lines.line(at), at, subject, self.root) {
                         Ok(change) => changes.extend(change),
@@ -401,6 +478,37 @@ impl<'t> Reader<'t> {
         }
         changes
     }
+}
+
+/// What a text without sections and actions is, by how it or one of its lines begins, and what to do about it.
+fn not_a_plan(lines: &Lines<'_>, first: usize) -> (&'static str, &'static str) {
+    const MARKDOWN: &str = "Ask for a plan in Markdown with the sections Rationale and Action Plan.";
+    let line = lines.line(first).trim_start();
+    let begins = |with: &[&str]| with.iter().any(|with| line.starts_with(with));
+    let has = |with: &[&str]| {
+        (first..lines.len()).any(|at| with.iter().any(|with| lines.line(at).starts_with(with)))
+    };
+    if begins(&["{", "[{", "```json"]) {
+        return ("JSON", MARKDOWN);
+    }
+    if (first..lines.len()).any(|at| is_tool_call(lines.line(at))) {
+        return ("a tool call", MARKDOWN);
+    }
+    if begins(&["<", "```xml"]) {
+        return ("XML", MARKDOWN);
+    }
+    if begins(&["```diff", "--- a/", "diff --git "]) || has(&["*** Begin Patch", "<<<<<<< SEARCH"]) {
+        let hint =
+            "Ask for a plan with the sections Rationale and Action Plan, and EDIT with FIND and REPLACE.";
+        return ("a diff", hint);
+    }
+    ("a reply in words", "Answer it, or ask for a plan with the sections Rationale and Action Plan.")
+}
+
+/// Whether a line begins a call of a tool, as models write it into their text.
+fn is_tool_call(line: &str) -> bool {
+    const CALLS: [&str; 5] = ["<invoke ", "<tool_call>", "<tool_use", "<function_calls>", "<function="];
+    CALLS.iter().any(|call| line.trim_start().starts_with(call))
 }
 
 fn ends(level: usize, text: &str, until: Until) -> bool {

@@ -20,8 +20,10 @@ pub(super) struct Parameter {
 /// A path, in any notation.
 pub(super) fn path(reader: &mut Reader<'_>, parameter: &Parameter) -> Option<String> {
     let value = parameter.value.as_str();
-    let within = |mark: &str| value.strip_prefix(mark).and_then(|value| value.strip_suffix(mark));
-    let value = within("**").or_else(|| within("\"")).or_else(|| within("'")).unwrap_or(value);
+    const AROUND: [(&str, &str); 6] =
+        [("**", "**"), ("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’"), ("«", "»")];
+    let within = |(open, close): &(&str, &str)| value.strip_prefix(open)?.strip_suffix(close);
+    let value = AROUND.iter().find_map(within).unwrap_or(value);
     match written_path(value, reader.root) {
         Err((what, hint)) => reader.wrong(parameter.at, what, hint),
         Ok((_, rest)) if !rest.trim().is_empty() => {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::{MAX_PLACES, Mismatch};
 use crate::check::squeezed;
 
 /// The numbers of spaces that a tab may stand for, in order of preference.
@@ -36,10 +37,10 @@ enum Shift<'t> {
 }
 
 /// The only place that contains the lines of FIND, ignoring white space.
-pub(super) fn fit(text: &str, find: &str, replace: &str) -> Option<Fitted> {
+pub(super) fn fit(text: &str, find: &str, replace: &str) -> Result<Fitted, Mismatch> {
     // If the edit changes only white space, white space matters.
     if squeezed(find) == squeezed(replace) {
-        return None;
+        return Err(Mismatch::Missing);
     }
     let (wanted, above, below) = solid(find.split('\n').map(unreturned).collect());
     // Cheapest test first: a word of FIND that is nowhere in the file.
@@ -49,13 +50,27 @@ pub(super) fn fit(text: &str, find: &str, replace: &str) -> Option<Fitted> {
         .take(MOST_WORDS)
         .all(|word| may_be_in(text, word))
     {
-        return None;
+        return Err(Mismatch::Missing);
     }
     let lines = lines(text);
-    let first = only(&lines, &wanted)?;
+    let first = match alike(&lines, &wanted).as_slice() {
+        [] => return Err(Mismatch::Missing),
+        [only] => *only,
+        several => return Err(Mismatch::SeveralAlike { lines: several.iter().map(|at| at + 1).collect() }),
+    };
+    fitted(text, &lines, (first, &wanted), (replace, above, below)).ok_or(Mismatch::Missing)
+}
+
+/// The replacement at the only match, whose lines are these; without the blank lines that FIND has too many.
+fn fitted(
+    text: &str,
+    lines: &[(usize, &str)],
+    (first, wanted): (usize, &[&str]),
+    (replace, above, below): (&str, usize, usize),
+) -> Option<Fitted> {
     let there = lines.get(first..first + wanted.len())?;
-    let shift = shift(there, &wanted)?;
-    let kept = kept(there, &wanted);
+    let shift = shift(there, wanted)?;
+    let kept = kept(there, wanted);
     let mut brought: Vec<&str> = replace.split('\n').map(unreturned).collect();
     let is_empty = replace.is_empty();
     trim_blank(&mut brought, above, below);
@@ -108,17 +123,16 @@ fn trim_blank(lines: &mut Vec<&str>, above: usize, below: usize) {
     lines.drain(..first);
 }
 
-/// The position of these lines, if they occur exactly once.
-fn only(lines: &[(usize, &str)], wanted: &[&str]) -> Option<usize> {
+/// The positions of these lines, ignoring white space.
+fn alike(lines: &[(usize, &str)], wanted: &[&str]) -> Vec<usize> {
     if wanted.is_empty() {
-        return None;
+        return Vec::new();
     }
     let fits = |window: &[(usize, &str)]| {
         window.iter().zip(wanted).all(|((_, line), wanted)| is_alike(line, wanted))
     };
-    let mut places = lines.windows(wanted.len()).enumerate().filter(|(_, window)| fits(window));
-    let (first, _) = places.next()?;
-    places.next().is_none().then_some(first)
+    let places = lines.windows(wanted.len()).enumerate().filter(|(_, window)| fits(window));
+    places.map(|(at, _)| at).take(MAX_PLACES).collect()
 }
 
 /// Whether two lines are equal except for white space. Invisible characters count as white space.

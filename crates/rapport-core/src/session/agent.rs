@@ -1,7 +1,7 @@
 //! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, starts and ends.
 
 use super::flow::{AskedCall, FlowRules};
-use super::round::Round;
+use super::round::{Item, Round};
 use super::shared::{Process, Shared, Turn};
 use crate::answer::{Answer, By};
 use crate::event::{Asker, Beside, Ending, Event};
@@ -40,7 +40,10 @@ impl Shared {
             AgentDid::Use { tool, what } => {
                 vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
             }
-            AgentDid::Delay { why } => vec![Event::Delayed { turn, why: why.clone() }],
+            AgentDid::Delay { why } => {
+                vec![Event::Delayed { turn, why: why.clone(), is_unkept: false }]
+            }
+            AgentDid::Unkept { why } => vec![Event::Delayed { turn, why: why.clone(), is_unkept: true }],
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
@@ -105,9 +108,10 @@ impl Shared {
         let round = self.next_round();
         let mut facts = self.supersede_orphans(turn.id, round);
         let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
+        let own = own_tools(&questions).filter(|_| self.created.is_lead);
         let ruled = ruled(&questions, &self.rules, "this session");
         facts.push(Event::Asked { round, asker, questions });
-        facts.extend(ruled);
+        facts.extend(own.into_iter().chain(ruled).take(1));
         facts
     }
 
@@ -212,17 +216,21 @@ impl Shared {
         }
     }
 
-    /// With an open question the session waits, and the answer resumes the agent. A process that was started to get an answer, and
-    /// never came, is started again a few times. Otherwise the session has failed.
+    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had an
+    /// answer is started again a few times: whoever gave it was thanked. Otherwise the session has failed.
     fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
         let cut_off =
             Event::CutOff { turn: turn.id, reason: reason.to_owned(), is_not_started, is_lost: false };
         let waits = self.open_rounds_of(turn.id).next().is_some();
-        let tries_again = !turn.has_come
-            && turn.starts_in_vain.saturating_add(1) < MOST_STARTS
-            && self.undelivered(turn.id).next().is_some();
+        let tries_again = turn.starts_in_vain.saturating_add(1) < MOST_STARTS && self.owes_an_answer(turn.id);
         let failed = (!waits && !tries_again).then(|| Event::Failed { reason: reason.to_owned() });
         [cut_off].into_iter().chain(failed).collect()
+    }
+
+    /// Whether somebody gave an answer that the agent does not have. A rule expects nothing: it answers again.
+    pub(super) fn owes_an_answer(&self, turn: TurnId) -> bool {
+        let by_rule = |item: &Item| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
+        self.undelivered(turn).any(|round| !round.items.iter().all(by_rule))
     }
 
     /// The answered rounds whose answers the agent does not have.
@@ -256,6 +264,7 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
         | AgentDid::Say { .. }
         | AgentDid::Use { .. }
         | AgentDid::Delay { .. }
+        | AgentDid::Unkept { .. }
         | AgentDid::MissHost { .. }
         | AgentDid::Babble { .. }
         | AgentDid::Finish { .. }
@@ -322,9 +331,9 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     let once = Choice::described("Allow once", ALLOW, "This call, with exactly what is shown");
     let always = asked.rule.iter().flat_map(|rule| {
         let rule = rule.offered_with(&asked);
-        let session = format!("{rule}, until the session ends; to withdraw it: rapport revoke");
+        let session = format!("{rule}, until the session ends; `rapport revoke` withdraws it");
         let project =
-            format!("{rule}, in every session here, kept in Rapport's home; to withdraw it: rapport revoke");
+            format!("{rule}, in every session here, kept in Rapport's home; `rapport revoke` withdraws it");
         [
             Choice::described("Allow for this session", FOR_SESSION, &session),
             Choice::described("Allow for this project", FOR_PROJECT, &project),
@@ -340,6 +349,21 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
         free_text: true,
         purpose: Purpose::Permission(asked),
     }
+}
+
+/// The tools of Rapport itself, as the agent names them.
+const OWN_TOOLS: &str = "mcp__rapport__";
+
+/// The answer to a lead that wants to use Rapport's own tools: what it does with them, Rapport decides there.
+fn own_tools(questions: &[Question]) -> Option<Event> {
+    let [question] = questions else { return None };
+    let Purpose::Permission(asked) = &question.purpose else { return None };
+    let by = By::Rule { name: "a lead may use Rapport's own tools".into() };
+    let answer = Answer { values: vec![ALLOW.into()], text: None };
+    let question = question.id.clone();
+    // A server of another name that begins alike has two more underscores before its tool.
+    let is_own = asked.tool.strip_prefix(OWN_TOOLS).is_some_and(|name| !name.contains("__"));
+    is_own.then_some(Event::Answered { question, answer, by })
 }
 
 /// The answers that rules give to questions that were just asked. No rule allows anything before the plan is confirmed,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::round::{Given, Item, Round, State};
 use super::shared::{Declined, Life, Message, Process, Shared, Turn};
+use super::work::may_write;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
@@ -14,6 +15,9 @@ const FEW_TURNS: usize = 4;
 impl Shared {
     /// Applies a fact to the state that all sessions share. The flow applies it afterwards.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
+        if self.created.lead.is_some() {
+            self.apply_route(fact, at);
+        }
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
             Event::DraftStarted { turn, conversation, .. } => {
@@ -21,7 +25,8 @@ impl Shared {
                 self.conversation = conversation.clone();
             }
             Event::Baselined { turn, baseline } => {
-                self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()))
+                self.apply_record(fact);
+                self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()));
             }
             Event::Connected { turn, conversation, model } => {
                 self.conversation = conversation.clone();
@@ -29,18 +34,21 @@ impl Shared {
                 self.alive(*turn);
                 self.with_turn(*turn, |turn| {
                     turn.connected = true;
-                    turn.has_come = true;
-                    turn.starts_in_vain = 0;
+                    turn.unkept = None;
                 });
             }
             Event::Said { turn, text } => self.doing(*turn, first_line(text)),
-            Event::Delayed { turn, why } => self.doing(*turn, why.clone()),
+            Event::Delayed { turn, why, is_unkept } => {
+                self.doing(*turn, why.clone());
+                self.with_turn(*turn, |turn| turn.unkept = is_unkept.then(|| why.clone()));
+            }
             Event::Used { turn, tool, what } => {
                 self.doing(*turn, format!("{tool} {}", first_line(what)));
-                self.with_turn(*turn, |turn| turn.has_used_tools = true);
+                self.with_turn(*turn, |turn| turn.may_have_written |= may_write(tool));
             }
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
+                self.apply_record(fact);
                 self.rounds.with(*round, |round| round.snapshotted = true);
             }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
@@ -53,13 +61,24 @@ impl Shared {
                 self.unasked.extend(asked.iter().cloned());
             }
             Event::Answered { question, answer, by } => {
-                let given = Given { answer: answer.clone(), by: by.clone(), at };
+                let because = self.grounded.take().filter(|(grounded, _)| grounded == question);
+                let because = because.map(|(_, because)| because);
+                let given = Given { answer: answer.clone(), by: by.clone(), at, because };
                 self.answered(question, given);
+            }
+            Event::Grounded { question, because } => {
+                self.grounded = Some((question.clone(), because.clone()));
             }
             Event::Granted { question } => self.granted.push(question.clone()),
             Event::Revoked { rule, .. } => self.rules.retain(|known| known != rule),
             Event::HostRefused { host, .. } => self.hosts.apply_refused(host),
             Event::HostAllowed { host, .. } => self.hosts.apply_allowed(host),
+            Event::TermsChanged { change, .. } => {
+                self.created.terms = self.created.terms.changed(change);
+                if change.budget_micros.is_some() {
+                    self.spending.replace_budget();
+                }
+            }
             Event::Reopened { question, .. } => self.rounds.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {
                     item.state = State::Open { previous: Some(given.clone()) };
@@ -78,14 +97,15 @@ impl Shared {
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, is_not_started, is_lost, .. } => {
-                self.with_turn(*turn, |turn| turn.starts_in_vain += u32::from(!turn.has_come));
+                let is_in_vain = self.owes_an_answer(*turn);
+                self.with_turn(*turn, |turn| turn.starts_in_vain += u32::from(is_in_vain));
                 self.gone(*turn, Process::CutOff);
                 self.with_turn(*turn, |turn| {
                     turn.is_not_started = *is_not_started;
                     turn.is_lost |= *is_lost;
                 });
             }
-            Event::Spent { usage, .. } => self.usage += *usage,
+            Event::Spent { usage, .. } => self.spending.usage += *usage,
             Event::TurnEnded { turn, result } => self.with_turn(*turn, |turn| {
                 turn.process = Process::Over;
                 turn.doing = None;
@@ -112,6 +132,7 @@ impl Shared {
             | Event::Discarded { .. }
             | Event::Cleared { .. } => self.apply_handover(fact),
             Event::Cancelled { .. } => {
+                self.apply_record(fact);
                 self.ends += 1;
                 self.life = Life::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
@@ -119,8 +140,21 @@ impl Shared {
                 }
             }
             // What it means for the session is for its flow.
-            Event::Reported { .. } => self.ends += 1,
+            Event::Reported { .. } => {
+                self.apply_record(fact);
+                self.ends += 1;
+            }
+            Event::WorkLeft { .. }
+            | Event::WorkUndoStarted { .. }
+            | Event::WorkUndoRefused { .. }
+            | Event::WorkUndone { .. } => self.apply_record(fact),
             Event::Created(_)
+            | Event::Routed { .. }
+            | Event::LeadTold { .. }
+            | Event::LeadAsks { .. }
+            | Event::LeadReleased { .. }
+            | Event::Drafted { .. }
+            | Event::Unsaid { .. }
             | Event::Unchecked { .. }
             | Event::Unreadable { .. }
             | Event::Noted { .. }
@@ -130,10 +164,6 @@ impl Shared {
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
             | Event::Checked { .. }
-            | Event::WorkLeft { .. }
-            | Event::WorkUndoStarted { .. }
-            | Event::WorkUndoRefused { .. }
-            | Event::WorkUndone { .. }
             | Event::DraftLeft { .. }
             | Event::Filed { .. }
             | Event::Sealed { .. }
@@ -160,6 +190,7 @@ impl Shared {
     fn begin_turn(&mut self, id: TurnId, kind: TurnKind, prompt: &str) {
         self.life = Life::Going;
         self.handover.drop_request();
+        self.record.begin_turn();
         // A host keeps thousands of waiting sessions in memory, and most have one or two turns.
         if self.turns.len() < FEW_TURNS {
             self.turns.reserve_exact(1);
@@ -173,13 +204,13 @@ impl Shared {
             is_not_started: false,
             is_lost: false,
             is_queued: false,
-            has_come: false,
             starts_in_vain: 0,
             baseline: None,
             declined: Vec::new(),
             refused: 0,
             doing: None,
-            has_used_tools: false,
+            may_have_written: false,
+            unkept: None,
             kept_by: None,
             result: None,
             said: Vec::new(),
@@ -268,11 +299,9 @@ impl Shared {
                 let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
                 self.rules.extend(rule);
             }
-            Some(Purpose::Budget { raised_micros, day: None }) if goes_on => {
-                self.raised_budget = Some(*raised_micros);
-            }
-            Some(Purpose::Budget { raised_micros, day: Some(day) }) if goes_on => {
-                self.raised_day = Some((day.clone(), *raised_micros));
+            Some(Purpose::Budget { raised_micros, day }) if goes_on => {
+                let (micros, day) = (*raised_micros, day.clone());
+                self.spending.raise(micros, day.as_deref());
             }
             _ => {}
         }
@@ -293,6 +322,7 @@ impl Shared {
         if let Some(turn) = self.turns.last_mut() {
             turn.declined.retain(|declined| declined.call != *call);
             turn.is_lost = false;
+            turn.starts_in_vain = 0;
         }
         self.warm(call);
     }
@@ -330,7 +360,6 @@ impl Shared {
             turn.doing = None;
             turn.kept_by = None;
             turn.is_queued = false;
-            turn.has_come = false;
         });
         self.rounds.lose_process(turn, cut_off, put_away.as_ref());
     }

@@ -4,15 +4,40 @@
 use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
-use crate::event::{Asker, Event};
+use crate::event::{Asker, Event, Usage};
 use crate::id::QuestionId;
 use crate::input::DayBudget;
 use crate::question::{Choice, GO_ON, Purpose, Question, STAY};
 
+/// What a session has cost, and what it may cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spending {
+    pub(crate) usage: Usage,
+    /// The budget that somebody consented to when the first was used up, in millionths of a US dollar.
+    raised: Option<u64>,
+    /// The budget of a day that somebody consented to for this session, and the day.
+    raised_day: Option<(String, u64)>,
+}
+
+impl Spending {
+    /// Somebody consented to a higher budget: of this day, or of the session.
+    pub(super) fn raise(&mut self, micros: u64, day: Option<&str>) {
+        match day {
+            Some(day) => self.raised_day = Some((day.to_owned(), micros)),
+            None => self.raised = Some(micros),
+        }
+    }
+
+    /// Somebody set another budget of the session, which counts instead of the raised one.
+    pub(super) fn replace_budget(&mut self) {
+        self.raised = None;
+    }
+}
+
 impl Shared {
     /// What the session may cost before a person is asked, in millionths of a US dollar.
     pub(crate) fn budget(&self) -> Option<u64> {
-        self.raised_budget.or(self.created.terms.budget_micros)
+        self.spending.raised.or(self.created.terms.budget_micros)
     }
 
     /// Decides that the response that is being made has cost this much so far.
@@ -23,7 +48,7 @@ impl Shared {
         today: Option<&DayBudget>,
     ) -> Vec<Event> {
         let is_stopped = self.turn().is_none_or(|turn| turn.stopped.is_some());
-        let spent = self.usage.cost_micros.saturating_add(cost_micros);
+        let spent = self.spending.usage.cost_micros.saturating_add(cost_micros);
         let asked = self.ask_about_budget(spent).or_else(|| self.ask_about_day(today?));
         let Some(asked) = asked.filter(|_| !is_stopped) else { return Vec::new() };
         let by = By::Rule { name: "budget".into() };
@@ -49,8 +74,8 @@ impl Shared {
 
     /// The question whether to go on although the budget of the day is used up, if nobody has been asked yet.
     fn ask_about_day(&self, today: &DayBudget) -> Option<Event> {
-        let raised = self.raised_day.as_ref().filter(|(day, _)| *day == today.day).map(|(_, raised)| *raised);
-        let budget = raised.unwrap_or(today.limit_micros);
+        let raised = self.spending.raised_day.as_ref().filter(|(day, _)| *day == today.day);
+        let budget = raised.map_or(today.limit_micros, |(_, raised)| *raised);
         if today.spent_micros < budget || self.open_budget_question().is_some() {
             return None;
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::flow::{FlowRules, stray, unknown_act};
-use super::said::{SAYING, Saying};
+use super::messages::{SAYING, Saying};
 use super::shared::{Shared, Turn};
 use crate::answer::By;
 use crate::created::Created;
@@ -12,14 +12,21 @@ use crate::input::{Act, World};
 use crate::prompt;
 use crate::refusal::Refusal;
 use crate::view::{PhaseView, Status};
-use crate::want::Order;
+use crate::want::{Order, Want};
 
 /// The state of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChatFlow {
     is_replying: bool,
     /// Messages that the agent has not been told yet, in order.
-    heard: Vec<String>,
+    heard: Vec<Waiting>,
+}
+
+/// A message that waits for the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Waiting {
+    text: String,
+    id: Option<String>,
 }
 
 impl ChatFlow {
@@ -32,6 +39,11 @@ impl ChatFlow {
     fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.is_over() {
             return Err(self.not_now(shared, SAYING));
+        }
+        shared.refuse_while_undoing(SAYING)?;
+        // A person stopped it, and only a person lets it go on.
+        if saying.is_of_rule() && shared.turn().is_some_and(|turn| turn.stopped.is_some()) {
+            return Err(Refusal::NotNow { what: SAYING.into(), why: "a person stopped the agent".into() });
         }
         if let Some(facts) = shared.say_to_stopped(saying) {
             return Ok(facts);
@@ -65,6 +77,11 @@ impl FlowRules for ChatFlow {
                 let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
                 self.say(shared, &saying)
             }
+            // A message that is no longer there was told, or taken back before.
+            Act::Unsay { id } => {
+                let waits = self.heard.iter().any(|waiting| waiting.id.as_ref() == Some(id));
+                Ok(waits.then(|| Event::Unsaid { id: id.clone() }).into_iter().collect())
+            }
             act => unknown_act(self, shared, act),
         }
     }
@@ -75,27 +92,49 @@ impl FlowRules for ChatFlow {
 
     /// Messages that arrived while the agent worked become its next turn.
     fn after_turn(&self, shared: &Shared, turn: &Turn, _: &str) -> Vec<Event> {
-        let heard: Vec<_> = turn.unread().chain(self.heard.iter().map(String::as_str)).collect();
+        let waiting = self.heard.iter().map(|waiting| waiting.text.as_str());
+        let heard: Vec<_> = turn.unread().chain(waiting).collect();
         let next = (!heard.is_empty()).then(|| shared.start_turn(TurnKind::Chat, heard.join("\n\n")));
         next.into_iter().collect()
     }
 
     fn apply(&mut self, shared: &mut Shared, fact: &Event, _: Timestamp) {
         match fact {
-            Event::Heard { text, turn: None, .. } => self.heard.push(text.clone()),
+            Event::Heard { text, turn: None, id, .. } => {
+                self.heard.push(Waiting { text: text.clone(), id: id.clone() });
+            }
+            Event::Unsaid { id } => self.heard.retain(|waiting| waiting.id.as_ref() != Some(id)),
             Event::TurnStarted { .. } => {
                 self.is_replying = true;
                 self.heard.clear();
                 // A conversation may last for months; only its last reply is ever shown again.
                 shared.turns.iter_mut().for_each(|turn| turn.result = None);
             }
-            Event::TurnEnded { .. } => self.is_replying = false,
+            Event::TurnEnded { .. } => {
+                self.is_replying = false;
+                shared.record.leave();
+            }
+            Event::WorkLeft { .. } => shared.record.stretches.drop_unchanged(),
             _ => {}
         }
     }
 
+    fn rests(&self, shared: &Shared) -> bool {
+        shared.is_over() || !self.is_replying
+    }
+
+    /// The agent may change files in any turn, so the state before it is recorded first.
+    fn prepare(&self, shared: &Shared, turn: &Turn, wants: &mut Vec<Want>) -> bool {
+        let is_recorded = shared.record.stretches.is_under_way();
+        wants.extend((!is_recorded).then_some(Want::Baseline(turn.id)));
+        is_recorded
+    }
+
     fn complete(&self, shared: &Shared, order: &mut Order) {
-        order.system = Some(prompt::question_round::INTERACTIVE.to_owned());
+        let is_lead = shared.created.is_lead;
+        let system = if is_lead { prompt::lead::LEAD } else { prompt::question_round::INTERACTIVE };
+        order.system = Some(system.to_owned());
+        order.tools = is_lead;
         order.linger = Some(shared.created.terms.hot);
     }
 

@@ -4,9 +4,9 @@
 use jiff::Timestamp;
 
 use super::chat::ChatFlow;
+use super::messages::SAYING;
 use super::progress::ProgressFlow;
 use super::round::{Item, Round};
-use super::said::SAYING;
 use super::shared::{Shared, Turn};
 use super::turns::TurnsFlow;
 use super::work::WorkFlow;
@@ -14,7 +14,7 @@ use crate::aim::Aim;
 use crate::answer::{Answer, By};
 use crate::created::Created;
 use crate::event::{Changes, Event, TurnKind};
-use crate::id::CallId;
+use crate::id::{CallId, TurnId};
 use crate::input::{Act, Ask, World};
 use crate::plan::Plan;
 use crate::question::{Purpose, Question};
@@ -140,9 +140,19 @@ pub(crate) trait FlowRules {
         false
     }
 
-    /// Whether the agent may have changed files of the project since their state was last recorded.
-    fn is_unnoted(&self, _: &Shared) -> bool {
-        false
+    /// Whether nothing goes on by itself, so that the work so far can be undone.
+    fn rests(&self, shared: &Shared) -> bool {
+        shared.is_over()
+    }
+
+    /// Whether there is work that somebody can decide about: apply it, or discard it.
+    fn has_work_to_decide(&self, shared: &Shared) -> bool {
+        shared.is_over()
+    }
+
+    /// Whether the state of the files before this turn is still to be recorded.
+    fn needs_baseline(&self, shared: &Shared, turn: TurnId) -> bool {
+        shared.turn().is_some_and(|current| current.id == turn && current.baseline.is_none())
     }
 
     /// Applies a fact, after the shared part has.
@@ -217,7 +227,6 @@ pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
 pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> Result<Vec<Event>, Refusal> {
     const NO_TURNS: &str = "this session has no plans of actions";
     let (what, why) = match act {
-        Act::UndoWork => ("undoing", Some("this session has no work to undo")),
         Act::Draft { .. } => ("planning", None),
         Act::LeaveDraft => ("abandoning the plan", None),
         Act::Review { .. } => ("reviewing", Some(NO_TURNS)),
@@ -230,17 +239,24 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         Act::Undo { .. } => ("undoing", Some(NO_TURNS)),
         Act::AcceptChanges { .. } => ("accepting changes", Some(NO_TURNS)),
         Act::Say { .. } => (SAYING, None),
+        Act::Unsay { .. } => ("taking a message back", None),
         Act::Confirm => ("confirming", None),
         Act::Answer { .. }
+        | Act::Respond { .. }
+        | Act::SendDraft { .. }
+        | Act::PassOn { .. }
+        | Act::AskPerson { .. }
         | Act::Back
         | Act::Reopen { .. }
         | Act::Change { .. }
         | Act::Keep { .. }
         | Act::Revoke { .. }
         | Act::AllowHost { .. }
+        | Act::ChangeTerms { .. }
         | Act::Cancel { .. }
         | Act::Apply { .. }
         | Act::Discard { .. }
+        | Act::UndoWork
         | Act::Stop
         | Act::Restart => ("this", None),
     };

@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::answer::{By, MAX_TEXT};
 use crate::authority::{Authority, Matter, authority};
 use crate::event::{Event, FileChange};
-use crate::input::{Merged, NotMerged};
+use crate::input::{ApplyTo, Merged, NotMerged};
 use crate::refusal::Refusal;
 use crate::view::{WorkplaceState, WorkplaceView};
 use crate::want::Want;
@@ -43,11 +43,13 @@ enum Stage {
     Wanted {
         by: By,
         with_conflicts: bool,
+        to: ApplyTo,
     },
     /// It is being written to the project.
     Merged {
         by: By,
         merged: Merged,
+        to: ApplyTo,
     },
     Applied,
     Discarded,
@@ -98,7 +100,7 @@ impl Shared {
         &self,
         flow: &dyn FlowRules,
         by: &By,
-        with_conflicts: bool,
+        how: (bool, &ApplyTo),
         end: Option<u32>,
     ) -> Result<Vec<Event>, Refusal> {
         self.works_apart("applying")?;
@@ -106,16 +108,16 @@ impl Shared {
         match self.handover.stage {
             Stage::Discarded => Err(not("applying", "it was discarded")),
             Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
-            Stage::Open if self.is_going() => Err(flow.not_now(self, "applying")),
-            Stage::Open => Ok(self.applying(by, with_conflicts)),
+            Stage::Open if !self.is_failed() && !flow.rests(self) => Err(flow.not_now(self, "applying")),
+            Stage::Open => Ok(self.applying(by, how)),
         }
     }
 
     /// The fact that it is being applied; or, by somebody who may not decide that, that they ask a person to.
-    fn applying(&self, by: &By, with_conflicts: bool) -> Vec<Event> {
+    fn applying(&self, by: &By, (with_conflicts, to): (bool, &ApplyTo)) -> Vec<Event> {
         let asked = Requested { by: by.clone(), with_conflicts };
         match authority(by, Matter::Application, &self.created.terms) {
-            Authority::Given => vec![Event::Applying { by: asked.by, with_conflicts }],
+            Authority::Given => vec![Event::Applying { by: asked.by, with_conflicts, to: to.clone() }],
             Authority::AsksPerson | Authority::NeedsPerson
                 if self.handover.requested.as_ref() == Some(&asked) =>
             {
@@ -129,7 +131,6 @@ impl Shared {
 
     pub(super) fn discard_work(
         &self,
-        flow: &dyn FlowRules,
         by: &By,
         reason: Option<&str>,
         end: Option<u32>,
@@ -147,7 +148,7 @@ impl Shared {
             // Tries again to remove what is left of the workplace.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
-            (Stage::Open, _) => Ok(self.ended_by(flow, by).into_iter().chain([discarded]).collect()),
+            (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
         }
     }
 
@@ -197,14 +198,15 @@ impl Shared {
             Event::ApplyRequested { by, with_conflicts } => {
                 handover.requested = Some(Requested { by: by.clone(), with_conflicts: *with_conflicts });
             }
-            Event::Applying { by, with_conflicts } => {
+            Event::Applying { by, with_conflicts, to } => {
                 handover.requested = None;
                 handover.failure = None;
-                handover.stage = Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts };
+                handover.stage =
+                    Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts, to: to.clone() };
             }
             Event::Merged(merged) => {
-                if let Stage::Wanted { by, .. } = &handover.stage {
-                    handover.stage = Stage::Merged { by: by.clone(), merged: merged.clone() };
+                if let Stage::Wanted { by, to, .. } = &handover.stage {
+                    handover.stage = Stage::Merged { by: by.clone(), merged: merged.clone(), to: to.clone() };
                 }
             }
             Event::NotApplied(why) => {
@@ -212,8 +214,11 @@ impl Shared {
                 handover.stage = Stage::Open;
             }
             Event::Applied { .. } => {
-                if let Stage::Merged { merged, .. } = &handover.stage {
-                    handover.applied = Some(merged.clone());
+                match &handover.stage {
+                    // The files of the project are as they were, so there is nothing to undo in them.
+                    Stage::Merged { to: ApplyTo::Branch(_), .. } => {}
+                    Stage::Merged { merged, .. } => handover.applied = Some(merged.clone()),
+                    Stage::Open | Stage::Wanted { .. } | Stage::Applied | Stage::Discarded => {}
                 }
                 handover.stage = Stage::Applied;
             }
@@ -239,9 +244,9 @@ impl Shared {
         match &self.handover.stage {
             Stage::Open => None,
             Stage::Wanted { with_conflicts, .. } => Some(Want::Merged { with_conflicts: *with_conflicts }),
-            Stage::Merged { merged, .. } => {
+            Stage::Merged { merged, to, .. } => {
                 let plan = flow.plan().and_then(|plan| plan.path.clone());
-                Some(Want::Applied { merged: merged.clone(), plan })
+                Some(Want::Applied { merged: merged.clone(), plan, to: to.clone() })
             }
             Stage::Applied | Stage::Discarded => {
                 (self.handover.clearing == Clearing::Due).then_some(Want::Cleared)
@@ -249,12 +254,12 @@ impl Shared {
         }
     }
 
-    pub(crate) fn workplace_view(&self) -> Option<WorkplaceView> {
+    pub(crate) fn workplace_view(&self, flow: &dyn FlowRules) -> Option<WorkplaceView> {
         if !self.created.works_apart() {
             return None;
         }
         let state = match &self.handover.stage {
-            Stage::Open if self.is_over() => WorkplaceState::Waiting,
+            Stage::Open if flow.has_work_to_decide(self) => WorkplaceState::Waiting,
             Stage::Open => WorkplaceState::Open,
             Stage::Wanted { .. } | Stage::Merged { .. } => WorkplaceState::Applying,
             Stage::Applied => WorkplaceState::Applied,

@@ -1,15 +1,19 @@
-//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, stop, cancel, restart, apply,
-//! discard.
+//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, change the terms, stop, cancel,
+//! restart, apply, discard, undo.
 
 use std::borrow::Cow;
+
+use jiff::Timestamp;
 
 use super::agent::decline;
 use super::budget;
 use super::flow::FlowRules;
 use super::round::{Item, Round, State};
-use super::shared::{Process, Shared, Turn};
-use crate::answer::By;
+use super::routes::Responded;
+use super::shared::{Life, Process, Shared, Turn};
+use crate::answer::{Answer, By};
 use crate::authority::{Authority, Matter, authority, may_act};
+use crate::created::TermsChange;
 use crate::event::{Asker, Event};
 use crate::id::QuestionId;
 use crate::input::Act;
@@ -17,6 +21,7 @@ use crate::permission::Rule;
 use crate::prompt;
 use crate::question::{Purpose, Reply};
 use crate::refusal::Refusal;
+use crate::routing::Grounding;
 
 impl Shared {
     pub(super) fn decide_person(
@@ -24,40 +29,37 @@ impl Shared {
         flow: &dyn FlowRules,
         by: &By,
         act: &Act,
+        now: Timestamp,
     ) -> Result<Vec<Event>, Refusal> {
         if let Some(matter) = Matter::of_act(act) {
             self.permit(by, matter, None)?;
         }
         match act {
-            Act::Answer { question, reply } => self.answer(flow, question.as_ref(), reply, by),
+            Act::Answer { question, reply } => self.answer(flow, (question.as_ref(), reply, None), by, now),
+            Act::Respond { question, reply, because, .. } => {
+                self.answer(flow, (Some(question), reply, because.as_deref()), by, now)
+            }
+            Act::SendDraft { question } => self.send_draft(flow, question, by),
+            Act::AskPerson { question } => Ok(self.lead_asks(question)),
+            Act::PassOn { question, class, reason } => self.pass_on(question, *class, reason),
             Act::Back => self.back(by),
             Act::Reopen { question } => self.reopen(flow, question, by),
             Act::Keep { question } => self.keep(question, by),
             Act::Revoke { rule } => self.revoke(rule, by),
             Act::AllowHost { host } => self.allow_host(host, by),
+            Act::ChangeTerms { change } => Ok(self.change_terms(change, by)),
             Act::Cancel { reason } => self.cancel(flow, by, reason.clone()),
-            Act::Apply { with_conflicts, end } => self.apply_work(flow, by, *with_conflicts, *end),
-            Act::Discard { reason, end } => self.discard_work(flow, by, reason.as_deref(), *end),
+            Act::Apply { with_conflicts, end, to } => self.apply_work(flow, by, (*with_conflicts, to), *end),
+            Act::Discard { reason, end } => self.discard_work(by, reason.as_deref(), *end),
+            Act::UndoWork => self.undo_work(flow, by),
             Act::Restart => self.restart(flow, by),
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
             // Made of two acts by the session as a whole.
             Act::Change { question, .. } => self.reopen(flow, question, by),
-            Act::Confirm
-            | Act::UndoWork
-            | Act::Say { .. }
-            | Act::Draft { .. }
-            | Act::LeaveDraft
-            | Act::Review { .. }
-            | Act::Approve { .. }
-            | Act::Skip { .. }
-            | Act::AcceptPlan { .. }
-            | Act::RestorePlan { .. }
-            | Act::Pause
-            | Act::GoOn { .. }
-            | Act::Undo { .. }
-            | Act::AcceptChanges { .. } => flow.decide_act(self, by, act),
+            // The others are those of some flows: a flow refuses by name what it does not have.
+            act => flow.decide_act(self, by, act),
         }
     }
 
@@ -69,22 +71,76 @@ impl Shared {
             question: question.cloned(),
         };
         let began = &self.created.by;
+        // A lead that did not begin the work does not throw it away.
+        let is_others = matter == Matter::Rejection && self.created.lead.is_some();
+        let is_others = is_others && matches!((by, began), (By::Lead { .. }, By::Person { .. }));
         match authority(by, matter, &self.created.terms) {
             Authority::NeedsPerson => Err(refused(matter.in_words().into())),
-            Authority::Given | Authority::AsksPerson if !may_act(by, began) => {
+            Authority::Given | Authority::AsksPerson if !may_act(by, &self.created) => {
                 Err(refused(format!("acting in a session that {began} began").into()))
             }
+            Authority::Given | Authority::AsksPerson if is_others => Err(refused(matter.in_words().into())),
             Authority::Given | Authority::AsksPerson => Ok(()),
         }
     }
 
+    /// Decides an answer to a question, or to the only open one, and what it rests on if a lead gives it.
     pub(super) fn answer(
         &self,
         flow: &dyn FlowRules,
-        question: Option<&QuestionId>,
+        (question, reply, because): (Option<&QuestionId>, &Reply, Option<&Grounding>),
+        by: &By,
+        now: Timestamp,
+    ) -> Result<Vec<Event>, Refusal> {
+        let (round, item) = self.answerable(question)?;
+        let id = &item.question.id;
+        self.permit(by, Matter::of_question(&item.question.purpose), Some(id))?;
+        if !matches!(by, By::Lead { .. }) {
+            return self.answered_by(flow, (round, item), item.question.resolve(reply)?, by);
+        }
+        self.check_class(&item.question, by)?;
+        let answer = item.question.resolve(reply)?;
+        match self.respond(item, answer, because, by, now)? {
+            Responded::Draft(facts) => Ok(facts),
+            Responded::Answer(answer, because) => {
+                let grounded = because.map(|because| Event::Grounded { question: id.clone(), because });
+                let answered = self.answered_by(flow, (round, item), answer, by)?;
+                Ok(grounded.into_iter().chain(answered).collect())
+            }
+        }
+    }
+
+    /// Decides an answer of somebody who is no lead.
+    pub(super) fn confirm(
+        &self,
+        flow: &dyn FlowRules,
+        question: &QuestionId,
         reply: &Reply,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
+        let (round, item) = self.answerable(Some(question))?;
+        self.permit(by, Matter::of_question(&item.question.purpose), Some(question))?;
+        self.answered_by(flow, (round, item), item.question.resolve(reply)?, by)
+    }
+
+    /// Decides that a person sends what a lead drafted, as their own answer.
+    fn send_draft(
+        &self,
+        flow: &dyn FlowRules,
+        question: &QuestionId,
+        by: &By,
+    ) -> Result<Vec<Event>, Refusal> {
+        let (round, item) = self.answerable(Some(question))?;
+        if !matches!(by, By::Person { .. }) {
+            let (what, by) = ("sending a draft".into(), by.clone());
+            return Err(Refusal::NeedsPerson { what, by, question: Some(question.clone()) });
+        }
+        let draft = self.draft_of(question)?;
+        self.answered_by(flow, (round, item), draft.answer.clone(), by)
+    }
+
+    /// A question that can be answered.
+    fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &Item), Refusal> {
         let (round, item) = match question {
             Some(id) => self.item(id).ok_or_else(|| Refusal::UnknownQuestion { question: id.clone() })?,
             None => self.only_open()?,
@@ -95,14 +151,22 @@ impl Shared {
             return Err(Refusal::AlreadyAnswered { question: id.clone(), answer, by: given.by.clone() });
         }
         not_ended(round, id)?;
-        self.permit(by, Matter::of_question(&item.question.purpose), Some(id))?;
-        let answer = item.question.resolve(reply)?;
+        Ok((round, item))
+    }
+
+    fn answered_by(
+        &self,
+        flow: &dyn FlowRules,
+        (round, item): (&Round, &Item),
+        answer: Answer,
+        by: &By,
+    ) -> Result<Vec<Event>, Refusal> {
         let consequence = match item.question.purpose {
             Purpose::Confirm | Purpose::Clarify => flow.after_answer(self, (round, item), &answer, by)?,
             Purpose::Budget { .. } => budget::after_answer(&answer, by),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Vec::new(),
         };
-        let answered = Event::Answered { question: id.clone(), answer, by: by.clone() };
+        let answered = Event::Answered { question: item.question.id.clone(), answer, by: by.clone() };
         Ok([vec![answered], consequence].concat())
     }
 
@@ -111,6 +175,15 @@ impl Shared {
             return Err(Refusal::NoSuchRule { rule: rule.to_string() });
         }
         Ok(vec![Event::Revoked { rule: rule.clone(), by: by.clone() }])
+    }
+
+    /// Nothing holds any more in a session that somebody ended, and what holds already is no change.
+    fn change_terms(&self, change: &TermsChange, by: &By) -> Vec<Event> {
+        let terms = &self.created.terms;
+        if self.life == Life::Cancelled || terms.changed(change) == *terms {
+            return Vec::new();
+        }
+        vec![Event::TermsChanged { change: *change, by: by.clone() }]
     }
 
     fn only_open(&self) -> Result<(&Round, &Item), Refusal> {
@@ -191,23 +264,22 @@ impl Shared {
         if self.is_over() {
             return Err(flow.not_now(self, "cancelling"));
         }
-        Ok(self.end(flow, |_| true, by, reason))
+        Ok(self.end(|_| true, by, reason))
     }
 
     /// The facts that end the session.
-    pub(super) fn ended_by(&self, flow: &dyn FlowRules, by: &By) -> Vec<Event> {
-        self.end(flow, |_| true, by, None)
+    pub(super) fn ended_by(&self, by: &By) -> Vec<Event> {
+        self.end(|_| true, by, None)
     }
 
     pub(super) fn end(
         &self,
-        flow: &dyn FlowRules,
         unanswered: impl Fn(&Round) -> bool,
         by: &By,
         reason: Option<String>,
     ) -> Vec<Event> {
         let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
-        facts.push(Event::Cancelled { by: by.clone(), reason, is_unnoted: flow.is_unnoted(self) });
+        facts.push(Event::Cancelled { by: by.clone(), reason, is_unnoted: self.is_unnoted() });
         facts
     }
 
@@ -238,7 +310,9 @@ impl Shared {
             let why = format!("{question} asks whether to go on over budget");
             return Err(Refusal::NotNow { what: "restarting".into(), why });
         }
-        if let Some(asked) = self.ask_about_budget(self.usage.cost_micros).filter(|_| self.is_stopped()) {
+        if let Some(asked) =
+            self.ask_about_budget(self.spending.usage.cost_micros).filter(|_| self.is_stopped())
+        {
             return Ok(vec![asked]);
         }
         let restarted = Event::Restarted { by: by.clone() };

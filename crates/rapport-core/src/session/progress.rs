@@ -4,12 +4,13 @@ use jiff::Timestamp;
 
 use super::agent::{decline, refuse_questions};
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
-use super::said::{SAYING, Saying};
+use super::messages::{SAYING, Saying};
 use super::shared::{Life, Shared, Turn};
 use crate::aim::{Asking, Existing, ProgressAim};
 use crate::answer::By;
 use crate::created::Created;
-use crate::event::{Changes, Event, FileChange, TurnKind};
+use crate::event::{ChangeStatus, Changes, Event, FileChange, TurnKind};
+use crate::id::TurnId;
 use crate::input::{Act, Ask, World};
 use crate::plan::{self, Plan, PlanFile};
 use crate::progress::{self, ProgressFile, ProgressProblem};
@@ -55,16 +56,18 @@ impl ProgressFlow {
         }
     }
 
-    /// The fact that completes the session, with the file as the change.
-    fn report(&self) -> Option<Event> {
+    /// The fact that completes the session, with the file as the change. The state after it is known where the engine
+    /// could record it.
+    fn report(&self, recorded: Option<&Changes>) -> Option<Event> {
         let lines = self.plan.as_ref()?.text.lines().count();
         let status = match self.aim.existing {
-            Existing::Refuse => "added",
-            Existing::Replace | Existing::KeepSections => "modified",
+            Existing::Refuse => ChangeStatus::Added,
+            Existing::Replace | Existing::KeepSections => ChangeStatus::Modified,
         };
         let added = Some(lines as u64).filter(|_| self.aim.existing == Existing::Refuse);
-        let file = FileChange { path: self.aim.path.clone(), status: status.into(), added, removed: None };
-        Some(Event::Reported { changes: Some(Changes { files: vec![file], ..Changes::default() }) })
+        let file = FileChange { path: self.aim.path.clone(), status, added, removed: None };
+        let result = recorded.and_then(|recorded| recorded.result.clone());
+        Some(Event::Reported { changes: Some(Changes { files: vec![file], result, ..Changes::default() }) })
     }
 
     /// Decides a message: one during a turn, or one about the file, which is then made again.
@@ -85,6 +88,12 @@ impl ProgressFlow {
     fn take_file(&self, file: &ProgressFile) -> Vec<Event> {
         let is_known = self.plan.as_ref().is_some_and(|plan| plan.text == file.to_string().trim());
         if is_known { Vec::new() } else { vec![propose(file)] }
+    }
+
+    /// Whether the file is on disk, so that only its change is to be recorded.
+    fn is_written(&self) -> bool {
+        let is_saved = self.plan.as_ref().is_some_and(|plan| plan.saved == plan.revision);
+        self.phase == ProgressPhase::Writing && is_saved
     }
 
     /// Why the agent may not ask, if it may not.
@@ -127,12 +136,13 @@ impl FlowRules for ProgressFlow {
     }
 
     fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
-        let World::PlanSaved { revision, path } = world else { return stray(world) };
-        let saved = plan::saved(self, shared, *revision, path);
-        let is_newest =
-            !saved.is_empty() && self.plan.as_ref().is_some_and(|plan| plan.revision == *revision);
-        let is_written = is_newest && self.phase == ProgressPhase::Writing && shared.is_going();
-        Ok(saved.into_iter().chain(self.report().filter(|_| is_written)).collect())
+        match world {
+            World::PlanSaved { revision, path } => Ok(plan::saved(self, shared, *revision, path)),
+            World::Report { changes } if self.is_written() && shared.is_going() => {
+                Ok(self.report(changes.as_ref()).into_iter().collect())
+            }
+            world => stray(world),
+        }
     }
 
     /// Handles a question, or leaving plan mode with a plan that may be the file.
@@ -204,20 +214,38 @@ impl FlowRules for ProgressFlow {
         }
     }
 
-    /// The file is written once, after its turn: a file that exists before that belongs to somebody else.
+    /// The file is written once, after its turn: a file that exists before that belongs to somebody else. The state of
+    /// the files is recorded before and after it.
     fn wants(&self, shared: &Shared) -> Vec<Want> {
-        let plan = self.plan.as_ref().filter(|plan| plan.saved < plan.revision);
-        let file = plan.filter(|_| self.phase == ProgressPhase::Writing).map(|plan| {
+        let (Some(plan), Some(turn)) = (&self.plan, shared.turns.last()) else { return Vec::new() };
+        if self.phase != ProgressPhase::Writing {
+            return Vec::new();
+        }
+        let stretches = &shared.record.stretches;
+        vec![if plan.saved == plan.revision {
+            Want::Report { turn: turn.id, baseline: stretches.reported_since().map(str::to_owned) }
+        } else if stretches.is_under_way() {
             Want::PlanSaved(PlanFile {
                 revision: plan.revision,
                 path: self.aim.path.clone(),
                 content: format!("{}\n", plan.text),
                 existing: self.aim.existing,
-                owner: shared.created.conversation.clone(),
-                saved_path: plan.own_path.clone(),
+                own_paths: plan.own_paths.clone(),
             })
-        });
-        file.into_iter().collect()
+        } else {
+            Want::Baseline(turn.id)
+        }]
+    }
+
+    /// The state before the file is recorded after the turn that made it.
+    fn needs_baseline(&self, shared: &Shared, turn: TurnId) -> bool {
+        let Some(last) = shared.turns.last().filter(|last| last.id == turn) else { return false };
+        match self.phase {
+            ProgressPhase::Planning => last.baseline.is_none(),
+            ProgressPhase::Writing => {
+                self.plan.is_some() && shared.is_going() && !shared.record.stretches.is_under_way()
+            }
+        }
     }
 
     fn plan(&self) -> Option<&Plan> {

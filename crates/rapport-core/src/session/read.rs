@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::flow::Flow;
-use super::{Item, Life, Round, Session, State, Stretch, WorkUndo};
+use super::{Item, Life, Process, Round, Session, State, Stretch, Turn, WorkUndo};
 use crate::answer::{Answer, By};
 use crate::created::{AgentCommand, Created};
 use crate::event::{Asker, Ending};
-use crate::id::RoundId;
+use crate::id::{QuestionId, RoundId, SessionId};
 use crate::input::Merged;
 use crate::permission::Rule;
+use crate::prompt;
 use crate::question::Question;
+use crate::routing::{Class, Grounding};
 use crate::turn::{FileBatch, FileTurn, FoundTurns};
 use crate::view::PhaseView;
 
@@ -41,6 +43,8 @@ pub struct QuestionView<'a> {
     pub question: &'a Question,
     /// Its answer, and who gave it.
     pub given: Option<(&'a Answer, &'a By)>,
+    /// What the answer rests on, if a lead gave it.
+    pub because: Option<&'a Grounding>,
     /// The answer it had before it was reopened.
     pub previous: Option<&'a Answer>,
 }
@@ -61,6 +65,24 @@ impl Session {
     /// The project's directory.
     pub fn project(&self) -> &str {
         &self.shared.created.project
+    }
+
+    /// The message by which its lead is asked a question, in the session of this id (LEAD-6).
+    pub fn trigger(&self, id: &SessionId, question: &QuestionId) -> Option<String> {
+        let (_, item) = self.shared.item(question)?;
+        let created = &self.shared.created;
+        let last_words = self.shared.turn().and_then(|turn| turn.doing.as_deref());
+        Some(prompt::lead::trigger(id, &created.project, &created.task, &item.question, last_words))
+    }
+
+    /// What is at stake in a question, as it is known now.
+    pub fn class_of(&self, question: &Question) -> Class {
+        self.shared.class_now(question)
+    }
+
+    /// The open questions that its lead was told of and has to answer.
+    pub fn with_lead(&self) -> Vec<QuestionId> {
+        self.shared.with_lead()
     }
 
     /// Whether what it costs is limited.
@@ -110,9 +132,15 @@ impl Session {
 
     /// Questions that are answered, while the agent cannot be told: the session has failed before it was.
     pub fn undelivered(&self) -> Vec<QuestionView<'_>> {
+        self.undelivered_rounds()
+            .flat_map(|round| &round.items)
+            .map(|item| look(&item.question, &item.state))
+            .collect()
+    }
+
+    pub(crate) fn undelivered_rounds(&self) -> impl Iterator<Item = &Round> {
         let turn = self.shared.turns.last().filter(|_| self.shared.is_failed());
-        let rounds = turn.into_iter().flat_map(|turn| self.shared.undelivered(turn.id));
-        rounds.flat_map(|round| &round.items).map(|item| look(&item.question, &item.state)).collect()
+        turn.into_iter().flat_map(|turn| self.shared.undelivered(turn.id))
     }
 
     /// The hosts that its agent may reach.
@@ -168,6 +196,13 @@ impl Session {
         self.shared.was_connected()
     }
 
+    /// Whether the agent has begun its turn and its process is gone, so that only an agent that can be resumed can end it.
+    pub fn needs_resuming(&self) -> bool {
+        let is_gone = |turn: &Turn| matches!(turn.process, Process::CutOff | Process::Parked(_));
+        let turn = self.shared.turn().filter(|turn| turn.connected && turn.stopped.is_none());
+        self.shared.is_going() && turn.is_some_and(is_gone)
+    }
+
     /// Whether a turn of the agent is in progress.
     pub fn has_turn(&self) -> bool {
         self.shared.is_going() && self.shared.turn().is_some_and(|turn| turn.stopped.is_none())
@@ -187,7 +222,7 @@ impl Session {
     /// diff shows the changes between them, and an undo goes back to the former: never further, because earlier changes
     /// may be a person's own. The last stretch has no end while it is in progress.
     pub fn stretches(&self) -> Vec<Stretch> {
-        self.flow.work().map(|flow| flow.stretches()).unwrap_or_default()
+        self.shared.record.stretches()
     }
 
     /// The command by which the finished work is being checked, if it is.
@@ -195,21 +230,31 @@ impl Session {
         self.flow.work()?.being_checked(&self.shared).map(|(_, command)| command)
     }
 
-    /// Whether the state in which a cancelled agent left the files is still to be recorded. Until then nothing can be
+    /// Whether the state in which the agent left the files is still to be recorded. Until then nothing can be
     /// undone.
     pub fn is_left_unnoted(&self) -> bool {
-        self.flow.work().is_some_and(|flow| flow.is_left_unnoted())
+        self.shared.record.is_left_unnoted
+    }
+
+    /// Whether files may have changed without a record, so that an empty diff means nothing.
+    pub fn is_record_incomplete(&self) -> bool {
+        self.shared.record.is_incomplete
+    }
+
+    /// Whether nothing goes on by itself, so that the work so far can be undone.
+    pub fn rests(&self) -> bool {
+        self.flow.rules().rests(&self.shared)
     }
 
     /// The states between which the work would be undone, the latest stretch first: after the work, and before it.
     /// Empty if there is nothing to undo, or if the states are unknown.
     pub fn undoable_work(&self) -> Vec<Merged> {
-        self.flow.work().map(|flow| flow.undoable(&self.shared)).unwrap_or_default()
+        self.shared.undoable()
     }
 
     /// The progress of undoing the work.
     pub fn work_undo(&self) -> &WorkUndo {
-        self.flow.work().map_or(&WorkUndo::Not, |flow| flow.work_undo())
+        &self.shared.record.undo
     }
 
     /// The plan's folder and file name, if known.
@@ -302,10 +347,12 @@ impl Session {
 fn look<'a>(question: &'a Question, state: &'a State) -> QuestionView<'a> {
     match state {
         State::Answered(given) => {
-            QuestionView { question, given: Some((&given.answer, &given.by)), previous: None }
+            let because = given.because.as_ref();
+            QuestionView { question, given: Some((&given.answer, &given.by)), because, previous: None }
         }
         State::Open { previous } => {
-            QuestionView { question, given: None, previous: previous.as_ref().map(|given| &given.answer) }
+            let previous = previous.as_ref().map(|given| &given.answer);
+            QuestionView { question, given: None, because: None, previous }
         }
     }
 }

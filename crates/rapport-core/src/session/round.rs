@@ -8,6 +8,7 @@ use crate::event::{Asker, Ending};
 use crate::id::{CallId, RoundId, TurnId};
 use crate::permission::Permission;
 use crate::question::{Purpose, Question};
+use crate::routing::Grounding;
 
 /// Questions that are asked together and answered to one asker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +84,7 @@ impl Round {
         }
     }
 
-    pub(super) fn call(&self) -> Option<&CallId> {
+    pub(crate) fn call(&self) -> Option<&CallId> {
         match &self.asker {
             Asker::Agent { call, .. } => Some(call),
             Asker::Rapport | Asker::Planner => None,
@@ -99,7 +100,7 @@ impl Round {
         matches!(self.asker, Asker::Agent { turn: asking, .. } if asking == turn)
     }
 
-    pub(super) fn is_parkable(&self) -> bool {
+    pub(crate) fn is_parkable(&self) -> bool {
         matches!(self.asker, Asker::Agent { parkable: true, .. })
     }
 
@@ -133,6 +134,8 @@ pub(crate) struct Given {
     pub(crate) answer: Answer,
     pub(crate) by: By,
     pub(crate) at: Timestamp,
+    /// What it rests on, if a lead gave it.
+    pub(crate) because: Option<Grounding>,
 }
 
 impl State {

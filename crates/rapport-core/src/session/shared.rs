@@ -5,16 +5,20 @@ use std::collections::VecDeque;
 
 use jiff::Timestamp;
 
-use super::asked::AskedRounds;
+use super::budget::Spending;
 use super::handover::Handover;
 use super::hosts::Hosts;
 use super::round::{Given, Item, Round};
+use super::rounds::AskedRounds;
+use super::routes::Routes;
+use super::stretch::WorkRecord;
 use crate::answer::By;
 use crate::created::Created;
-use crate::event::{Beside, Ending, Event, TurnKind, Usage};
+use crate::event::{Beside, Ending, Event, TurnKind};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::permission::Rule;
 use crate::question::{Purpose, Question};
+use crate::routing::Grounding;
 use crate::want::Said;
 
 /// The state that every session has.
@@ -35,15 +39,15 @@ pub(crate) struct Shared {
     pub(crate) rules: Vec<Rule>,
     /// Questions whose answer holds for the whole project and is saved there.
     pub(crate) granted: Vec<QuestionId>,
-    pub(crate) usage: Usage,
-    /// The budget that somebody consented to when the first was used up, in millionths of a US dollar.
-    pub(crate) raised_budget: Option<u64>,
-    /// The budget of a day that somebody consented to for this session, and the day.
-    pub(crate) raised_day: Option<(String, u64)>,
+    pub(crate) spending: Spending,
     /// The session failed before its agent ever connected, so it is not bound to that agent.
     pub(crate) agent_never_came: bool,
+    pub(crate) record: WorkRecord,
     pub(crate) handover: Handover,
     pub(crate) hosts: Hosts,
+    pub(crate) routes: Routes,
+    /// What the answer rests on that comes next in the same entry.
+    pub(crate) grounded: Option<(QuestionId, Grounding)>,
     /// The number of times that the work has ended: it was reported, it failed, or somebody cancelled it.
     pub(crate) ends: u32,
     /// Ids of recent messages, for de-duplication.
@@ -96,9 +100,7 @@ pub(crate) struct Turn {
     pub(crate) is_lost: bool,
     /// Whether its process waits until fewer agents run.
     pub(crate) is_queued: bool,
-    /// Whether the current process has connected.
-    pub(crate) has_come: bool,
-    /// How many processes in a row ended before they connected.
+    /// How many processes in a row ended before they had an answer that somebody gave.
     pub(crate) starts_in_vain: u32,
     /// `None` until it is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
@@ -107,7 +109,10 @@ pub(crate) struct Turn {
     /// The number of its declined questions.
     pub(crate) refused: u32,
     pub(crate) doing: Option<String>,
-    pub(crate) has_used_tools: bool,
+    /// Whether it used a tool that may have changed a file.
+    pub(crate) may_have_written: bool,
+    /// Why no copy of the conversation and work of its last process could be stored.
+    pub(crate) unkept: Option<String>,
     /// What keeps a process that was to be parked.
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
@@ -139,6 +144,11 @@ impl Turn {
 
     pub(super) fn has_declined(&self, call: &CallId) -> bool {
         self.declined.iter().any(|declined| declined.call == *call)
+    }
+
+    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport writes now.
+    pub(super) fn may_work(&self) -> bool {
+        matches!(self.kind, TurnKind::Work | TurnKind::Chat) || self.process == Process::Over
     }
 
     /// Whether no plan is confirmed yet, so that the agent must not change anything without asking.
@@ -187,12 +197,13 @@ impl Shared {
             unasked: Vec::new(),
             rules: Vec::new(),
             granted: Vec::new(),
-            usage: Usage::default(),
-            raised_budget: None,
-            raised_day: None,
+            spending: Spending::default(),
             agent_never_came: false,
+            record: WorkRecord::default(),
             handover: Handover::default(),
             hosts: Hosts::default(),
+            routes: Routes::default(),
+            grounded: None,
             ends: 0,
             heard_lately: VecDeque::new(),
         }

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 
 use super::agent::{decline, refuse_questions};
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
-use super::shared::Shared;
-use crate::action_plan::Change;
+use super::shared::{Life, Shared};
+use crate::action_plan::{ActionPlan, Change};
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::created::Created;
@@ -28,9 +28,6 @@ use crate::refusal::Refusal;
 use crate::turn::{FileBatch, FileTurn, FoundTurns, TurnStage, UndoState};
 use crate::view::{PhaseView, Status};
 use crate::want::{ActionReply, BatchOrder, Order, Want};
-
-/// The heading that every plan of actions has. An agent's closing remark lacks it.
-const ACTION_PLAN_HEADING: &str = "## Action Plan";
 
 /// The name of a plan's file in its turn's directory.
 pub(crate) const PLAN_FILE: &str = "plan.md";
@@ -105,7 +102,7 @@ impl TurnsFlow {
         let waits = |turn: &&FileTurn| {
             turn.origin.is_some() && matches!(turn.stage, TurnStage::Planned | TurnStage::Paused)
         };
-        self.latest_turn().filter(waits).filter(|_| self.rests(shared) && !self.is_undoing())
+        self.latest_turn().filter(waits).filter(|_| self.is_resting(shared) && !self.is_undoing())
     }
 
     /// The turn that the agent is planning, or was planning when it failed.
@@ -133,7 +130,7 @@ impl TurnsFlow {
     }
 
     /// Whether nothing is in progress, so that somebody can begin something.
-    fn rests(&self, shared: &Shared) -> bool {
+    fn is_resting(&self, shared: &Shared) -> bool {
         self.phase == TurnsPhase::Resting && shared.is_going()
     }
 
@@ -179,8 +176,9 @@ impl TurnsFlow {
     /// The plan in the agent's texts. The agent may write the plan first, and then remark that it has made one.
     fn drafted<'a>(&'a self, shared: &'a Shared) -> &'a str {
         let result = shared.turns.last().and_then(|turn| turn.result.as_deref()).unwrap_or_default();
-        let said = self.said.iter().rev().find(|said| said.contains(ACTION_PLAN_HEADING));
-        if result.contains(ACTION_PLAN_HEADING) { result } else { said.map_or(result, String::as_str) }
+        let is_plan = |text: &str| !text.trim().is_empty() && !ActionPlan::is_words(text);
+        let said = self.said.iter().rev().map(String::as_str).find(|said| is_plan(said));
+        if is_plan(result) { result } else { said.unwrap_or(result) }
     }
 
     fn check_wanted(&self, folder: &str, restore: bool) -> Option<Want> {
@@ -263,6 +261,9 @@ impl FlowRules for TurnsFlow {
     }
 
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
+        if let (Some(why), Some(what)) = (shared.handover.decided(), changing(act)) {
+            return Err(Refusal::NotNow { what: what.into(), why: why.into() });
+        }
         match act {
             Act::Draft { .. } => self.start_draft(shared, by, act),
             Act::LeaveDraft => self.leave_draft(shared, by),
@@ -330,6 +331,19 @@ impl FlowRules for TurnsFlow {
 
     fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         self.fold(shared, fact, at);
+        if let Event::Applied { .. } = fact {
+            // Its workplace is removed, so nothing can follow.
+            shared.life = Life::Completed;
+        }
+    }
+
+    fn rests(&self, shared: &Shared) -> bool {
+        shared.is_over() || (self.is_resting(shared) && !self.is_undoing())
+    }
+
+    fn has_work_to_decide(&self, shared: &Shared) -> bool {
+        let has_changed = self.batches().any(|(_, batch)| batch.has_changes && batch.stands());
+        shared.is_over() || (self.rests(shared) && has_changed)
     }
 
     /// The batches to undo.
@@ -362,6 +376,17 @@ impl FlowRules for TurnsFlow {
 
     fn complete(&self, _: &Shared, order: &mut Order) {
         order.folder = self.folder_of(order.turn).map(str::to_owned);
+    }
+}
+
+/// What an act does to the files or turns of a session, if it changes them.
+fn changing(act: &Act) -> Option<&'static str> {
+    match act {
+        Act::Draft { .. } => Some("planning"),
+        Act::Approve { .. } => Some("approving"),
+        Act::GoOn { .. } => Some("resuming a batch"),
+        Act::Undo { .. } => Some("undoing a batch"),
+        _ => None,
     }
 }
 

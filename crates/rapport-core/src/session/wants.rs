@@ -12,9 +12,10 @@ use crate::{elicitation, prompt};
 impl Shared {
     pub(super) fn wants(&self, flow: &dyn FlowRules) -> Vec<Want> {
         if let Some(want) = self.handover_wanted(flow) {
-            return vec![want];
+            return self.lead_wants().chain([want]).collect();
         }
-        let mut wants = flow.wants_always(self);
+        let mut wants: Vec<_> =
+            self.lead_wants().chain(self.record_wanted()).chain(flow.wants_always(self)).collect();
         if !self.is_going() {
             return wants;
         }
@@ -44,6 +45,7 @@ impl Shared {
             told_before: self.told_before(turn),
             system: None,
             folder: None,
+            tools: false,
             linger: None,
             replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
             said: turn.said().collect(),
@@ -162,6 +164,7 @@ fn told(item: &Item) -> Option<Told> {
         question: item.question.text.clone(),
         answer: item.question.words(&given.answer),
         by: given.by.clone(),
+        because: given.because.clone(),
     })
 }
 

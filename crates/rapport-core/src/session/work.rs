@@ -1,20 +1,19 @@
 //! The flow for a task: clarify, plan, confirm, work, report.
 //!
 //! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work
-//! somebody can ask for more, and the agent continues in the same conversation: another stretch of work (`stretch.rs`).
-//! All stretches can be undone (`undo.rs`).
+//! somebody can ask for more, and the agent continues in the same conversation: another stretch of work.
 
 mod in_text;
 mod planner;
-mod stretch;
-mod undo;
+
+pub(super) use in_text::may_write;
 
 use jiff::Timestamp;
 
 use super::agent::decline;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
+use super::messages::{SAYING, Saying};
 use super::round::{Item, Round};
-use super::said::{SAYING, Saying};
 use super::shared::{Life, Shared, Turn};
 use crate::answer::{Answer, By};
 use crate::created::{Clarifier, Created};
@@ -29,11 +28,6 @@ use crate::want::Want;
 use crate::work_check::WorkCheck;
 use crate::{prompt, slug};
 
-use stretch::Stretches;
-
-pub use stretch::Stretch;
-pub use undo::{NOT_RECORDED, WorkUndo};
-
 /// The state of a session that works on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkFlow {
@@ -44,14 +38,9 @@ pub(crate) struct WorkFlow {
     outline: Option<Outline>,
     /// Whether a plan was proposed in the last turn.
     is_proposed: bool,
-    /// The states of the files before and after each stretch of work.
-    stretches: Stretches,
-    /// Whether the state in which a cancelled agent left the files is still to be recorded.
-    is_left_unnoted: bool,
     /// The result of the command that checks the work of the last turn.
     check: Option<WorkCheck>,
     changes: Option<Changes>,
-    undo: WorkUndo,
 }
 
 /// The progress of the task.
@@ -82,11 +71,8 @@ impl WorkFlow {
             plan: None,
             outline: None,
             is_proposed: false,
-            stretches: Stretches::default(),
-            is_left_unnoted: false,
             check: None,
             changes: None,
-            undo: WorkUndo::Not,
         }
     }
 
@@ -116,16 +102,14 @@ impl WorkFlow {
         let waiting = shared.open_rounds().flat_map(|round| &round.items);
         let mut waiting = waiting.filter(|item| item.question.purpose == Purpose::Confirm);
         match waiting.find(|item| item.given().is_none()) {
-            Some(item) => {
-                shared.answer(self, Some(&item.question.id), &Reply::Words(vec![CONFIRM.into()]), by)
-            }
+            Some(item) => shared.confirm(self, &item.question.id, &Reply::Words(vec![CONFIRM.into()]), by),
             None => Err(self.not_now(shared, "confirming")),
         }
     }
 
     fn after_confirmation(&self, shared: &Shared, answer: &Answer, by: &By) -> Result<Vec<Event>, Refusal> {
         if answer.is(CANCEL) {
-            return Ok(shared.end(self, |round| round.call().is_some(), by, None));
+            return Ok(shared.end(|round| round.call().is_some(), by, None));
         }
         let being_changed = shared.open_rounds().find(|round| round.is_clarifying());
         if let Some(item) = being_changed.and_then(|round| round.items.iter().find(|i| i.given().is_none())) {
@@ -145,9 +129,7 @@ impl WorkFlow {
         }
         shared.refuse_beside_a_question()?;
         shared.refuse_handed_over()?;
-        if let WorkUndo::UnderWay(_) = self.undo {
-            return Err(Refusal::NotNow { what: SAYING.into(), why: "its work is being undone".into() });
-        }
+        shared.refuse_while_undoing(SAYING)?;
         if let Some(turn) = shared.turn() {
             return Ok(shared.say_to_turn(turn, saying));
         }
@@ -226,7 +208,6 @@ impl FlowRules for WorkFlow {
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
         match act {
             Act::Confirm => self.confirm(shared, by),
-            Act::UndoWork => self.undo_work(shared, by),
             Act::Say { text, id } => {
                 let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
                 self.say(shared, &saying)
@@ -249,11 +230,10 @@ impl FlowRules for WorkFlow {
                     && shared.is_going()
                     && self.being_checked(shared).is_none() =>
             {
-                Ok(vec![Event::Reported { changes: self.all_changes(changes.clone()) }])
+                let changes = shared.record.joined_changes(self.changes.as_ref(), changes.clone());
+                Ok(vec![Event::Reported { changes }])
             }
             World::QuestionRound { round, outcome } => self.take_round(shared, *round, outcome),
-            World::WorkLeft { state } => Ok(self.work_left(state.as_ref())),
-            World::WorkUndone { outcome } => Ok(self.work_undone(outcome)),
             world => stray(world),
         }
     }
@@ -306,14 +286,6 @@ impl FlowRules for WorkFlow {
         proposed.into_iter().chain([next]).collect()
     }
 
-    /// An agent that waits alone for an answer has changed nothing since the state at that question was recorded. Work
-    /// that was done apart is in its workplace.
-    fn is_unnoted(&self, shared: &Shared) -> bool {
-        let is_noted = |turn: &Turn| shared.only_waiting(turn).is_some_and(|round| round.snapshotted);
-        let is_known = shared.turn().is_some_and(|turn| is_noted(turn) && turn.kept_by.is_none());
-        self.stretches.is_noted() && !shared.created.works_apart() && !is_known
-    }
-
     fn is_confirming(&self, shared: &Shared) -> bool {
         self.phase == WorkPhase::Confirming && shared.is_going()
     }
@@ -324,15 +296,13 @@ impl FlowRules for WorkFlow {
             plan.follow(shared, fact, is_revisable);
         }
         match fact {
-            Event::Baselined { turn, baseline } => {
-                let works =
-                    shared.turns.iter().any(|known| known.id == *turn && known.kind == TurnKind::Work);
-                self.stretches.begin(baseline.clone(), works);
-            }
             Event::TurnStarted { kind, .. } => {
                 self.is_proposed = false;
                 self.check = None;
-                self.forget_undone();
+                if shared.record.stretches.is_empty() {
+                    // There was no work yet, or it was undone.
+                    self.changes = None;
+                }
                 self.phase = if *kind == TurnKind::Work { WorkPhase::Working } else { WorkPhase::Clarifying };
             }
             Event::TurnEnded { .. } => {
@@ -352,31 +322,13 @@ impl FlowRules for WorkFlow {
                     self.phase = WorkPhase::Confirming;
                 }
             }
-            Event::Snapshotted { state, .. } => self.stretches.note(state.as_ref()),
             Event::Checked { check, .. } => self.check = Some(check.clone()),
             Event::Reported { changes } => {
-                self.stretches.end(changes.as_ref().and_then(|changes| changes.result.as_ref()));
                 self.changes = changes.clone();
                 shared.life = Life::Completed;
             }
-            Event::Cancelled { is_unnoted: true, .. } => self.is_left_unnoted = true,
-            Event::Cancelled { .. } => self.stretches.end(None),
-            Event::WorkLeft { state } => {
-                self.is_left_unnoted = false;
-                self.stretches.end(state.as_ref());
-            }
-            Event::WorkUndoStarted { states, earlier, .. } => {
-                self.undo = WorkUndo::UnderWay([vec![states.clone()], earlier.clone()].concat());
-            }
-            Event::WorkUndoRefused { problem } => self.undo = WorkUndo::Refused(problem.clone()),
-            Event::WorkUndone { files } => self.undo = WorkUndo::Done(files.clone()),
             _ => {}
         }
-    }
-
-    fn wants_always(&self, _: &Shared) -> Vec<Want> {
-        let left = self.is_left_unnoted.then_some(Want::WorkLeft);
-        left.into_iter().chain(self.undo_wanted()).collect()
     }
 
     fn wants(&self, shared: &Shared) -> Vec<Want> {
@@ -385,9 +337,10 @@ impl FlowRules for WorkFlow {
         let done = shared.turns.last().filter(|_| self.phase == WorkPhase::Reporting);
         let report = done.map(|turn| match self.being_checked(shared) {
             Some((turn, command)) => Want::Checked { turn, command: command.to_owned() },
-            None => {
-                Want::Report { turn: turn.id, baseline: self.stretches.reported_since().map(str::to_owned) }
-            }
+            None => Want::Report {
+                turn: turn.id,
+                baseline: shared.record.stretches.reported_since().map(str::to_owned),
+            },
         });
         saved.into_iter().chain(report).chain(self.round_wanted(shared)).collect()
     }
@@ -400,7 +353,7 @@ impl FlowRules for WorkFlow {
         if !wants.is_empty() {
             return false;
         }
-        if !self.stretches.is_under_way() {
+        if !shared.record.stretches.is_under_way() {
             wants.push(Want::Baseline(turn.id));
             return false;
         }

@@ -22,11 +22,8 @@ impl Shared {
             World::Found(found) => self.lost_agent().into_iter().chain(flow.found(self, found)).collect(),
             World::Tick => self.tick(now),
             World::Baseline { turn, baseline } => {
-                let current = self.turn().filter(|current| current.id == *turn && current.baseline.is_none());
-                current
-                    .map(|_| Event::Baselined { turn: *turn, baseline: baseline.clone() })
-                    .into_iter()
-                    .collect()
+                let fact = || Event::Baselined { turn: *turn, baseline: baseline.clone() };
+                flow.needs_baseline(self, *turn).then(fact).into_iter().collect()
             }
             World::Queued { turn } => {
                 let is_news = |current: &&Turn| current.id == *turn && !current.is_queued;
@@ -38,9 +35,14 @@ impl Shared {
                 let is_news = !self.granted.contains(question);
                 is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
             }
+            World::LeadTold { question, outcome } => self.lead_told(question, outcome),
+            World::LeadAsks { question } => self.lead_asks(question),
+            World::LeadReleased { question } => self.lead_released(question),
             World::Merged { outcome } => self.merged(outcome),
             World::Applied { files } => self.applied(files),
             World::Cleared { left } => self.cleared(left.as_ref()),
+            World::WorkLeft { state } => self.work_left(state.as_ref()),
+            World::WorkUndone { outcome } => self.work_undone(outcome),
             World::Failed { reason } => {
                 if let Some(fact) = self.not_applied(reason) {
                     return Ok(vec![fact]);
@@ -54,8 +56,6 @@ impl Shared {
             | World::PlanSaved { .. }
             | World::Checked { .. }
             | World::Report { .. }
-            | World::WorkLeft { .. }
-            | World::WorkUndone { .. }
             | World::QuestionRound { .. }
             | World::Filed { .. }
             | World::PlanChecked { .. }
@@ -78,7 +78,7 @@ impl Shared {
         let cooling =
             self.coolable().and_then(|round| round.hot_since.checked_add(self.created.terms.hot).ok());
         let expiring = self.open_rounds().filter_map(|round| self.expiry(round));
-        expiring.chain(cooling).min()
+        expiring.chain(cooling).chain(self.next_step()).min()
     }
 
     /// The call that the process could park right now.
@@ -111,6 +111,9 @@ impl Shared {
         {
             facts.push(Event::Cooled { turn: turn.id, call: call.clone() });
         }
+        let is_expired = facts.iter().any(|fact| matches!(fact, Event::Closed { .. }));
+        // What expires just now goes nowhere any more; the rest goes on at the next moment.
+        facts.extend(self.overdue(now).into_iter().filter(|_| !is_expired));
         facts
     }
 

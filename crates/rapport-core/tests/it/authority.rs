@@ -1,10 +1,11 @@
 //! Who may do what: a table for every kind of actor and every matter, what a session refuses by it, and properties.
 
 use proptest::prelude::*;
-use rapport_core::authority::{Authority, Matter, authority};
+use rapport_core::authority::{Authority, Matter, authority, may_act};
+use rapport_core::routing::Policy;
 use rapport_core::{
-    Act, AgentDid, Ask, By, ConversationId, Created, Decider, Draft, Field, FieldKind, Permission, Reply,
-    Terms, World,
+    Act, AgentDid, ApplyTo, Ask, By, ConversationId, Created, Decider, Draft, Field, FieldKind, Permission,
+    Reply, SessionId, Terms, World,
 };
 
 use crate::support::{CONVERSATION, Story, ann, bob, call, created, draft, person, question};
@@ -56,7 +57,7 @@ fn a_table_says_who_may_decide_what() {
         assert_eq!(found, expected, "{matter:?}");
     }
     assert_eq!(authority(&lead, Matter::Application, &terms(Decider::Lead)), Authority::Given);
-    let asks_person = Terms { questions: Decider::Person, ..Terms::default() };
+    let asks_person = Terms { questions: Policy::Ask, ..Terms::default() };
     for (by, expected) in [
         (&ann, Authority::Given),
         (&lead, Authority::NeedsPerson),
@@ -80,7 +81,7 @@ proptest! {
         let wide = authority(by, matter, &Terms { max_rounds: rounds, ..terms(Decider::Lead) });
         let is_lead = matches!(by, By::Lead { .. });
         prop_assert_eq!(strict == wide, !(is_lead && matter == Matter::Application));
-        let narrow = Terms { questions: Decider::Person, ..terms(Decider::Person) };
+        let narrow = Terms { questions: Policy::Ask, ..terms(Decider::Person) };
         let is_narrowed = matches!(by, By::Lead { .. } | By::Model { .. }) && matter == Matter::Clarification;
         prop_assert_eq!(authority(by, matter, &narrow) == strict, !is_narrowed);
         let model = By::Model { name: "haiku".into() };
@@ -144,7 +145,7 @@ fn a_lead_answers_clarifications_and_steers() {
 /// Where the person answers themselves, a lead is refused, and the question stays open for them.
 #[test]
 fn where_questions_are_for_a_person_a_lead_answers_none() {
-    let terms = Terms { questions: Decider::Person, ..Terms::default() };
+    let terms = Terms { questions: Policy::Ask, ..Terms::default() };
     Story::begun(Created { worker: "worktree".into(), by: lead(), ..created("Add login", terms) })
         .connects()
         .asks("c1", &[draft("Which way?", &["Passkeys", "Passwords"])], "c1 asked round 1: q1")
@@ -168,7 +169,7 @@ fn a_lead_acts_only_where_a_lead_began() {
         Act::Stop,
         Act::Restart,
         Act::Cancel { reason: None },
-        Act::Apply { with_conflicts: false, end: None },
+        Act::Apply { with_conflicts: false, end: None, to: ApplyTo::Files },
         Act::Discard { reason: None, end: None },
     ] {
         story.check(&person(lead(), act), why);
@@ -203,7 +204,7 @@ fn a_lead_gives_no_permission_and_fills_in_no_form() {
 
 #[test]
 fn what_a_lead_wants_applied_a_person_is_asked() {
-    let apply = |with_conflicts| Act::Apply { with_conflicts, end: None };
+    let apply = |with_conflicts| Act::Apply { with_conflicts, end: None, to: ApplyTo::Files };
     let requested =
         |story: &Story| story.play.view().workplace.unwrap().requested_by.map(|by| by.to_string());
     let mut story = done(Decider::Person);
@@ -242,9 +243,28 @@ fn terms_without_deciders_leave_applying_to_a_person() {
     let json = serde_json::to_string(&old).unwrap();
     assert!(!json.contains("apply") && !json.contains("\"questions\""), "{json}");
     let read = serde_json::from_str::<Created>(&json).unwrap().terms;
-    assert_eq!((read.apply, read.questions), (Decider::Person, Decider::Lead));
-    let terms = Terms { questions: Decider::Person, ..terms(Decider::Lead) };
+    assert_eq!((read.apply, read.questions), (Decider::Person, Policy::Trust));
+    let terms = Terms { questions: Policy::Ask, ..terms(Decider::Lead) };
     let new = Created { terms, conversation: ConversationId::new(CONVERSATION), ..old };
     let json = serde_json::to_string(&new).unwrap();
     assert_eq!(serde_json::from_str::<Created>(&json).unwrap(), new);
+}
+
+/// A lead of Rapport's own is named after its session, and acts where it leads or began. An assistant over MCP acts where any
+/// assistant began.
+#[test]
+fn a_lead_acts_where_it_leads_or_began() {
+    let own = || By::Lead { name: "20260124-hello".into() };
+    let begun_by = |by: By| Created { by, ..created("go", Terms::default()) };
+    let led = Created { lead: Some(SessionId::new("20260124-hello")), ..created("go", Terms::default()) };
+    for (by, session, expected) in [
+        (own(), &led, true),
+        (lead(), &led, false),
+        (own(), &begun_by(own()), true),
+        (own(), &begun_by(lead()), false),
+        (lead(), &begun_by(By::Lead { name: "inspector".into() }), true),
+        (lead(), &begun_by(ann()), false),
+    ] {
+        assert_eq!(may_act(&by, session), expected, "{by} in {session:?}");
+    }
 }

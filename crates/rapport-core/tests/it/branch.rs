@@ -11,7 +11,8 @@ use crate::support::{Story, created, fact_in_words, question};
 fn to(at: &str) -> Destination {
     Destination {
         origin: BranchPoint { session: SessionId::new("20260124-login"), question: question(at) },
-        project: "/home/ann/shop/.rapport/worktrees/20260125-login-branch".into(),
+        project: "/home/ann/shop".into(),
+        worker: "worktree".into(),
         conversation: ConversationId::new("b2"),
     }
 }

@@ -1,5 +1,6 @@
 //! The file of a planned task, in the format of older relays: written from the log, and read where one was left.
 
+use jiff::SignedDuration;
 use rapport_core::{
     Act, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, QuestionRound, Reply,
     Session, Terms, World,
@@ -14,7 +15,10 @@ fn planned() -> Created {
 }
 
 fn made(round: u32, texts: &[&str]) -> Input {
-    let questions: Vec<Draft> = texts.iter().map(|text| draft(text, &["Yes", "No"])).collect();
+    asking(round, texts.iter().map(|text| draft(text, &["Yes", "No"])).collect())
+}
+
+fn asking(round: u32, questions: Vec<Draft>) -> Input {
     let (goal, description) = (Some("Dark mode".into()), Some("Add dark mode".into()));
     let batch = QuestionRound {
         goal,
@@ -27,8 +31,11 @@ fn made(round: u32, texts: &[&str]) -> Input {
 }
 
 fn answered(question: &str, option: usize) -> Input {
-    let question = Some(rapport_core::QuestionId::new(question));
-    person(ann(), Act::Answer { question, reply: Reply::Choices(vec![option]) })
+    replied(question, Reply::Choices(vec![option]))
+}
+
+fn replied(question: &str, reply: Reply) -> Input {
+    person(ann(), Act::Answer { question: Some(rapport_core::QuestionId::new(question)), reply })
 }
 
 fn file(play: &Play) -> Value {
@@ -59,10 +66,13 @@ fn chat_12_chat_13_the_file_follows_the_log() {
             "updatedAt": "2026-01-24T09:00:00Z",
         })
     );
+    play.pass(SignedDuration::from_mins(5));
     play.put(&answered("q1", 1)).unwrap();
+    let first = file(&play);
+    assert_eq!((&first["answers"], &first["currentQuestionIndex"]), (&json!(["no", null]), &json!(1)));
     assert_eq!(
-        (&file(&play)["answers"], &file(&play)["currentQuestionIndex"]),
-        (&json!(["no", null]), &json!(1))
+        (&first["createdAt"], &first["updatedAt"]),
+        (&json!("2026-01-24T09:00:00Z"), &json!("2026-01-24T09:05:00Z"))
     );
     play.put(&answered("q2", 0)).unwrap();
     play.put(&made(2, &["When?"])).unwrap();
@@ -80,6 +90,52 @@ fn chat_12_chat_13_the_file_follows_the_log() {
     assert_eq!(file(&play)["state"], "EXECUTING");
     play.put(&person(ann(), Act::Cancel { reason: None })).unwrap();
     assert_eq!(file(&play)["state"], "DONE");
+}
+
+/// CHAT-14, CHAT-16: the values of several options, beside one another, and words as they were typed; nothing that was not
+/// answered. What is written comes back as the same answers.
+#[test]
+fn chat_14_chat_16_answers_are_the_values_of_options_or_the_words() {
+    let mut play = Play::begin_as(planned());
+    let several = Draft { multi: true, ..draft("Which platforms?", &["Web", "Old phones", "Desktop"]) };
+    let questions = vec![several, draft("Which name?", &["Yes", "No"]), draft("Now?", &["Yes", "No"])];
+    play.put(&asking(1, questions)).unwrap();
+    assert_eq!(
+        (&file(&play)["questions"][0]["multiSelect"], &file(&play)["questions"][1]["multiSelect"]),
+        (&json!(true), &json!(false))
+    );
+    play.put(&replied("q1", Reply::Choices(vec![0, 1]))).unwrap();
+    play.put(&replied("q2", Reply::Text("Night, or so".into()))).unwrap();
+    assert_eq!(file(&play)["answers"], json!(["web, old-phones", "Night, or so", null]));
+    let left: InteractiveFile = serde_json::from_value(file(&play)).unwrap();
+    let facts = left.revive(planned()).unwrap();
+    let revived = Session::open(&Entry { seq: 1, at: left.created_at, facts }).unwrap();
+    let given = |session: &Session| -> Vec<_> {
+        let rounds: Vec<_> = session.rounds().collect();
+        let items = rounds.iter().flat_map(|round| round.items.iter());
+        items.map(|item| item.given.map(|(answer, _)| answer.clone())).collect()
+    };
+    assert_eq!(given(&revived), given(&play.session));
+}
+
+/// CHAT-27: whoever goes back twice has passed by an answer that was given. It stands until there is another, so that a step
+/// too far costs nothing.
+#[test]
+fn chat_27_answers_that_are_passed_by_going_back_stand() {
+    let mut play = Play::begin_as(planned());
+    play.put(&made(1, &["One?", "Two?", "Three?"])).unwrap();
+    play.put(&answered("q1", 0)).unwrap();
+    play.put(&answered("q2", 1)).unwrap();
+    for index in [1, 0] {
+        play.put(&person(ann(), Act::Back)).unwrap();
+        let file = file(&play);
+        assert_eq!(file["currentQuestionIndex"], index);
+        assert_eq!(file["answers"], json!(["yes", "no", null]));
+    }
+    play.put(&answered("q1", 1)).unwrap();
+    let again = file(&play);
+    assert_eq!(again["currentQuestionIndex"], 1, "it is asked again all the same");
+    assert_eq!(again["answers"], json!(["no", "no", null]));
 }
 
 fn question(id: &str, text: &str) -> Value {

@@ -87,6 +87,8 @@ fn several_words_are_choices_a_label_or_a_sentence() {
     let one = question(&WAYS, false, true);
     let many = question(&WAYS, true, true);
     let one_only = "refused: q1 accepts one choice, not several";
+    let unclear =
+        |typed: &str| format!("refused: \"{typed}\" can mean options of q1 and free text, or free text only");
     for (typed, in_one, in_many) in [
         (vec!["magic", "link"], "link", "link"),
         (vec!["1", "1"], "passkey", "passkey"),
@@ -97,7 +99,13 @@ fn several_words_are_choices_a_label_or_a_sentence() {
             "\"1 3 and a smoke test\"",
             "passkey, link, \"and a smoke test\"",
         ),
-        (vec!["1", "and", "3"], "\"1 and 3\"", "\"1 and 3\""),
+        (vec!["1", "and", "3"], "\"1 and 3\"", &unclear("1 and 3")),
+        (vec!["1", "3", "smoke"], "\"1 3 smoke\"", &unclear("1 3 smoke")),
+        (vec!["1", "3", " smoke "], "\"1 3  smoke\"", &unclear("1 3  smoke ")),
+        (vec!["1", "3", "and", "a", "test"], "\"1 3 and a test\"", &unclear("1 3 and a test")),
+        (vec!["1", "3", "and a", "test"], "\"1 3 and a test\"", &unclear("1 3 and a test")),
+        (vec!["Passkeys", "are", "fine"], "\"Passkeys are fine\"", &unclear("Passkeys are fine")),
+        (vec!["only", "Passkeys"], "\"only Passkeys\"", "\"only Passkeys\""),
         (vec!["9", "replicas"], "\"9 replicas\"", "\"9 replicas\""),
         (
             vec!["1", "9"],
@@ -110,6 +118,29 @@ fn several_words_are_choices_a_label_or_a_sentence() {
         check(&one, words(&typed), in_one);
         check(&many, words(&typed), in_many);
     }
+    // Where options alone are accepted, nothing is unclear.
+    let options_only = "refused: q1 accepts one of its options, not free text";
+    check(&question(&WAYS, true, false), words(&["1", "smoke"]), options_only);
+}
+
+/// Options and free text that are given apart are never mistaken for each other.
+#[test]
+fn options_and_free_text_given_apart() {
+    let one = question(&WAYS, false, true);
+    let many = question(&WAYS, true, true);
+    let both = |options: &[&str], text: &str| {
+        Reply::NamedAndText(options.iter().map(|option| (*option).into()).collect(), text.into())
+    };
+    check(&many, both(&["1", "3"], "smoke"), "passkey, link, \"smoke\"");
+    check(&many, both(&["magic", "link"], "3"), "link, \"3\"");
+    check(&many, both(&["Passkeys"], "yes"), "passkey, \"yes\"");
+    let not = "refused: q1 does not accept that answer: \"smoke\" is not one of its options";
+    check(&many, both(&["1", "smoke"], "test"), not);
+    check(&many, both(&["1", "9"], "x"), "refused: q1 has 3 options, there is no option 9");
+    check(&many, both(&["1"], " "), "refused: the answer to q1 is empty");
+    check(&one, both(&["1"], "smoke"), "refused: q1 accepts one choice, not several");
+    let closed = question(&WAYS, true, false);
+    check(&closed, both(&["1"], "smoke"), "refused: q1 accepts one of its options, not free text");
 }
 
 /// What an MCP server asks for has limits, and what does not keep them is not taken.

@@ -389,9 +389,23 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             let words: Vec<_> = answer.values.iter().cloned().chain(text).collect();
             format!("{question} answered {} by {by}", words.join(", "))
         }
+        Event::Routed { question, to, class, why } => {
+            let to = format!("{to:?}").to_lowercase();
+            format!("{question} ({}) to {to}: {}", class.word(), why.in_words())
+        }
+        Event::LeadTold { question } => format!("lead told of {question}"),
+        Event::LeadAsks { question } => format!("lead asks about {question}"),
+        Event::LeadReleased { question } => format!("lead released from {question}"),
+        Event::Drafted { question, answer, by, because } => {
+            let words: Vec<_> = answer.values.iter().chain(&answer.text).cloned().collect();
+            let because = because.as_ref().map_or("nothing".to_owned(), |because| because.ground.to_string());
+            format!("{question} drafted {} by {by} on {because}", words.join(", "))
+        }
+        Event::Grounded { question, because } => format!("{question} rests on {}", because.ground),
         Event::Granted { question } => format!("{question} granted"),
         Event::HostRefused { host, .. } => format!("{host} refused"),
         Event::HostAllowed { host, by } => format!("{host} allowed by {by}"),
+        Event::TermsChanged { change, by } => format!("{change}, says {by}"),
         Event::Revoked { rule, by } => format!("{rule} revoked by {by}"),
         Event::Reopened { question, by } => format!("{question} reopened by {by}"),
         Event::Kept { question, by } => format!("{question} kept by {by}"),
@@ -451,6 +465,8 @@ fn want_in_words(want: &Want) -> String {
         Want::HostsAllowed(hosts) => format!("{} reachable", hosts.join(", ")),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
         Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
+        Want::LeadTold { lead, question } => format!("{lead} told of {question}"),
+        Want::LeadReleased { lead, question } => format!("{lead} released from {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::QuestionRound(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, TryLockError};
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -277,9 +277,13 @@ impl Journal {
         journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether this directory contains a batch.
+    /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch that never
+    /// began.
     pub fn is_in(directory: &Path) -> bool {
-        fs::metadata(directory.join("journal.jsonl")).is_ok_and(|journal| journal.len() > 0)
+        let Ok(journal) = open_own(&directory.join("journal.jsonl")) else { return false };
+        let mut first = Vec::new();
+        let read = BufReader::new(journal).read_until(b'\n', &mut first);
+        read.is_ok() && first.ends_with(b"\n")
     }
 
     /// All facts, in order.

@@ -8,7 +8,7 @@ use rapport_core::{LaterChanges, UndoneFiles};
 use rapport_durable::{put, remove, write_beside};
 use thiserror::Error;
 
-use super::batch::snapshot::note_command_changes;
+use super::batch::changes::note_interrupted;
 use super::files::{Held, digest_of, remove_empty, temporary};
 use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalError};
 use super::outcome::Outcome;
@@ -85,7 +85,7 @@ pub fn undo(place: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError>
     let mut journal = Journal::open(&place.journal, place.seals.clone(), place.clock.clone())?;
     if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
         // The changes of an interrupted command are only known now.
-        note_command_changes(&root, &mut journal)?;
+        note_interrupted(&root, &mut journal)?;
     }
     let past = Past::read(journal.facts());
     if journal.facts().contains(&Fact::Undone) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rapport_core::AgentCommand;
+use rapport_settings::Declared;
 
 use super::Agent;
 use crate::config::Settings;
@@ -23,6 +24,11 @@ pub trait AgentKind: Send + Sync {
 
     /// Builds an agent of this kind that runs this command; fails with the reason if that is not possible.
     fn make(&self, command: &[String], setup: &AgentSetup) -> Result<Arc<dyn Agent>, String>;
+
+    /// The settings that only it has, as a part of the section `agent`.
+    fn section(&self) -> Option<Declared> {
+        None
+    }
 
     /// How to install it, one line per option.
     fn installation(&self) -> &'static str {
@@ -99,6 +105,11 @@ impl AgentKinds {
         self
     }
 
+    /// The names of all kinds.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|kind| kind.name())
+    }
+
     /// The kind of this name.
     pub fn find(&self, name: &str) -> Result<&dyn AgentKind, String> {
         let found = self.0.iter().find(|kind| kind.name() == name);
@@ -125,6 +136,11 @@ impl AgentKinds {
             return Err("agent.command is empty".to_owned());
         }
         Ok(AgentCommand { name: kind.name().to_owned(), command })
+    }
+
+    /// The settings that only one kind has.
+    pub fn sections(&self) -> Vec<Declared> {
+        self.0.iter().filter_map(|kind| kind.section()).collect()
     }
 
     /// The configuration that any kind would read from the files of a project.

@@ -57,7 +57,8 @@ pub trait Agent: Send + Sync {
     }
 }
 
-/// The abilities of an agent; none by default. Contract stories that need more are skipped.
+/// The abilities of an agent; none by default. The engine asks for nothing that an agent cannot do (`parking`, `listens`, `stays`);
+/// the others say which contract stories it has to pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// How a waiting agent gives up its process.
@@ -76,8 +77,6 @@ pub struct Abilities {
     pub stays: bool,
     /// Whether it forwards the questions of MCP servers.
     pub servers: bool,
-    /// Whether it continues without its answer when its input closes, so that it must be killed first.
-    pub goes_on_at_eof: bool,
 }
 
 /// How an agent that waits for an answer gives up its process.
@@ -87,7 +86,7 @@ pub enum Parking {
     AtTheCall,
     /// It is resumed with a message that contains the answer.
     ByMessage,
-    /// It cannot be resumed, and is kept running.
+    /// It cannot be resumed, and is kept running. If its process ends in the middle of a turn, the session fails.
     #[default]
     Never,
 }
@@ -182,10 +181,10 @@ pub trait Diagnosis: Send + Sync {
 pub enum Diagnosed {
     /// It works; its version and channel.
     Usable(String),
-    /// It works partly: what is missing, and how to get that.
-    Limited {
-        /// Its version, and what it does not support.
+    /// It runs, and its agents cannot ask.
+    CannotAsk {
         found: String,
+        /// How to get one that can.
         advice: String,
     },
     /// It is there, and nobody is logged in to it.
@@ -212,6 +211,8 @@ pub struct AgentPlace {
     pub conversation_store: Arc<dyn ConversationStore>,
     /// The mark that everything of this run carries.
     pub mark: Mark,
+    /// Where Rapport's own tools are reached, if this process offers them.
+    pub reached_at: Option<String>,
 }
 
 impl AgentPlace {
@@ -227,6 +228,7 @@ impl From<PathBuf> for AgentPlace {
             workplace: Arc::new(Directory::at(directory)),
             conversation_store: Arc::new(Nothing),
             mark: Mark::unnamed(),
+            reached_at: None,
         }
     }
 }
@@ -305,7 +307,7 @@ pub enum Command {
         call: CallId,
         reply: CallReply,
     },
-    /// Park the waiting call and end; ignored if it has its reply already. An agent parks a call only if it is the only
+    /// Park the waiting call and end; ignored if it has its reply already. Not sent to an agent that cannot be parked. An agent parks a call only if it is the only
     /// one in flight: otherwise the process would continue with the others, without the answer.
     Park {
         call: CallId,
@@ -313,7 +315,7 @@ pub enum Command {
         patience: Patience,
     },
     /// Send a message while it works: the agent reads it at its next step, or in another turn if this was its last, and
-    /// reports that ([`AgentDid::Read`]). An agent that does not read messages while it works ignores it.
+    /// reports that ([`AgentDid::Read`]). Not sent to an agent that does not listen.
     Say(Said),
     /// Start another turn, after the previous one was finished; ignored by an agent that is ending.
     Next {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
+use rapport_core::routing::Policy;
 use rapport_settings::{Dollars, Setting, one_of, section};
 
 use super::planner::PlannerLayer;
@@ -15,6 +16,8 @@ section! {
         preview_command: String, Trusted, Masked;
         /// The command that searches the web for a plan; the queries become its last arguments.
         research_command: String, Trusted, Masked;
+        /// How sessions are stored. A project cannot choose that: its sessions would be elsewhere.
+        store: String, Person, Shown;
         /// The directories of projects whose own settings are trusted completely.
         trusted: Vec<PathBuf>, Home, Masked;
     }
@@ -22,8 +25,10 @@ section! {
         agent: AgentLayer;
         rounds: RoundsLayer;
         questions: QuestionsLayer;
+        lead: LeadLayer;
         planner: PlannerLayer;
         serve: ServeLayer;
+        projects: ProjectsLayer;
         #[serde(deserialize_with = "super::worker::name_or_section")]
         worker: WorkerLayer;
         context: ContextLayer;
@@ -33,8 +38,16 @@ section! {
 }
 
 section! {
-    /// Settings of the agent.
-    pub struct AgentLayer in "agent.", blank variables: Value {
+    /// Only the name of the store, which is needed although another setting is wrong.
+    pub(super) struct StoreName in "", blank variables: Unset {
+        store: String, Person, Shown;
+    }
+    sections {}
+}
+
+section! {
+    /// Settings of the agent. Kinds of agents declare more of this section.
+    pub struct AgentLayer in "agent.", shared, blank variables: Value {
         /// The kind of agent.
         name: String, Trusted, Shown;
         /// The CLI to run, or `rehearsal` for the scripted one.
@@ -43,10 +56,6 @@ section! {
         hot: SignedDuration, Project, Shown;
         /// How long an agent may be silent while it works (`30m`).
         silence: SignedDuration, Project, Shown;
-        /// The permission mode of working turns (`default`, `acceptEdits`, ...).
-        permission_mode: String, Trusted, Shown;
-        /// How to communicate with the CLI: `auto`, `live` or `print`.
-        channel: ChannelChoice, Trusted, Shown;
         /// What a session may cost before a person is asked, in dollars.
         budget: Dollars, Trusted, Shown;
         /// What all sessions may cost on a day before a person is asked, in dollars.
@@ -72,9 +81,35 @@ section! {
         /// How long they stay open (`168h` for a week).
         expire: SignedDuration, Trusted, Shown;
         /// Whether a short reply of the agent with a question mark is a question.
-        in_text: bool, Project, Shown;
+        in_text: bool, Trusted, Shown;
     }
     sections {}
+}
+
+section! {
+    /// Settings of leads, which are asked first.
+    pub struct LeadLayer in "lead.", blank variables: Value {
+        /// What the lead of a session may do with its questions: `ask`, `assist` or `auto`.
+        policy: LeadPolicy, Trusted, Shown;
+        /// How long a lead has for a question before a person is asked (`60s`).
+        time: SignedDuration, Trusted, Shown;
+        /// How many answers a lead may give in an hour.
+        per_hour: u32, Trusted, Shown;
+        /// How long the person has before others are asked as well (`30m`); by default nobody else is.
+        person_time: SignedDuration, Trusted, Shown;
+    }
+    sections {}
+}
+
+/// A policy for the questions of sessions with a lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeadPolicy(pub Policy);
+
+impl Setting for LeadPolicy {
+    fn parse(word: &str) -> Result<Self, String> {
+        let policies = [Policy::Ask, Policy::Assist, Policy::Auto];
+        one_of(word, &policies.map(|policy| (policy.word(), Self(policy))))
+    }
 }
 
 section! {
@@ -84,6 +119,15 @@ section! {
         project: PathBuf, Trusted, Masked, or "RAPPORT_TELEGRAM_PROJECT", or "PROJECT_DIR";
         /// Several projects to serve at once, the first one first.
         projects: Vec<PathBuf>, Home, Masked;
+    }
+    sections {}
+}
+
+section! {
+    /// Settings of projects.
+    pub struct ProjectsLayer in "projects.", blank variables: Unset {
+        /// Directories in which projects are found by their names.
+        directories: Vec<PathBuf>, Home, Masked;
     }
     sections {}
 }
@@ -135,23 +179,5 @@ pub enum Notify {
 impl Setting for Notify {
     fn parse(word: &str) -> Result<Self, String> {
         one_of(word, &[("off", Self::Off), ("bell", Self::Bell), ("desktop", Self::Desktop)])
-    }
-}
-
-/// How to communicate with the agent's CLI.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChannelChoice {
-    /// Live if the CLI's version allows it, otherwise print.
-    #[default]
-    Auto,
-    /// Over its live channel.
-    Live,
-    /// One process per message, for CLIs without a live channel.
-    Print,
-}
-
-impl Setting for ChannelChoice {
-    fn parse(word: &str) -> Result<Self, String> {
-        one_of(word, &[("auto", Self::Auto), ("live", Self::Live), ("print", Self::Print)])
     }
 }

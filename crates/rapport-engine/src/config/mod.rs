@@ -11,29 +11,35 @@ mod worker;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
+use rapport_core::routing::{Policy, RoutingTerms};
 use rapport_settings::{Document, Dollars, May, Section as _, words};
 
 use crate::projects::trust::{Brought, Trust, TrustLevel};
-use crate::workers::containers::{self, ContainerSettings, Limits};
+use crate::workers::WorkerKinds;
+
+use layer::StoreName;
 
 pub use layer::{
-    AgentLayer, ChannelChoice, ContextLayer, ExecutionLayer, Layer, Notify, QuestionsLayer, RoundsLayer,
-    ServeLayer, TerminalLayer,
+    AgentLayer, ContextLayer, ExecutionLayer, Layer, LeadLayer, LeadPolicy, Notify, QuestionsLayer,
+    RoundsLayer, ServeLayer, TerminalLayer,
 };
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use rapport_settings::{ConfigError, Declared, Secret, Sources, duration};
 pub use said::{Said, said};
-pub use worker::{NetworkName, Size, WorkerLayer, WorkerName, worker};
+pub use worker::{NetworkName, WorkerLayer};
 
 /// The word for the scripted agent in `agent.command`.
 pub(crate) const REHEARSAL: &str = "rehearsal";
 
 /// The name of the settings file, in the home and in a project.
 const FILE: &str = "config.yaml";
+
+/// The sections of which kinds of agents and workers declare a part.
+const SHARED: [&str; 2] = ["agent", "worker"];
 
 /// The default maximum size of a file to show to an agent.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -42,7 +48,7 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 const MAX_TOKENS: u64 = 200_000;
 
 /// The effective settings, merged from all layers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The kind of agent of new sessions, if set.
     pub agent_name: Option<String>,
@@ -54,10 +60,6 @@ pub struct Settings {
     pub hot: SignedDuration,
     /// How long an agent may be silent while it works.
     pub silence: SignedDuration,
-    /// The permission mode of working turns.
-    pub permission_mode: String,
-    /// How to communicate with the agent's CLI.
-    pub channel: ChannelChoice,
     /// Additional environment variables for the agent.
     pub agent_env: Vec<String>,
     /// What a session may cost before a person is asked, if set.
@@ -70,18 +72,24 @@ pub struct Settings {
     pub expire: Option<SignedDuration>,
     /// Whether a short reply with a question mark is a question.
     pub questions_in_text: bool,
+    /// What the lead of a session may do with its questions.
+    pub lead_policy: Policy,
+    /// The times and limits of asking a lead.
+    pub routing: RoutingTerms,
     /// Settings of the planner.
     pub planner: PlannerLayer,
     /// The project that `serve` serves, if set.
     pub serve_project: Option<PathBuf>,
     /// Several projects that `serve` serves at once.
     pub serve_projects: Vec<PathBuf>,
+    /// Directories in which projects are found by their names.
+    pub project_directories: Vec<PathBuf>,
     /// The command that shows the preview of an action, if set.
     pub preview_command: Option<Vec<String>>,
     /// The command that searches the web for a plan; if it is empty, the agent searches.
     pub research_command: Vec<String>,
-    /// The worker: the kind of workplace.
-    pub worker: WorkerName,
+    /// The name of the worker: the kind of workplace.
+    pub worker: String,
     /// The network access of a sandboxed workplace.
     pub network: NetworkName,
     /// The hosts that it may reach, if the network is an allowlist.
@@ -90,8 +98,10 @@ pub struct Settings {
     pub at_once: Option<NonZeroU32>,
     /// The command that checks finished work, if set.
     pub check: Option<String>,
-    /// The settings of containers.
-    pub containers: ContainerSettings,
+    /// The kinds of workers, as they are configured.
+    pub workers: WorkerKinds,
+    /// What all of this was read from, for settings that others declare.
+    pub sources: Arc<Sources>,
     /// The maximum size of a file to show to an agent, in bytes.
     pub max_file_bytes: u64,
     /// The number of tokens above which sending needs a confirmation.
@@ -100,36 +110,21 @@ pub struct Settings {
     pub command_timeout: SignedDuration,
     /// Additional environment variables for the commands of a plan.
     pub command_env: Vec<String>,
-    /// What of the project's `devcontainer.json` is not used, in words for a person.
-    pub devcontainer_remarks: Vec<String>,
     /// A warning for the person about settings of an untrusted project that were ignored.
     pub warning: Option<String>,
 }
 
-/// The settings of containers. The container engine is named as its own programs name it.
-fn of_containers(worker: &WorkerLayer, sources: &Sources) -> ContainerSettings {
-    let usual = ContainerSettings::default();
-    ContainerSettings {
-        engine: sources.variable(containers::ENGINE),
-        image: worker.image.clone().filter(|image| !image.trim().is_empty()),
-        setup: worker.setup.clone().filter(|command| !command.trim().is_empty()),
-        env: Vec::new(),
-        limits: Limits {
-            memory: worker.memory.map_or(usual.limits.memory, |Size(bytes)| bytes),
-            processors: worker.cpus.map_or(usual.limits.processors, NonZeroU32::get),
-            processes: worker.pids.map_or(usual.limits.processes, NonZeroU32::get),
-        },
-        idle: worker.idle.and_then(|idle| Duration::try_from(idle).ok()).unwrap_or(usual.idle),
-    }
-}
-
 impl Settings {
-    /// Merges all sources, and flags above them.
-    pub fn load(sources: &Sources, flags: Layer) -> Result<Self, ConfigError> {
+    /// Merges all sources, and flags above them. One of these workers, which are configured already, has to have the name that is
+    /// set.
+    pub fn load(sources: &Sources, flags: Layer, workers: &WorkerKinds) -> Result<Self, ConfigError> {
         let home = read(sources.home.as_ref())?;
         let mut of_project = read(sources.project.as_ref())?;
-        trust::set_aside(&mut of_project, &home, sources.project_may());
+        trust::set_aside(&mut of_project, &home, sources.project_may(), workers);
         let env = Layer::from_env(&|name| sources.variable(name))?;
+        for (layer, file) in [(&home, &sources.home), (&of_project, &sources.project), (&env, &None)] {
+            is_worker_known(layer, file.as_ref(), workers)?;
+        }
         let agent_is_named = flags.agent.command.is_some();
         let all = home.under(of_project).under(env).under(flags);
         Ok(Self {
@@ -138,34 +133,35 @@ impl Settings {
             agent_is_named,
             hot: all.agent.hot.unwrap_or(SignedDuration::from_mins(5)),
             silence: all.agent.silence.unwrap_or(SignedDuration::from_mins(30)),
-            permission_mode: all.agent.permission_mode.unwrap_or_else(|| "default".into()),
-            channel: all.agent.channel.unwrap_or_default(),
             agent_env: all.agent.env.unwrap_or_default(),
             budget: all.agent.budget,
             daily_budget: all.agent.daily_budget,
             max_rounds: all.rounds.max,
             expire: all.questions.expire,
             questions_in_text: all.questions.in_text.unwrap_or(false),
+            lead_policy: all.lead.policy.map_or(Policy::Assist, |named| named.0),
+            routing: routing(&all.lead),
             planner: all.planner,
             serve_project: all.serve.project,
             serve_projects: all.serve.projects.unwrap_or_default(),
+            project_directories: all.projects.directories.unwrap_or_default(),
             preview_command: all.preview_command.map(|line| words(&line)).filter(|words| !words.is_empty()),
             research_command: all.research_command.map(|line| words(&line)).unwrap_or_default(),
-            worker: all.worker.kind.unwrap_or_default(),
+            worker: all.worker.kind.clone().unwrap_or_else(|| workers.usual().name().to_owned()),
             network: all.worker.network.unwrap_or(match &all.worker.allow {
                 // Naming hosts implies an allowlist.
                 Some(_) => NetworkName::Allowlist,
                 None => NetworkName::None,
             }),
             allowed_hosts: all.worker.allow.clone().unwrap_or_default(),
-            at_once: all.worker.at_once,
+            at_once: all.worker.at_once.into_iter().chain(workers.at_once()).min(),
             check: all.worker.check.clone().filter(|command| !command.trim().is_empty()),
-            containers: of_containers(&all.worker, sources),
+            workers: workers.clone(),
+            sources: Arc::new(sources.clone()),
             max_file_bytes: all.context.max_file_bytes.unwrap_or(MAX_FILE_BYTES),
             max_tokens: all.context.max_tokens.unwrap_or(MAX_TOKENS),
             command_env: all.execution.env.unwrap_or_default(),
             command_timeout: all.execution.timeout.unwrap_or(SignedDuration::from_secs(60)),
-            devcontainer_remarks: Vec::new(),
             warning: sources.warning.clone(),
         })
     }
@@ -175,19 +171,47 @@ impl Settings {
     }
 }
 
-/// Opens the sources of settings. Other sections than the engine's own are declared by whoever reads them.
+/// The times and limits of asking a lead.
+fn routing(said: &LeadLayer) -> RoutingTerms {
+    let usual = RoutingTerms::default();
+    RoutingTerms {
+        lead_time: said.time.unwrap_or(usual.lead_time),
+        per_hour: said.per_hour.unwrap_or(usual.per_hour),
+        person_time: said.person_time,
+    }
+}
+
+/// Refuses the name of a worker in this file, or without a file in the environment, that no kind has.
+fn is_worker_known(layer: &Layer, file: Option<&Document>, workers: &WorkerKinds) -> Result<(), ConfigError> {
+    let Some(Err(what)) = layer.worker.kind.as_deref().map(|name| workers.find(name)) else { return Ok(()) };
+    Err(match file {
+        Some(file) => ConfigError::Wrong { place: format!("{}: worker", file.path().display()), what },
+        None => ConfigError::Variable { name: "RAPPORT_WORKER".into(), what },
+    })
+}
+
+/// What the reader of the settings knows besides the engine's own sections.
+#[derive(Clone, Debug)]
+pub struct KnownSettings {
+    /// The sections that others declare, and read.
+    pub sections: Vec<Declared>,
+    /// The kinds of workers that can be named.
+    pub workers: WorkerKinds,
+}
+
+/// Opens the sources of settings.
 pub fn sources(
     home: &Path,
     project: &Path,
     env: HashMap<String, String>,
-    declared: &[Declared],
+    declared: &KnownSettings,
 ) -> Result<Sources, ConfigError> {
     let (home_file, file) = (home.join(FILE), places::rapport_folder(project).join(FILE));
     let own = Document::open(&home_file)?;
     // The home may be inside the project; then both are the same file.
     let theirs = if file == home_file { None } else { Document::open(&file)? };
     let layer = read(own.as_ref())?;
-    own.as_ref().map(|own| own.names(&known(declared))).transpose()?;
+    own.as_ref().map(|own| names_at_top(own, &declared.sections)).transpose()?;
     let names =
         theirs.as_ref().map_or_else(|| Ok(Vec::new()), |theirs| untrusted(theirs, &layer, declared))?;
     let mut sources = Sources { home: own, project: theirs, is_trusted: true, env, warning: None };
@@ -199,31 +223,48 @@ pub fn sources(
         sources.is_trusted = said.standing(&[shown(theirs, project)]) == TrustLevel::Trusted;
         sources.warning = (!sources.is_trusted).then(|| trust::warning(&names, &file));
     }
+    // Whoever declares a part of a section reads it later; what is wrong there is refused here, with everything else.
+    let mut parts = declared.sections.iter().filter(|section| section.is_shared);
+    parts.try_for_each(|section| section.check(&sources))?;
     Ok(sources)
 }
 
-/// The names that a settings file may have at its top.
-fn known(declared: &[Declared]) -> Vec<&'static str> {
-    let own = Layer::rows().into_iter().map(|row| row.key.split('.').next().unwrap_or_default());
-    let mut names: Vec<_> = own.chain(declared.iter().map(|section| section.name)).collect();
-    names.dedup();
-    names
+/// The names at the top of a settings file. One that nobody declares is refused, there and in sections of which several declare
+/// a part.
+fn names_at_top(document: &Document, declared: &[Declared]) -> Result<Vec<String>, ConfigError> {
+    let (shared, whole): (Vec<_>, Vec<_>) = declared.iter().partition(|section| section.is_shared);
+    let own = Layer::rows();
+    let top = own.iter().map(|row| row.key.split('.').next().unwrap_or_default());
+    let mut known: Vec<_> = top.chain(whole.iter().map(|section| section.name)).collect();
+    known.dedup();
+    for section in SHARED {
+        let rows = own.iter().chain(shared.iter().flat_map(|part| &part.rows));
+        let inside = |key: &'static str| key.strip_prefix(section)?.strip_prefix('.');
+        let known: Vec<_> = rows.filter_map(|row| inside(row.key)).collect();
+        document.names_in(section, &known)?;
+    }
+    document.names(&known)
 }
 
 fn read(document: Option<&Document>) -> Result<Layer, ConfigError> {
     document.map_or_else(|| Ok(Layer::default()), Document::read)
 }
 
-/// What a project's file sets that needs the person's trust. Of sections that others declare, everything does.
+/// What a project's file sets that needs the person's trust. Of whole sections that others declare, everything does.
 fn untrusted(
     document: &Document,
     home: &Layer,
-    declared: &[Declared],
+    declared: &KnownSettings,
 ) -> Result<Vec<&'static str>, ConfigError> {
-    let mut names = trust::set_aside(&mut document.read()?, home, May::Project);
-    let at_top = document.names(&known(declared))?;
-    let is_set = |section: &&Declared| at_top.iter().any(|name| name == section.name);
-    names.extend(declared.iter().filter(is_set).map(|section| section.name));
+    let mut names = trust::set_aside(&mut document.read()?, home, May::Project, &declared.workers);
+    let at_top = names_at_top(document, &declared.sections)?;
+    for section in &declared.sections {
+        if section.is_shared {
+            names.extend(section.beyond(document, May::Project)?);
+        } else if at_top.iter().any(|name| name == section.name) {
+            names.push(section.name);
+        }
+    }
     Ok(names)
 }
 
@@ -235,6 +276,15 @@ pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String
     let layers =
         documents.map(|document| document.read::<TerminalLayer>()).chain([TerminalLayer::from_env(&env)]);
     layers.flatten().fold(TerminalLayer::default(), rapport_settings::Section::under)
+}
+
+/// The name of the store that the person chose. A file that cannot be parsed is ignored here; the code that needs the other
+/// settings reports it.
+pub fn store(home: &Path, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let document = Document::open(&home.join(FILE)).ok().flatten();
+    let layers = [document.map(|document| document.read::<StoreName>()), Some(StoreName::from_env(&env))];
+    let layers = layers.into_iter().flatten().flatten();
+    layers.fold(StoreName::default(), rapport_settings::Section::under).store
 }
 
 /// The person's trust in this project.
@@ -249,7 +299,7 @@ pub fn trust(
 }
 
 /// The project's own settings that need the person's trust, if there are any.
-pub fn brought(home: &Path, project: &Path, declared: &[Declared]) -> Option<Brought> {
+pub fn brought(home: &Path, project: &Path, declared: &KnownSettings) -> Option<Brought> {
     let (home_file, file) = (home.join(FILE), places::rapport_folder(project).join(FILE));
     if file == home_file {
         return None;

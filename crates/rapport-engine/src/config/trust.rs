@@ -6,14 +6,20 @@ use std::path::{Path, PathBuf};
 use rapport_settings::{May, Section as _};
 
 use super::layer::Layer;
-use super::worker::WorkerName;
+use crate::workers::WorkerKinds;
 
 /// Removes the settings that the project may not set, and names them.
-pub(super) fn set_aside(project: &mut Layer, home: &Layer, may: May) -> Vec<&'static str> {
+pub(super) fn set_aside(
+    project: &mut Layer,
+    home: &Layer,
+    may: May,
+    workers: &WorkerKinds,
+) -> Vec<&'static str> {
     let mut names = Vec::new();
     // A project may ask for a stricter worker, not for a weaker one.
-    let is_torn_down = may == May::Project && home.worker.kind.is_some_and(WorkerName::is_wall);
-    if project.worker.kind.take_if(|kind| is_torn_down && !kind.is_wall()).is_some() {
+    let own = home.worker.kind.as_deref();
+    let is_torn_down = may == May::Project && own.is_some_and(|kind| workers.is_wall(kind));
+    if project.worker.kind.take_if(|kind| is_torn_down && !workers.is_wall(kind)).is_some() {
         names.push("worker");
     }
     project.set_aside(may, &mut names);

@@ -2,7 +2,7 @@
 //! current files. A batch that was undone changed nothing.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
@@ -20,11 +20,14 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 /// A file before the first batch that changed it: that batch's directory, and its copy of the file.
 pub(super) type Before = (PathBuf, Option<Image>);
 
-/// The diff. Blocks.
-pub(super) fn diff(id: &SessionId, session: &Session) -> Result<String, String> {
+/// Writes the diff, file by file. Blocks.
+pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Result<(), String> {
     let project = Path::new(session.project());
     let changed = changed(id, session, None).map_err(|error| error.to_string())?;
-    changed.iter().map(|(file, before)| of_file(project, file, before)).collect()
+    changed.iter().try_for_each(|(file, before)| {
+        let diff = of_file(project, file, before)?;
+        out.write_all(diff.as_bytes()).map_err(|error| error.to_string())
+    })
 }
 
 /// Whether a batch of this session changed files and was not undone.

@@ -52,7 +52,10 @@ impl BatchRun {
 /// Where a batch is run.
 pub(super) struct BatchPlace {
     pub(super) session: SessionId,
+    /// The project, whose sessions share its memos.
     pub(super) project: PathBuf,
+    /// The directory with the files: the project's, or one that is apart from it.
+    pub(super) directory: PathBuf,
     pub(super) store: Arc<dyn Store>,
     pub(super) workshop: Workshop,
     pub(super) clock: Clock,
@@ -80,7 +83,8 @@ struct Job {
 /// A batch that is ready to run.
 struct Ready {
     plan: ActionPlan,
-    directory: PathBuf,
+    /// The directory of its journal.
+    journal: PathBuf,
     is_begun: bool,
 }
 
@@ -118,7 +122,7 @@ impl Job {
     /// review, and so may the plan's file.
     fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
-        let BatchPlace { session, project, workshop, .. } = &self.place;
+        let BatchPlace { session, project, directory, workshop, .. } = &self.place;
         let found = workshop.batches.find(session, folder, *approved_at)?;
         let is_begun = found.as_deref().is_some_and(crate::actions::journal::Journal::is_in);
         let differs = there.filter(|there| there != text);
@@ -132,7 +136,7 @@ impl Job {
             None => {}
         }
         if !is_begun {
-            let problems = check::checked(project, workshop.plan_name(), text)?.problems;
+            let problems = check::checked(directory, workshop.plan_name(), text)?.problems;
             if !problems.is_empty() {
                 return Ok(Err(World::BatchInvalid { batch: batch.clone(), problems }));
             }
@@ -141,13 +145,13 @@ impl Job {
                 memos::read(&config::memos(project))?;
             }
         }
-        let Ok(plan) = ActionPlan::parse_in(text, &project.to_string_lossy()) else {
+        let Ok(plan) = ActionPlan::parse_in(text, &directory.to_string_lossy()) else {
             return Ok(Err(self.paused("the plan cannot be read".into(), None)));
         };
         let turn = created.map(|created| created.to_string());
         let approved = Approved { at: *approved_at, turn, chosen: chosen.clone() };
-        let directory = workshop.batches.open(session, folder, &approved)?;
-        Ok(Ok(Ready { plan, directory, is_begun }))
+        let journal = workshop.batches.open(session, folder, &approved)?;
+        Ok(Ok(Ready { plan, journal, is_begun }))
     }
 
     /// The content of the plan's file. A missing one is written again with the report.
@@ -163,10 +167,10 @@ impl Job {
         stop: &Stop,
         replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
     ) -> Result<Ran, String> {
-        let BatchPlace { project, workshop, .. } = &self.place;
+        let BatchPlace { directory, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
         let clock = self.place.clock.clone();
-        let place = BatchSite { project: project.clone(), journal: ready.directory.clone(), seals, clock };
+        let place = BatchSite { project: directory.clone(), journal: ready.journal.clone(), seals, clock };
         let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
         let requester = SessionRequester { job: self, replied };
         let waiting = Arc::new(());
@@ -199,7 +203,7 @@ impl Job {
     }
 
     fn conclude(&self, ready: &Ready, ran: Result<Ran, String>) -> World {
-        let journal = BatchDir::read(ready.directory.clone());
+        let journal = BatchDir::read(ready.journal.clone());
         let unsure = journal.as_ref().ok().and_then(BatchDir::unsure);
         let ran = match ran {
             Ok(ran) if !ran.unfinished => ran,

@@ -7,7 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
-use rapport_core::By;
+use rapport_core::routing::ROUTING;
+use rapport_core::{By, SessionId};
 use rapport_durable::{Lock, Taken, private_folder};
 use tokio::task::spawn_blocking;
 
@@ -85,6 +86,12 @@ impl Claims {
         }
     }
 
+    /// Whether a caller belongs to the agent of this session: only such a process uses the tools of that lead. Blocks.
+    pub(super) fn is_of_session(session: &SessionId, caller: Caller) -> bool {
+        caller.uid == Uid::effective()
+            && caller.pid.is_some_and(|pid| descent::session_of(pid).as_ref() == Some(session))
+    }
+
     fn runs_channel_of(&self, by: &By, pid: u32) -> bool {
         match by {
             By::Person { channel, .. } => {
@@ -95,8 +102,10 @@ impl Claims {
             // A process that serves leads holds a lease for all of them. Whatever name it gives, the core lets a lead do less than
             // the person whom every such process could speak for.
             By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
+            // Any process that runs sessions asks their leads. It could speak for the person, who may do more.
+            By::Rule { name } => name == ROUTING,
             // No other process answers as one of these.
-            By::Model { .. } | By::Rule { .. } => false,
+            By::Model { .. } => false,
         }
     }
 }

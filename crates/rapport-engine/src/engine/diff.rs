@@ -1,59 +1,49 @@
-//! The changes of a session as a diff: from its own workplace, or, if it works in the project, from the state before
-//! each stretch of work to the state after it, or from the copies that its batches kept.
+//! The changes of a session in the project itself as a diff: from the state before each stretch of work to the state
+//! after it, or from the copies that its batches kept.
 
-use rapport_core::{NOT_RECORDED, Session, SessionId, Stretch};
+use std::io::Write;
+
+use rapport_core::{NOT_RECORDED, NOT_RECORDED_THEN, Session, SessionId};
 
 use super::batch_diff;
 use crate::workers::local::Directory;
-use crate::workers::{Worker, WorkerError, Workplace as _};
+use crate::workers::{WorkerError, Workplace as _};
 
-/// The changes of a session, until its end or until now; if its workplace is gone, as the store has them. Blocks.
-pub(super) fn diff(
-    worker: &dyn Worker,
-    id: &SessionId,
-    session: &Session,
-    stored: Option<Vec<u8>>,
-) -> Result<String, String> {
+/// Writes the changes of a session, until its end or until now. Blocks.
+pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Result<(), String> {
     if batch_diff::is_of_batches(session) {
-        return batch_diff::diff(id, session);
+        return batch_diff::diff(id, session, out);
     }
-    if !session.created().works_apart() && is_unrecorded(session) {
-        return Err(NOT_RECORDED.into());
+    match unrecorded(session) {
+        Some(why) => Err(why.into()),
+        None => of_stretches(session, out).map_err(|error| error.to_string()),
     }
-    let work = match session.created().works_apart() {
-        true => apart(worker, id, session, stored),
-        false => in_project(session),
-    };
-    work.map_err(|error| error.to_string())
 }
 
-/// Whether there was work, and the state of the files before it is unknown.
-fn is_unrecorded(session: &Session) -> bool {
+/// Why nobody can tell what a session changed in the project, if nobody can.
+pub fn unrecorded(session: &Session) -> Option<&'static str> {
     let stretches = session.stretches();
-    !stretches.is_empty() && stretches.iter().all(|stretch| stretch.from.is_none())
+    match stretches.is_empty() {
+        true => session.is_record_incomplete().then_some(NOT_RECORDED_THEN),
+        false => stretches.iter().all(|stretch| stretch.from.is_none()).then_some(NOT_RECORDED),
+    }
 }
 
-fn apart(
-    worker: &dyn Worker,
-    id: &SessionId,
-    session: &Session,
-    stored: Option<Vec<u8>>,
-) -> Result<String, WorkerError> {
-    let found = match (worker.find(id, session.created()), stored) {
-        (Err(WorkerError::WorkplaceGone { .. }), Some(stored)) => {
-            return Ok(String::from_utf8_lossy(&stored).into_owned());
-        }
-        (found, _) => found?,
-    };
-    found.map_or(Ok(String::new()), |workplace| workplace.patch(None))
+/// Writes what applying the work of a removed workplace changed in the project; nothing if it was not applied. Blocks.
+pub(super) fn applied(session: &Session, out: &mut dyn Write) -> Result<(), String> {
+    let project = Directory::of_project(session.created());
+    // Undoing it leads from `from`, the state after the work, to `to`.
+    let mut undoable = session.undoable_work().into_iter();
+    undoable
+        .try_for_each(|undo| project.diff_to(&undo.to, &undo.from, out))
+        .map_err(|error| error.to_string())
 }
 
-fn in_project(session: &Session) -> Result<String, WorkerError> {
+fn of_stretches(session: &Session, out: &mut dyn Write) -> Result<(), WorkerError> {
     let project = Directory::at(session.project());
-    let patch = |stretch: &Stretch| match (&stretch.from, &stretch.to) {
-        (None, _) => Ok(String::new()),
-        (Some(from), Some(to)) => project.diff(from, to),
-        (Some(from), None) => project.patch(Some(from)),
-    };
-    session.stretches().iter().map(patch).collect()
+    session.stretches().iter().try_for_each(|stretch| match (&stretch.from, &stretch.to) {
+        (None, _) => Ok(()),
+        (Some(from), Some(to)) => project.diff_to(from, to, out),
+        (Some(from), None) => project.patch(Some(from), out),
+    })
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rapport_core::{
-    By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId, RoundId, Rule,
-    SessionId, TurnId, UndoProblem, Want, World,
+    Aim, ApplyTo, By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId,
+    RoundId, Rule, SessionId, TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_effects;
@@ -16,6 +16,9 @@ use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
 use crate::workers::local::Directory;
 use crate::workers::{Worker, WorkerError, Workplace, take_all_back};
+
+/// The maximum number of plans with the same name in a project.
+const MOST_PLANS: u32 = 1000;
 
 /// The key of an effect, so that it runs once at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +35,8 @@ pub(super) enum Effect {
     Undo(String),
     /// Opens the workplace, before anything else happens there.
     Open,
+    /// Ends what is left running in the workplace, before it is opened again.
+    Close,
     /// Waits for a place among the agents that may work at the same time.
     TakePlace,
     Merge,
@@ -40,6 +45,8 @@ pub(super) enum Effect {
     UndoWork,
     NoteLeft,
     Grant(QuestionId),
+    /// Asks the lead, or takes the question back.
+    ReachLead(QuestionId),
 }
 
 impl Effect {
@@ -61,6 +68,9 @@ impl Effect {
             Want::WorkUndone(_) => Some(Effect::UndoWork),
             Want::WorkLeft => Some(Effect::NoteLeft),
             Want::Granted { question, .. } => Some(Effect::Grant(question.clone())),
+            Want::LeadTold { question, .. } | Want::LeadReleased { question, .. } => {
+                Some(Effect::ReachLead(question.clone()))
+            }
             Want::AgentRunning(_)
             | Want::Replied { .. }
             | Want::AgentParked { .. }
@@ -83,20 +93,22 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::WorkLeft
         | Want::AgentRunning(_)
         | Want::HostsAllowed(_)
+        | Want::PlanChecked { .. }
+        | Want::BatchRunning(_)
+        | Want::Undone { .. }
         | Want::Merged { .. }
         | Want::Applied { .. } => true,
         Want::QuestionRound(_)
         | Want::Filed { .. }
+        | Want::LeadTold { .. }
+        | Want::LeadReleased { .. }
         | Want::Granted { .. }
         | Want::Cleared
         | Want::WorkUndone(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
-        | Want::PlanChecked { .. }
-        | Want::BatchRunning(_)
         | Want::ActionReplied { .. }
-        | Want::ReportFiled { .. }
-        | Want::Undone { .. } => false,
+        | Want::ReportFiled { .. } => false,
     }
 }
 
@@ -120,6 +132,7 @@ pub(super) async fn run(want: Want, around: Around) -> World {
         Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
             turn_effects::run(want, around).await
         }
+        Want::PlanSaved(file) => save_plan(file, &around).await,
         want => unblocked(move || attempt(&want, &around)).await,
     };
     outcome.unwrap_or_else(|reason| World::Failed { reason })
@@ -135,16 +148,15 @@ pub(super) async fn unblocked<T: Send + 'static>(
 fn attempt(want: &Want, around: &Around) -> Result<World, String> {
     let place = || around.workplace.as_deref().ok_or("the workplace is not open");
     match want {
-        Want::Baseline(turn) => baseline(*turn, place()?),
+        Want::Baseline(turn) => baseline(*turn, place()?, &around.created.aim),
         Want::Snapshot(round) => Ok(snapshot(*round, place()?)),
         Want::WorkLeft => Ok(World::WorkLeft { state: place()?.snapshot().unwrap_or_default() }),
-        Want::PlanSaved(file) => save_plan(file, place()?),
         Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), place()?)),
         Want::Merged { with_conflicts } => {
             let outcome = place()?.merge(*with_conflicts).map_err(|error| error.to_string())?;
             Ok(World::Merged { outcome })
         }
-        Want::Applied { merged, plan } => apply(around, place()?, merged, plan.as_deref()),
+        Want::Applied { merged, plan, to } => apply(around, place()?, (merged, to), plan.as_deref()),
         Want::Cleared => {
             let cleared = around.worker.clear(&around.session, &around.created);
             Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
@@ -159,10 +171,13 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
             Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
         Want::Granted { question, rule, by } => grant(around, question, rule, by),
-        Want::Filed { .. }
+        Want::PlanSaved(_)
+        | Want::Filed { .. }
         | Want::PlanChecked { .. }
         | Want::ReportFiled { .. }
         | Want::Undone { .. }
+        | Want::LeadTold { .. }
+        | Want::LeadReleased { .. }
         | Want::AgentRunning(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
@@ -178,13 +193,16 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
 fn apply(
     around: &Around,
     place: &dyn Workplace,
-    merged: &Merged,
+    (merged, to): (&Merged, &ApplyTo),
     plan: Option<&str>,
 ) -> Result<World, String> {
-    let files = match place.apply(merged) {
+    let files = match place.apply(merged, to, &around.created.task) {
         Ok(files) => files,
         Err(error) => return Ok(World::Merged { outcome: Err(not_applied(error)) }),
     };
+    if let ApplyTo::Branch(_) = to {
+        return Ok(World::Applied { files });
+    }
     let project = Directory::at(&around.created.project);
     if let Some(plan) = plan
         && let (Ok(Some(content)), Ok(None)) = (place.read(plan), project.read(plan))
@@ -210,11 +228,19 @@ fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result
     Ok(World::Granted { question: question.clone() })
 }
 
-fn baseline(turn: TurnId, place: &dyn Workplace) -> Result<World, String> {
-    let baseline = place.snapshot().map_err(|error| match error {
-        WorkerError::ProjectGone { .. } => error.to_string(),
-        error => format!("cannot record the state of the project: {error}"),
-    })?;
+/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress file, do.
+fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, String> {
+    let baseline = match (place.snapshot(), aim) {
+        (Ok(baseline), _) => baseline,
+        (Err(error @ WorkerError::ProjectGone { .. }), _) => return Err(error.to_string()),
+        (Err(error), Aim::Work | Aim::Files) => {
+            return Err(format!("cannot record the state of the project: {error}"));
+        }
+        (Err(error), Aim::Chat | Aim::Progress(_)) => {
+            tracing::warn!(%error, "the state of the project was not recorded");
+            None
+        }
+    };
     Ok(World::Baseline { turn, baseline })
 }
 
@@ -229,11 +255,16 @@ fn report(baseline: Option<&str>, place: &dyn Workplace) -> World {
     World::Report { changes: baseline.map(|baseline| place.changes(baseline).unwrap_or_else(unknown)) }
 }
 
-fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
+async fn save_plan(file: PlanFile, around: &Around) -> Result<World, String> {
+    let place = around.workplace.clone().ok_or("the workplace is not open")?;
     let path = match file.existing {
-        Existing::Replace => own_path(file, place),
+        Existing::Replace => own_path(&file, &place, around).await?,
         Existing::Refuse | Existing::KeepSections => file.path.clone(),
     };
+    unblocked(move || write_plan(&file, path, &*place)).await
+}
+
+fn write_plan(file: &PlanFile, path: String, place: &dyn Workplace) -> Result<World, String> {
     let content = beside(file, place, &path)?;
     place.replace(&path, content.as_bytes()).map_err(|error| {
         let directory = place.directory();
@@ -247,15 +278,32 @@ fn save_plan(file: &PlanFile, place: &dyn Workplace) -> Result<World, String> {
 
 /// The path of a plan that is named after the task. An existing file that is not this session's plan stays; then this
 /// one gets a number.
-fn own_path(file: &PlanFile, place: &dyn Workplace) -> String {
-    let is_free = |path: &String| match place.read(path) {
-        Ok(Some(there)) => String::from_utf8(there).is_ok_and(|there| file.owns(path, &there)),
-        // Any other obstacle is reported when the file is written.
-        Ok(None) | Err(_) => true,
-    };
+async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) -> Result<String, String> {
     let name = file.path.trim_end_matches(".md");
-    let numbered = (2..1000).map(|number| format!("{name}-{number}.md"));
-    [file.path.clone()].into_iter().chain(numbered).find(is_free).unwrap_or_else(|| file.path.clone())
+    let numbered = (2..MOST_PLANS).map(|number| format!("{name}-{number}.md"));
+    let mut own_contents = None;
+    for path in [file.path.clone()].into_iter().chain(numbered) {
+        if file.own_paths.contains(&path) {
+            return Ok(path);
+        }
+        let (read, place) = (path.clone(), place.clone());
+        let there = unblocked(move || Ok(place.read(&read))).await?;
+        // Any other obstacle is reported when the file is written.
+        let Ok(Some(there)) = there else { return Ok(path) };
+        if own_contents.is_none() {
+            own_contents = Some(contents(around).await?);
+        }
+        if own_contents.iter().flatten().any(|content| content.as_bytes() == there) {
+            return Ok(path);
+        }
+    }
+    Err(format!("there are too many plans called {}; remove some, then the plan can be saved", file.path))
+}
+
+/// Every content of the plan that the facts so far called for.
+async fn contents(around: &Around) -> Result<Vec<String>, String> {
+    let entries = around.store.counted(&around.session, 0).await;
+    Ok(PlanFile::contents(&entries.map_err(|error| error.to_string())?))
 }
 
 /// The content to write, given an existing file. A file with just this content may be ours, from before a crash.

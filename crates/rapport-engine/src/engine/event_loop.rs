@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use rapport_core::{
-    AgentDid, Aim, Created, DayBudget, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal,
+    Act, AgentDid, Aim, Created, DayBudget, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal,
     Rule, Session, SessionId, TurnId, World, ruled_by_project,
 };
 use tokio::sync::{mpsc, oneshot};
@@ -19,17 +19,17 @@ use tracing::{debug, error, info, info_span, warn};
 use super::Parts;
 use super::deadlines::Deadlines;
 use super::effects::Effect;
-use super::gateway::{Answer, Follower, GatewayError, Request, Running};
-use super::hosted::{AgentRun, Hosted, Incoming, Left};
+use super::gateway::{Answer, Follower, Gateway, GatewayError, Request, Running};
+use super::hosted_session::{Access, AgentRun, Hosted, Incoming, Left};
+use super::leads;
 use super::places::AgentPlaceTaken;
 use super::spending::DailySpending;
-use rapport_door::{Doing, Seal, Seen, Update};
+use rapport_door::{Doing, Seal, Seen, Update, variant};
 
-use crate::agents::{Command, Happened, Patience, Report, RunId};
-use crate::logged::variant;
+use crate::agents::{Command, Happened, Parking, Patience, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, Store, StoreError};
-use crate::turns::{Folder, TurnError, Workshop, found};
+use crate::turns::{Folder, TurnError, Workshop, discovery};
 use crate::workers::keeper::mark;
 use crate::workers::{WorkerError, Workplace};
 
@@ -42,6 +42,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 pub(super) struct EventLoop {
     pub(super) parts: Parts,
+    /// The way in for what the loop has others do in its sessions.
+    pub(super) gateway: Gateway,
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
     pub(super) reports_to: mpsc::Sender<Report>,
@@ -82,6 +84,15 @@ pub(super) enum Done {
     Opened {
         id: SessionId,
         outcome: Result<Arc<dyn Workplace>, WorkerError>,
+    },
+    Closed {
+        id: SessionId,
+        outcome: Result<(), WorkerError>,
+    },
+    /// An answer of a lead, whose ground was looked up.
+    Grounded {
+        id: SessionId,
+        incoming: Incoming,
     },
     /// An input from a running batch.
     World {
@@ -125,11 +136,17 @@ pub(super) enum Taken {
 }
 
 impl EventLoop {
-    pub(super) fn new(parts: Parts, requests: mpsc::Receiver<Request>, running: Running) -> Self {
+    pub(super) fn new(
+        parts: Parts,
+        gateway: Gateway,
+        requests: mpsc::Receiver<Request>,
+        running: Running,
+    ) -> Self {
         let (reports_to, reports) = mpsc::channel(256);
         let (done_to, done) = mpsc::unbounded_channel();
         Self {
             parts,
+            gateway,
             requests,
             reports,
             reports_to,
@@ -150,24 +167,30 @@ impl EventLoop {
         loop {
             let wake = self.next_wake();
             tokio::select! {
-                Some(request) = self.requests.recv() => self.request(request),
-                Some(report) = self.reports.recv() => self.report(report),
-                Some(stored) = self.storing.next() => self.done(stored),
-                Some(done) = self.done.recv() => self.done(done),
-                () = sleep_until(wake) => self.tick(),
+                Some(request) = self.requests.recv() => self.on_request(request),
+                Some(report) = self.reports.recv() => self.on_report(report),
+                Some(stored) = self.storing.next() => self.on_done(stored),
+                Some(done) = self.done.recv() => self.on_done(done),
+                () = sleep_until(wake) => self.on_tick(),
                 _ = &mut stop => break,
             }
         }
         self.shut_down().await;
     }
 
-    fn request(&mut self, request: Request) {
+    fn on_request(&mut self, request: Request) {
         match request {
             Request::Create { created, first, answer } => self.create(*created, first, answer),
             Request::Adopt { session, answer } => self.adopt(session, answer),
             Request::Submit { session, by, act, answer } => {
+                let needs_ground = matches!(act, Act::Respond { ground: Some(_), .. });
                 let input = Input::Person { by, act };
-                self.put(&session, Incoming { answer: Some(answer), ..Incoming::new(input) });
+                let incoming = Incoming { answer: Some(answer), ..Incoming::new(input.clone()) };
+                if needs_ground {
+                    self.look_up_ground(&session, input, incoming);
+                } else {
+                    self.enqueue(&session, incoming);
+                }
             }
             Request::Follow { session, after, answer } => self.follow(&session, after, answer),
             Request::View { session, answer } => {
@@ -199,8 +222,11 @@ impl EventLoop {
             self.done_to.clone(),
         );
         tokio::spawn(async move {
-            let words = created.task.clone();
+            // What was added to a task does not name its session.
+            let original = created.assignment.as_ref().and_then(|said| said.original_task.clone());
+            let words = original.unwrap_or_else(|| created.task.clone());
             let begin = async {
+                leads::check_lead(&*store, &created).await?;
                 let facts = match &first {
                     Some(batch) => Session::begin_with(created, batch)?,
                     None => Session::begin(created)?,
@@ -261,10 +287,10 @@ impl EventLoop {
         });
     }
 
-    fn report(&mut self, report: Report) {
+    fn on_report(&mut self, report: Report) {
         let Some(id) = self.runs.get(&report.run).cloned() else { return };
         let Some(hosted) = self.sessions.get_mut(&id) else { return };
-        let did = match report.what {
+        let mut did = match report.what {
             Happened::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
             Happened::Cost(cost_micros) => match (&self.parts.limits.daily, hosted.session.has_budget()) {
                 (Some(daily), _) => return self.sum_up_day(&id, report.run, cost_micros, daily.clone()),
@@ -273,9 +299,12 @@ impl EventLoop {
             },
             Happened::Did(did) => did,
         };
-        let Some(turn) = hosted.run.as_ref().filter(|run| run.id == report.run).map(|run| run.turn) else {
-            return;
-        };
+        let Some(run) = hosted.run.as_ref().filter(|run| run.id == report.run) else { return };
+        let turn = run.turn;
+        // The fact says that the call keeps its process, so nobody tries to park it.
+        if let AgentDid::Ask { parkable, .. } = &mut did {
+            *parkable &= run.abilities.parking != Parking::Never;
+        }
         if let (AgentDid::Finish { .. }, Some(run)) = (&did, &mut hosted.run) {
             run.resting = true;
         }
@@ -283,7 +312,7 @@ impl EventLoop {
         if let (AgentDid::Leave(leave), Some(run)) = (&did, &hosted.run) {
             info!(parent: &run.span, how = variant(leave), "agent ended");
         }
-        self.put(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
+        self.enqueue(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
     /// Sums up what all sessions cost today, off the loop. The answer is a cost again.
@@ -306,7 +335,7 @@ impl EventLoop {
         });
     }
 
-    fn done(&mut self, done: Done) {
+    fn on_done(&mut self, done: Done) {
         match done {
             Done::Placed { id, outcome } => {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
@@ -315,11 +344,11 @@ impl EventLoop {
                     _ if hosted.broken.is_some() => self.forget_superseded(&id),
                     Ok(place) => {
                         hosted.place = Some(place);
-                        self.fulfil(&id);
+                        self.reconcile(&id);
                     }
                     Err(error) => {
                         let reason = format!("cannot take a place among the running agents: {error}");
-                        self.put(&id, Incoming::new(Input::World(World::Failed { reason })));
+                        self.enqueue(&id, Incoming::new(Input::World(World::Failed { reason })));
                     }
                 }
             }
@@ -330,7 +359,7 @@ impl EventLoop {
                     return;
                 };
                 let did = AgentDid::SpendSoFar { cost_micros, today };
-                self.put(&id, Incoming::new(Input::Agent { turn, did }));
+                self.enqueue(&id, Incoming::new(Input::Agent { turn, did }));
             }
             Done::Taken { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
@@ -341,25 +370,25 @@ impl EventLoop {
                     Taken::Created(entry, answer) => {
                         self.tell(&id, Update::Entry(entry));
                         let _ = answer.send(Ok(id.clone()));
-                        self.fulfil(&id);
+                        self.reconcile(&id);
                     }
                     Taken::Adopted(answer) => {
                         let world = found.map_or(World::Lost, World::Found);
                         let incoming = Incoming::new(Input::World(world));
                         // Whoever resumed it sees its state from here on.
-                        self.put(&id, Incoming { answer: Some(answer), is_vital: true, ..incoming });
+                        self.enqueue(&id, Incoming { answer: Some(answer), is_vital: true, ..incoming });
                     }
                 }
             }
-            Done::Stored { id, log, outcome, incoming } => self.stored(&id, log, outcome, incoming),
+            Done::Stored { id, log, outcome, incoming } => self.on_stored(&id, log, outcome, incoming),
             Done::Opened { id, outcome } => {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
                 hosted.effects.remove(&Effect::Open);
                 match outcome {
                     _ if hosted.broken.is_some() => self.forget_superseded(&id),
                     Ok(workplace) => {
-                        hosted.workplace = Some(workplace);
-                        self.fulfil(&id);
+                        hosted.workplace = Access::Open(workplace);
+                        self.reconcile(&id);
                     }
                     Err(error) => {
                         warn!(parent: &hosted.span, %error, "workplace not opened");
@@ -368,52 +397,63 @@ impl EventLoop {
                         } else {
                             World::Failed { reason: error.to_string() }
                         };
-                        self.put(&id, Incoming::new(Input::World(world)));
+                        self.enqueue(&id, Incoming::new(Input::World(world)));
                     }
                 }
+            }
+            Done::Closed { id, outcome } => {
+                let Some(hosted) = self.sessions.get_mut(&id) else { return };
+                hosted.effects.remove(&Effect::Close);
+                if let Err(error) = outcome {
+                    // It stops by itself later.
+                    warn!(parent: &hosted.span, %error, "workplace not closed");
+                }
+                self.reconcile(&id);
+                self.forget_superseded(&id);
             }
             Done::Effect { id, effect, world } => {
                 if let Some(hosted) = self.sessions.get_mut(&id) {
                     hosted.effects.remove(&effect);
                     debug!(parent: &hosted.span, effect = variant(&effect), came_to = variant(&world), "effect ended");
                 }
-                self.put(&id, Incoming::new(Input::World(world)));
+                self.enqueue(&id, Incoming::new(Input::World(world)));
                 self.forget_superseded(&id);
             }
-            Done::World { id, world } => self.put(&id, Incoming::new(Input::World(world))),
+            Done::Grounded { id, incoming } => self.enqueue(&id, incoming),
+            Done::World { id, world } => self.enqueue(&id, Incoming::new(Input::World(world))),
             Done::Doing { id, doing, shown } => {
                 self.tell(&id, Update::Action(doing));
                 drop(shown);
             }
             Done::Batch { id, batch, world } => {
                 let left = Some(Left::Batch(batch));
-                self.put(&id, Incoming { left, ..Incoming::new(Input::World(world)) });
+                self.enqueue(&id, Incoming { left, ..Incoming::new(Input::World(world)) });
             }
             Done::Check { id, turn, world } => {
                 let left = Some(Left::Check(turn));
                 match world {
-                    Some(world) => self.put(&id, Incoming { left, ..Incoming::new(Input::World(world)) }),
+                    Some(world) => self.enqueue(&id, Incoming { left, ..Incoming::new(Input::World(world)) }),
                     None => {
                         self.forget_left(&id, left);
-                        self.fulfil(&id);
+                        self.reconcile(&id);
                     }
                 }
             }
         }
     }
 
-    fn tick(&mut self) {
+    fn on_tick(&mut self) {
         for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
             // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop without
             // pause. The wants note the next deadline when this tick is decided.
             if let Some(reached) = self.sessions.get_mut(&id).and_then(|hosted| hosted.deadline.take()) {
                 self.deadlines.remove(&id, reached);
             }
-            self.put(&id, Incoming { reached: Some(at), ..Incoming::new(Input::World(World::Tick)) });
+            self.enqueue(&id, Incoming { reached: Some(at), ..Incoming::new(Input::World(World::Tick)) });
         }
     }
 
-    pub(super) fn put(&mut self, id: &SessionId, incoming: Incoming) {
+    pub(super) fn enqueue(&mut self, id: &SessionId, incoming: Incoming) {
         if let Err(error) = self.hosted(id) {
             if let Some(answer) = incoming.answer {
                 let _ = answer.send(Err(error));
@@ -422,11 +462,11 @@ impl EventLoop {
         }
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         hosted.inbox.push_back(incoming);
-        self.pump(id);
+        self.decide_pending(id);
     }
 
     /// Decides pending inputs one by one, until one has to be stored or none is left.
-    fn pump(&mut self, id: &SessionId) {
+    fn decide_pending(&mut self, id: &SessionId) {
         loop {
             let now = self.parts.clock.now();
             let Some(hosted) = self.sessions.get_mut(id) else { return };
@@ -437,7 +477,7 @@ impl EventLoop {
             // A deadline that is reached is past, whatever the clock on the wall says.
             let decided_at = incoming.reached.map_or(now, |reached| reached.max(now));
             match hosted.session.decide(&incoming.input, decided_at) {
-                Ok(facts) if facts.is_empty() => self.settled(id, incoming, Ok(())),
+                Ok(facts) if facts.is_empty() => self.on_settled(id, incoming, Ok(())),
                 Ok(facts) => {
                     let Some(mut log) = hosted.log.take() else { return };
                     let id = id.clone();
@@ -449,13 +489,13 @@ impl EventLoop {
                     self.storing.push(stored.boxed());
                     return;
                 }
-                Err(refusal) => self.settled(id, incoming, Err(refusal)),
+                Err(refusal) => self.on_settled(id, incoming, Err(refusal)),
             }
         }
-        self.fulfil(id);
+        self.reconcile(id);
     }
 
-    fn stored(
+    fn on_stored(
         &mut self,
         id: &SessionId,
         log: Box<dyn Log>,
@@ -472,23 +512,24 @@ impl EventLoop {
             Ok(entry) => {
                 hosted.session.apply_entry(&entry);
                 debug!(parent: &hosted.span, seq = entry.seq, facts = kinds(&entry.facts), "stored");
+                self.note_lead_asks(id, &entry.facts);
                 self.tell(id, Update::Entry(entry));
-                self.settled(id, incoming, Ok(()));
-                // Pending inputs may be stored before the wants are derived again; if there are none, `pump` derives
-                // them.
+                self.on_settled(id, incoming, Ok(()));
+                // Pending inputs may be stored before the wants are derived again; if there are none,
+                // `decide_pending` derives them.
                 if self.sessions.get(id).is_some_and(|hosted| !hosted.inbox.is_empty()) {
-                    self.fulfil(id);
+                    self.reconcile(id);
                 }
             }
-            Err(error) => self.not_stored(id, error, incoming),
+            Err(error) => self.on_not_stored(id, error, incoming),
         }
-        self.pump(id);
+        self.decide_pending(id);
     }
 
     /// Handles a failed append. A person is told and may retry. Otherwise nothing more happens in this session: its
     /// agent is killed, and whoever resumes the session finds everything up to here. If another process has taken the
     /// session over, it is no longer run here.
-    fn not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
+    fn on_not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         error!(parent: &hosted.span, %error, "not stored");
         let error = match incoming.answer {
@@ -531,9 +572,7 @@ impl EventLoop {
     fn forget_superseded(&mut self, id: &SessionId) {
         let is_over = |hosted: &Hosted| {
             hosted.broken.as_deref().is_some_and(is_superseded)
-                && hosted.run.is_none()
-                && hosted.batch.is_none()
-                && hosted.check.is_none()
+                && hosted.is_idle()
                 // A round that a planner is still making changes nothing.
                 && hosted.effects.iter().all(|effect| matches!(effect, Effect::QuestionRound(_)))
         };
@@ -550,7 +589,7 @@ impl EventLoop {
         self.running.remove(id);
     }
 
-    fn settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
+    fn on_settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
         self.forget_left(id, incoming.left);
         if let (Err(refusal), Some(hosted)) = (&outcome, self.sessions.get(id)) {
             debug!(parent: &hosted.span, refusal = variant(refusal), "refused");
@@ -561,21 +600,18 @@ impl EventLoop {
     }
 
     fn forget_left(&mut self, id: &SessionId, left: Option<Left>) {
-        let hosted = self.sessions.get_mut(id);
+        if let Some(Left::Agent(run)) = &left {
+            self.runs.remove(run);
+        }
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
         let gone = match left {
             None => return,
-            Some(Left::Agent(run)) => {
-                self.runs.remove(&run);
-                hosted.and_then(|hosted| hosted.run.take_if(|there| there.id == run)).is_some()
-            }
-            Some(Left::Batch(name)) => {
-                hosted.and_then(|hosted| hosted.batch.take_if(|there| there.name == name)).is_some()
-            }
-            Some(Left::Check(turn)) => {
-                hosted.and_then(|hosted| hosted.check.take_if(|there| there.turn == turn)).is_some()
-            }
+            Some(Left::Agent(run)) => hosted.run.take_if(|there| there.id == run).is_some(),
+            Some(Left::Batch(name)) => hosted.batch.take_if(|there| there.name == name).is_some(),
+            Some(Left::Check(turn)) => hosted.check.take_if(|there| there.turn == turn).is_some(),
         };
         if gone {
+            hosted.workplace.leave();
             self.forget_superseded(id);
         }
     }
@@ -593,8 +629,7 @@ impl EventLoop {
     /// Releases a session in which nothing is in progress and nothing will start by itself.
     fn let_go(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
-        let is_idle = hosted.run.is_none() && hosted.batch.is_none() && hosted.check.is_none();
-        let is_quiet = is_idle && hosted.inbox.is_empty() && hosted.log.is_some();
+        let is_quiet = hosted.is_idle() && hosted.inbox.is_empty() && hosted.log.is_some();
         if is_quiet && hosted.effects.is_empty() && hosted.session.wants().is_empty() {
             debug!(parent: &hosted.span, "session let go");
             self.remove(id);
@@ -648,9 +683,9 @@ impl EventLoop {
     async fn settle(&mut self) {
         while self.is_busy() {
             tokio::select! {
-                Some(report) = self.reports.recv() => self.report(report),
-                Some(stored) = self.storing.next() => self.done(stored),
-                Some(done) = self.done.recv() => self.done(done),
+                Some(report) = self.reports.recv() => self.on_report(report),
+                Some(stored) = self.storing.next() => self.on_done(stored),
+                Some(done) = self.done.recv() => self.on_done(done),
                 else => return,
             }
         }
@@ -658,8 +693,8 @@ impl EventLoop {
 
     fn is_busy(&self) -> bool {
         self.sessions.values().any(|hosted| {
-            let runs = hosted.run.is_some() || hosted.batch.is_some() || hosted.check.is_some();
-            runs || hosted.is_storing() || hosted.notes_left()
+            let closes = hosted.effects.contains(&Effect::Close);
+            !hosted.is_idle() || hosted.is_storing() || hosted.notes_left() || closes
         })
     }
 }
@@ -695,10 +730,10 @@ async fn prepare_resume(
         .await;
     };
     let cannot_look = cannot_look(store.whereabouts(&id));
-    let turns = found::turns(&Folder::new(store, &id)).await.map_err(&cannot_look)?;
+    let turns = discovery::turns(&Folder::new(store, &id)).await.map_err(&cannot_look)?;
     on_thread(move || {
-        let found = found::with_batches(&id, turns, &workshop.batches).map_err(&cannot_look)?;
-        let seal = found::seal(Seal::Ours, &session, &found);
+        let found = discovery::with_batches(&id, turns, &workshop.batches).map_err(&cannot_look)?;
+        let seal = discovery::seal(Seal::Ours, &session, &found);
         if !seal.counts() {
             return Err(StoreError::NotOurs { id, seal }.into());
         }

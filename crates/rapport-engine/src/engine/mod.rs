@@ -12,14 +12,17 @@ mod checks;
 pub mod claims;
 mod conversation_store;
 mod deadlines;
-mod diff;
+pub mod diff;
 mod effects;
 mod event_loop;
-mod fulfil;
 mod gateway;
-mod hosted;
+mod grounds;
+mod hosted_session;
+mod leads;
+mod pieces;
 mod places;
 mod reach;
+mod reconcile;
 mod sessions;
 pub mod socket;
 mod spending;
@@ -94,8 +97,9 @@ impl Engine {
         let (requests, incoming) = mpsc::channel(64);
         let (stop, stopped) = oneshot::channel();
         let running = gateway::Running::default();
-        let done = tokio::spawn(event_loop::EventLoop::new(parts, incoming, running.clone()).run(stopped));
-        Self { gateway: Gateway::new(requests, running), stop, done }
+        let gateway = Gateway::new(requests, running.clone());
+        let event_loop = event_loop::EventLoop::new(parts, gateway.clone(), incoming, running);
+        Self { gateway, stop, done: tokio::spawn(event_loop.run(stopped)) }
     }
 
     /// The gateway to it.

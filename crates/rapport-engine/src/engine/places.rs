@@ -3,8 +3,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use rapport_durable::{Lock, Taken, private_folder, remove};
 
 /// How often to look for a free place.
@@ -51,7 +52,11 @@ impl AgentPlaces {
 
     /// Takes a free place, if there is one and nobody waits longer; otherwise waits in the queue with a ticket. Blocks for a
     /// short time.
-    pub(super) fn take(&self, ticket: &mut Option<Ticket>) -> io::Result<Option<AgentPlaceTaken>> {
+    pub(super) fn take(
+        &self,
+        ticket: &mut Option<Ticket>,
+        now: Timestamp,
+    ) -> io::Result<Option<AgentPlaceTaken>> {
         // Without a limit nobody asks for a place.
         let Some((folder, count)) = &self.limit else { return Err(io::Error::other("there is no limit")) };
         let queue = folder.join("queue");
@@ -65,16 +70,15 @@ impl AgentPlaces {
             }
         }
         if ticket.is_none() {
-            *ticket = Some(Ticket::new(&queue)?);
+            *ticket = Some(Ticket::new(&queue, now)?);
         }
         Ok(None)
     }
 }
 
 impl Ticket {
-    fn new(queue: &Path) -> io::Result<Self> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let name = format!("{:020}-{}", now.as_nanos(), uuid::Uuid::new_v4().simple());
+    fn new(queue: &Path, now: Timestamp) -> io::Result<Self> {
+        let name = format!("{:020}-{}", now.as_nanosecond(), uuid::Uuid::new_v4().simple());
         match Lock::take(&queue.join(&name), b"agent")? {
             Taken::Ours(lock) => Ok(Self { lock: Some(lock), name }),
             Taken::Theirs(_) => Err(io::Error::other("the ticket has another holder")),
@@ -100,29 +104,37 @@ fn waits_before(queue: &Path, ticket: Option<&Ticket>) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
     use super::*;
+
+    /// A moment after all others.
+    fn now() -> Timestamp {
+        static LAST: AtomicI64 = AtomicI64::new(1);
+        Timestamp::from_second(LAST.fetch_add(1, Ordering::Relaxed)).unwrap()
+    }
 
     #[test]
     fn the_oldest_ticket_is_next_and_the_dead_keep_nobody() {
         let folder = tempfile::tempdir().unwrap();
         let places = AgentPlaces::at_most(2, folder.path().into());
         let mut no_ticket = None;
-        let first = places.take(&mut no_ticket).unwrap().unwrap();
-        let second = places.take(&mut no_ticket).unwrap().unwrap();
+        let first = places.take(&mut no_ticket, now()).unwrap().unwrap();
+        let second = places.take(&mut no_ticket, now()).unwrap().unwrap();
         assert!(no_ticket.is_none());
         let (mut third, mut fourth) = (None, None);
-        assert!(places.take(&mut third).unwrap().is_none() && third.is_some());
-        assert!(places.take(&mut fourth).unwrap().is_none());
+        assert!(places.take(&mut third, now()).unwrap().is_none() && third.is_some());
+        assert!(places.take(&mut fourth, now()).unwrap().is_none());
         drop(first);
-        assert!(places.take(&mut fourth).unwrap().is_none(), "another one waits longer");
-        assert!(places.take(&mut None).unwrap().is_none(), "newcomers wait, too");
-        let third_place = places.take(&mut third).unwrap().unwrap();
+        assert!(places.take(&mut fourth, now()).unwrap().is_none(), "another one waits longer");
+        assert!(places.take(&mut None, now()).unwrap().is_none(), "newcomers wait, too");
+        let third_place = places.take(&mut third, now()).unwrap().unwrap();
         assert!(third.is_none());
-        assert!(places.take(&mut fourth).unwrap().is_none(), "both are taken");
+        assert!(places.take(&mut fourth, now()).unwrap().is_none(), "both are taken");
         drop(second);
         // Somebody who was killed while waiting.
         std::fs::write(folder.path().join("queue/00000000000000000001-dead"), "").unwrap();
-        let _fourth_place = places.take(&mut fourth).unwrap().unwrap();
+        let _fourth_place = places.take(&mut fourth, now()).unwrap().unwrap();
         drop(third_place);
         assert_eq!(std::fs::read_dir(folder.path().join("queue")).unwrap().count(), 0, "nothing is left");
     }

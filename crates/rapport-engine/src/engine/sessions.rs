@@ -15,22 +15,24 @@ use rapport_core::{
     Act, By, Created, Entry, Event, Input, QuestionRound, Rule, Session, SessionId, View, World,
 };
 use rapport_core::{export, prompt};
-use rapport_door::{Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update};
+use rapport_door::{
+    Content, DoorError, NewFile, Pieces, Reached, Reply, Seen, Sessions, Update, WorkplaceNow,
+};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::conversation_store::WORK;
-use super::diff;
 use super::gateway::{Follower, Gateway, GatewayError};
 use super::reach::Holders;
+use super::{diff, pieces};
 use crate::actions::project;
 use crate::clock::Clock;
 use crate::projects::grants::Grants;
 use crate::stores::reach::Sent;
 use crate::stores::{Changes, Holder, Store, StoreError};
 use crate::workers::keeper::descent;
-use crate::workers::{Worker, Workplace};
+use crate::workers::{Worker, WorkerError, Workplace};
 
 /// The number of attempts, and the pause between them, while a process is starting or stopping.
 const TRIES: u32 = 40;
@@ -38,6 +40,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The number of attempts while a process holds a session only to write something, or to look after its place.
 const LONG_TRIES: u32 = 600;
+
+/// How long to wait for whatever runs a workplace.
+const LOOKING: Duration = Duration::from_secs(3);
 
 /// Whether this is a process that cannot be asked for anything, and is done soon.
 fn is_brief(holder: &Holder) -> bool {
@@ -106,9 +111,12 @@ impl ProjectSessions {
         let checks = Checks::all(&plan);
         let read = match review::needed(&plan, &checks, group, Some(item)) {
             Some(resource) => {
-                let project = session.project().to_owned();
-                let root = spawn_blocking(move || std::path::Path::new(&project).canonicalize()).await;
-                let root = root.map_err(io::Error::other).and_then(|root| root).map_err(broken)?;
+                let (id, worker) = (id.clone(), self.worker.clone());
+                let root = spawn_blocking(move || {
+                    let files = worker.directory(&id, session.created()).map_err(io::Error::other)?;
+                    files.canonicalize()
+                });
+                let root = root.await.map_err(io::Error::other).and_then(|root| root).map_err(broken)?;
                 Some(crate::actions::read::look(&root, &resource).await)
             }
             None => None,
@@ -116,17 +124,58 @@ impl ProjectSessions {
         Ok(review::preview(&plan, &checks, group, Some(item), read).text)
     }
 
-    async fn diff(&self, id: &SessionId) -> Result<String, DoorError> {
-        let entries = self.store.read(id, 0).await?;
-        let session = self.store.replay(id, &entries)?;
-        let stored = match session.created().works_apart() {
-            true => self.store.attached(id, WORK).await?,
-            false => None,
+    /// The log as it is stored, piece by piece. Looking at an untrusted log does no harm.
+    async fn log(&self, id: &SessionId) -> Result<Pieces, DoorError> {
+        let first = self.store.raw(id, 0).await?;
+        let rest = (self.store.clone(), id.clone(), first.len());
+        let rest = stream::try_unfold(rest, async |(store, id, from)| {
+            let piece = store.raw(&id, from).await?;
+            let from = from + piece.len();
+            Ok((!piece.is_empty()).then_some((piece, (store, id, from))))
+        });
+        Ok(stream::iter([Ok(first)]).chain(rest).boxed())
+    }
+
+    /// The changes of a session as a diff, piece by piece while git makes it.
+    async fn diff(&self, id: &SessionId) -> Result<Pieces, DoorError> {
+        let session = self.replayed(id).await?;
+        if session.created().works_apart() {
+            return self.diff_apart(id, session).await;
+        }
+        let id = id.clone();
+        pieces::written(move |out| diff::diff(&id, &session, out)).await
+    }
+
+    /// The same from its own workplace; after that was removed, as it was applied; if it is gone, as the store has it.
+    async fn diff_apart(&self, id: &SessionId, session: Session) -> Result<Pieces, DoorError> {
+        let (named, worker, created) = (id.clone(), self.worker.clone(), session.created().clone());
+        let found = spawn_blocking(move || worker.find(&named, &created)).await;
+        let gone = match found.map_err(|error| broken(io::Error::other(error)))? {
+            Ok(None) => return pieces::written(move |out| diff::applied(&session, out)).await,
+            Ok(Some(place)) => {
+                let patch = pieces::written(move |out| place.patch(None, out).map_err(|e| e.to_string()));
+                return patch.await;
+            }
+            Err(gone @ WorkerError::WorkplaceGone { .. }) => gone,
+            Err(error) => return Err(DoorError::Failed(error.to_string())),
         };
+        let stored = self.store.attached_pieces(id, WORK).await?;
+        let stored = stored.ok_or_else(|| DoorError::Failed(gone.to_string()))?;
+        Ok(stored.map(|piece| Ok(piece?)).boxed())
+    }
+
+    async fn attachment(&self, id: &SessionId, name: &str) -> Result<Pieces, DoorError> {
+        let found = self.store.attached_pieces(id, name).await?;
+        Ok(found.map_or_else(|| stream::empty().boxed(), |found| found.map(|piece| Ok(piece?)).boxed()))
+    }
+
+    /// Callers need other information as well, so this does not wait for a workplace that does not answer.
+    async fn workplace_now(&self, id: &SessionId) -> Result<Option<WorkplaceNow>, DoorError> {
+        let session = self.replayed(id).await?;
         let (id, worker) = (id.clone(), self.worker.clone());
-        let read = move || diff::diff(&*worker, &id, &session, stored).map_err(DoorError::Failed);
-        let done = spawn_blocking(read);
-        done.await.map_err(|error| broken(io::Error::other(error)))?
+        let look = spawn_blocking(move || worker.now(&id, session.created()));
+        let found = tokio::time::timeout(LOOKING, look).await;
+        Ok(found.ok().and_then(Result::ok).and_then(Result::ok).flatten())
     }
 
     async fn export(&self, id: &SessionId) -> Result<String, DoorError> {
@@ -333,6 +382,10 @@ impl Sessions for ProjectSessions {
         self.holder_of(id).boxed()
     }
 
+    fn workplace<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<WorkplaceNow>> {
+        self.workplace_now(id).boxed()
+    }
+
     fn follow<'a>(&'a self, id: &'a SessionId, after: u64) -> Reply<'a, BoxStream<'static, Update>> {
         self.follow_from(id, after).boxed()
     }
@@ -344,22 +397,14 @@ impl Sessions for ProjectSessions {
     fn read<'a>(&'a self, id: &'a SessionId, what: Content) -> Reply<'a, Pieces> {
         async move {
             match what {
-                Content::Log => {
-                    // Looking at an untrusted log does no harm.
-                    let entries = self.store.read(id, 0).await?;
-                    Ok(stream::iter(entries).map(|entry| line(&entry)).boxed())
-                }
-                Content::Diff => Ok(stream::iter([Ok(self.diff(id).await?.into_bytes())]).boxed()),
+                Content::Log => self.log(id).await,
+                Content::Diff => self.diff(id).await,
                 Content::Preview { turn, group, item } => {
-                    let text = self.preview(id, &turn, group, item).await?;
-                    Ok(stream::iter([Ok(text.into_bytes())]).boxed())
+                    Ok(pieces::of(self.preview(id, &turn, group, item).await?.into_bytes()))
                 }
-                Content::Attachment(name) => {
-                    let file = self.store.attached(id, &name).await?;
-                    Ok(stream::iter(file.map(Ok)).boxed())
-                }
-                Content::Export => Ok(stream::iter([Ok(self.export(id).await?.into_bytes())]).boxed()),
-                Content::File(path) => Ok(stream::iter([Ok(self.file(id, path).await?)]).boxed()),
+                Content::Attachment(name) => self.attachment(id, &name).await,
+                Content::Export => Ok(pieces::of(self.export(id).await?.into_bytes())),
+                Content::File(path) => Ok(pieces::of(self.file(id, path).await?)),
             }
         }
         .boxed()
@@ -562,7 +607,7 @@ const KEPT: [&str; 3] = [".git", ".rapport", ".teddy"];
 
 /// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
 /// Blocks.
-fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
+pub(super) fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
     let place = project::resolve(&root, path).map_err(|error| error.to_string())?;
     let first = place.real.strip_prefix(&root).ok().and_then(|inside| inside.components().next());
@@ -640,6 +685,6 @@ fn line(entry: &Entry) -> Result<Vec<u8>, DoorError> {
     Ok(line)
 }
 
-fn broken(source: io::Error) -> StoreError {
+pub(super) fn broken(source: io::Error) -> StoreError {
     StoreError::Io { what: "use", place: "the sessions".into(), source }
 }

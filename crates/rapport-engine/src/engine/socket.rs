@@ -5,13 +5,16 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use nix::unistd::{Uid, User};
 use rapport_core::{Act, By, Refusal, SessionId};
+use rapport_door::variant;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -21,7 +24,6 @@ pub use crate::stores::reach::Sent;
 
 use super::claims::{Caller, Claims};
 use super::gateway::{Gateway, GatewayError};
-use crate::logged::variant;
 
 /// The maximum length of a line; an answer is far shorter.
 const LONGEST_LINE: u64 = 4 * 1024 * 1024;
@@ -44,6 +46,21 @@ struct Call {
     /// In whose name the caller acts, if not the person at its terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<By>,
+}
+
+/// A call for the tools of a lead. What follows on the stream belongs to them.
+#[derive(Serialize, Deserialize)]
+struct ToolsCall {
+    tools_of: SessionId,
+}
+
+/// A stream to the agent of a lead.
+pub type ToolsStream = BufReader<UnixStream>;
+
+/// Rapport's own tools, for the agents of leads.
+pub trait LeadTools: Send + Sync {
+    /// Serves the agent of this lead until it hangs up.
+    fn serve(&self, lead: SessionId, stream: ToolsStream) -> BoxFuture<'static, ()>;
 }
 
 #[derive(Serialize, Deserialize)]
@@ -92,7 +109,7 @@ impl Socket {
     }
 
     /// Serves calls until it is stopped.
-    pub fn serve(self, gateway: Gateway) -> Serving {
+    pub fn serve(self, gateway: Gateway, tools: Option<Arc<dyn LeadTools>>) -> Serving {
         let (stop, mut stopped) = oneshot::channel();
         let done = tokio::spawn(async move {
             let mut calls = JoinSet::new();
@@ -101,8 +118,9 @@ impl Socket {
                     accepted = self.listener.accept() => match accepted {
                         Ok((stream, _)) => {
                             let (gateway, claims) = (gateway.clone(), self.claims.clone());
+                            let tools = tools.clone();
                             // A caller may hang up.
-                            calls.spawn(async move { answer(stream, &gateway, claims).await.ok() });
+                            calls.spawn(async move { answer(stream, &gateway, claims, tools).await.ok() });
                         }
                         // Too many files are open, or the caller is gone: retry with the next.
                         Err(error) => {
@@ -176,13 +194,21 @@ async fn exchange(address: &str, call: &Call) -> io::Result<Outcome> {
     Ok(serde_json::from_str(&reply)?)
 }
 
-async fn answer(stream: UnixStream, gateway: &Gateway, claims: Claims) -> io::Result<()> {
+async fn answer(
+    stream: UnixStream,
+    gateway: &Gateway,
+    claims: Claims,
+    tools: Option<Arc<dyn LeadTools>>,
+) -> io::Result<()> {
     let peer = stream.peer_cred()?;
     let caller =
         Caller { uid: Uid::from_raw(peer.uid()), pid: peer.pid().and_then(|pid| pid.try_into().ok()) };
     let mut stream = BufReader::new(stream);
     let mut call = String::new();
     tokio::time::timeout(PATIENCE, (&mut stream).take(LONGEST_LINE).read_line(&mut call)).await??;
+    if let Ok(ToolsCall { tools_of }) = serde_json::from_str(&call) {
+        return offer(stream, gateway, (tools_of, caller), tools).await;
+    }
     let outcome = match serde_json::from_str::<Call>(&call) {
         Err(error) => Outcome::Failed(format!("not understood: {error}")),
         Ok(Call { session, act, by }) => {
@@ -194,6 +220,57 @@ async fn answer(stream: UnixStream, gateway: &Gateway, claims: Claims) -> io::Re
     };
     note(&outcome, caller);
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
+}
+
+/// Offers the tools of a lead to a process of its agent, and to nobody else.
+async fn offer(
+    mut stream: ToolsStream,
+    gateway: &Gateway,
+    (lead, caller): (SessionId, Caller),
+    tools: Option<Arc<dyn LeadTools>>,
+) -> io::Result<()> {
+    let session = lead.clone();
+    let is_its_own = tokio::task::spawn_blocking(move || Claims::is_of_session(&session, caller)).await?;
+    // Any agent could ask for tools in the name of its own session.
+    let is_lead = gateway.view(&lead).await.ok().map(|view| view.is_lead);
+    let outcome = match tools.filter(|_| is_its_own) {
+        Some(_) if is_lead.is_none() => Outcome::NotHere,
+        Some(tools) if is_lead == Some(true) => {
+            stream.get_mut().write_all(line(&Outcome::Done)?.as_bytes()).await?;
+            tools.serve(lead, stream).await;
+            return Ok(());
+        }
+        Some(_) => Outcome::Forbidden(format!("{lead} is no lead, so there are no tools for its agent")),
+        None => Outcome::Forbidden(format!("only the agent of {lead} has its tools")),
+    };
+    note(&outcome, caller);
+    stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
+}
+
+/// Connects the agent of a lead to its tools at this address: what it reads goes there, and back.
+pub async fn relay_tools(
+    address: &str,
+    lead: &SessionId,
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut stream = BufReader::new(UnixStream::connect(address).await?);
+    stream.get_mut().write_all(line(&ToolsCall { tools_of: lead.clone() })?.as_bytes()).await?;
+    let mut reply = String::new();
+    (&mut stream).take(LONGEST_LINE).read_line(&mut reply).await?;
+    match serde_json::from_str(&reply)? {
+        Outcome::Done => {}
+        Outcome::Forbidden(why) | Outcome::Failed(why) => return Err(io::Error::other(why)),
+        Outcome::NotHere => return Err(io::Error::other(format!("{lead} is not run there any more"))),
+        Outcome::Refused(refusal) => return Err(io::Error::other(refusal.to_string())),
+    }
+    let (mut back, mut forth) = tokio::io::split(stream);
+    // Either end may hang up first.
+    tokio::select! {
+        sent = tokio::io::copy(&mut from, &mut forth) => drop(sent?),
+        received = tokio::io::copy(&mut back, &mut to) => drop(received?),
+    }
+    to.flush().await
 }
 
 /// Logs the outcome of a call, without its content.

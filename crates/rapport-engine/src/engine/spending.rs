@@ -26,7 +26,7 @@ impl DailySpending {
         Self { folder, limit_micros }
     }
 
-    /// Notes what a session has cost today according to its log and besides, and tells what all have. Blocks.
+    /// Stores what a session has cost today, by its log and in its current response, and returns the sum of all sessions. Blocks.
     pub(super) fn note(
         &self,
         project: &str,

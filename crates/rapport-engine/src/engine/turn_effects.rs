@@ -100,12 +100,17 @@ impl TurnEffect {
         Ok(World::PlanChecked { folder, revision, problems, remarks, differs })
     }
 
+    /// The directory with the files: the project's, or one that is apart from it.
+    fn directory(&self) -> Result<PathBuf, String> {
+        let workplace = self.around.workplace.as_ref().ok_or("the workplace is not open")?;
+        Ok(workplace.directory().to_owned())
+    }
+
     async fn checked(&self, plan: String) -> Result<CheckedPlan, String> {
-        let project = self.around.created.project.clone();
+        let directory = self.directory()?;
         let workshop = self.workshop.clone();
         unblocked(move || {
-            check::checked(Path::new(&project), workshop.plan_name(), &plan)
-                .map_err(|error| error.to_string())
+            check::checked(&directory, workshop.plan_name(), &plan).map_err(|error| error.to_string())
         })
         .await
     }
@@ -145,7 +150,7 @@ impl TurnEffect {
             ));
         };
         let place = BatchSite {
-            project: PathBuf::from(&self.around.created.project),
+            project: self.directory().map_err(problem)?,
             journal,
             seals: self.workshop.seals.clone(),
             clock: self.around.clock.clone(),

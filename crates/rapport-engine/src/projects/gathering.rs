@@ -35,10 +35,10 @@ const SHORTEST_WORD: usize = 4;
 
 /// A file of the project.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
-    path: String,
+pub(super) struct Found {
+    pub(super) path: String,
     /// Whether it is a regular file with no symbolic link on its path, so that it cannot lead outside the project.
-    is_plain: bool,
+    pub(super) is_plain: bool,
 }
 
 /// Gathers the selected files of a project. A file larger than the limit is only listed.
@@ -77,7 +77,7 @@ pub fn suggested(project: &Path, name: &str) -> Vec<String> {
 
 /// All files that git would not ignore, from the project's root, sorted. One thread lists ten thousand names faster
 /// than several could coordinate.
-fn all_files(project: &Path) -> Vec<Found> {
+pub(super) fn all_files(project: &Path) -> Vec<Found> {
     let mut walk = WalkBuilder::new(project);
     walk.hidden(false).require_git(false).add_custom_ignore_filename(".rapportignore");
     walk.add_custom_ignore_filename(".teddyignore");

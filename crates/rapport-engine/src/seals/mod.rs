@@ -15,9 +15,9 @@
 mod chain;
 mod checkout;
 mod head;
-mod kept;
 mod key;
-mod sealing;
+mod sealed_attachment;
+mod signer;
 mod stamp;
 mod verify;
 
@@ -30,9 +30,9 @@ use rapport_durable::{Flush, private_folder};
 pub use self::chain::Chain;
 use self::checkout::{Checkout, Checkouts};
 use self::head::HeadFile;
-pub(crate) use self::kept::Opened;
 use self::key::{KnownKeys, OwnKey};
-pub(crate) use self::sealing::{Sealing, verdict};
+pub(crate) use self::sealed_attachment::CheckedAttachment;
+pub(crate) use self::signer::{Sealing, verdict};
 pub use self::verify::Verifier;
 pub use rapport_door::Seal;
 
@@ -102,7 +102,7 @@ impl Seals {
         let checkout = self.signer()?.checkout.clone();
         let folder = self.folder(&checkout);
         private_folder(&folder)?;
-        kept::trust(&folder, verified.scope(), kept)?;
+        sealed_attachment::trust(&folder, verified.scope(), kept)?;
         if let Some((key, theirs)) = verified.offered() {
             Checkouts::at(&self.home).accept(&checkout.id, key, theirs)?;
         }

@@ -16,7 +16,9 @@ use rapport_core::{Entry, Event, SessionId};
 
 use super::blocking::wait;
 use super::reach::Reach;
-use super::{Attacher, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, Stored};
+use super::{
+    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, Stored,
+};
 use crate::seals::Seal;
 
 /// The store itself, or one with faults if they are configured.
@@ -143,8 +145,20 @@ impl Store for Trial {
         self.store.attach(id, path, content)
     }
 
+    fn raw<'a>(&'a self, id: &'a SessionId, from: usize) -> Stored<'a, Vec<u8>> {
+        self.store.raw(id, from)
+    }
+
     fn attached<'a>(&'a self, id: &'a SessionId, path: &'a str) -> Stored<'a, Option<Vec<u8>>> {
         self.store.attached(id, path)
+    }
+
+    fn attached_pieces<'a>(
+        &'a self,
+        id: &'a SessionId,
+        path: &'a str,
+    ) -> Stored<'a, Option<AttachmentPieces>> {
+        self.store.attached_pieces(id, path)
     }
 
     fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {

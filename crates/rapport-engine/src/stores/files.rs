@@ -18,17 +18,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use futures_util::FutureExt as _;
+use futures_util::future::ready;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId};
 use rapport_durable::Lock;
-use tokio::runtime::Handle;
 
-use self::disk::Disk;
+use self::disk::{Disk, OpenAttachment};
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use super::{Attacher, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored};
+use super::{
+    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError,
+    StoreKind, StoreSite, Stored,
+};
 use crate::seals::{Seal, Seals};
+use crate::threads::off_thread;
 
 /// Sessions in one directory, which need not exist yet.
 #[derive(Clone, Debug)]
@@ -50,8 +54,8 @@ impl Files {
 
     /// The same with the seals of this person: new lines are signed, and lines of others are not trusted.
     #[must_use]
-    pub fn sealed_by(self, seals: Seals) -> Self {
-        Self { disk: Disk { seals: Some(Arc::new(seals)), ..self.disk } }
+    pub fn sealed_by(self, seals: impl Into<Arc<Seals>>) -> Self {
+        Self { disk: Disk { seals: Some(seals.into()), ..self.disk } }
     }
 
     fn on_disk<T: Send + 'static>(
@@ -68,16 +72,38 @@ impl Files {
     }
 }
 
-/// Runs blocking work: on the runtime's blocking threads, or outside of a runtime on the current thread. Work that has
-/// begun is completed, whether or not anybody still waits for it.
+/// Sessions as directories of the project, with the person's seals.
+#[derive(Clone, Copy, Debug)]
+pub struct FilesKind;
+
+impl StoreKind for FilesKind {
+    fn name(&self) -> &'static str {
+        "files"
+    }
+
+    fn open(&self, site: StoreSite) -> Stored<'static, Arc<dyn Store>> {
+        let files: Arc<dyn Store> = Arc::new(Files::new(site.root).of(site.project).sealed_by(site.seals));
+        ready(Ok(files)).boxed()
+    }
+
+    fn whereabouts(&self, site: &StoreSite, id: Option<&SessionId>) -> String {
+        let place = id.map_or_else(|| site.root.clone(), |id| site.root.join(id.as_str()));
+        place.display().to_string()
+    }
+
+    fn remedy(&self) -> &'static str {
+        "Look at the folder's permissions."
+    }
+}
+
+/// Runs blocking work off the calling thread.
 fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Stored<'static, T> {
     async move {
-        let Ok(runtime) = Handle::try_current() else { return work() };
-        runtime.spawn_blocking(work).await.unwrap_or_else(|error| {
+        off_thread(work).await.unwrap_or_else(|source| {
             let place = "the sessions".to_owned();
-            Err(StoreError::Io { what: "use", place, source: io::Error::other(error) })
+            Err(StoreError::Io { what: "use", place, source })
         })
     }
     .boxed()
@@ -126,6 +152,11 @@ impl Store for Files {
         self.on_disk(move |disk| disk.sealed(&id, after))
     }
 
+    fn raw(&self, id: &SessionId, from: usize) -> Stored<'_, Vec<u8>> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.raw(&id, from))
+    }
+
     fn list(&self) -> Stored<'_, Vec<SessionId>> {
         self.on_disk(Disk::list)
     }
@@ -146,7 +177,13 @@ impl Store for Files {
 
     fn attached(&self, id: &SessionId, name: &str) -> Stored<'_, Option<Vec<u8>>> {
         let (id, name) = (id.clone(), name.to_owned());
-        self.on_disk(move |disk| disk.attached(&id, &name))
+        self.on_disk(move |disk| disk.attached(&id, &name)?.map(OpenAttachment::whole).transpose())
+    }
+
+    fn attached_pieces(&self, id: &SessionId, name: &str) -> Stored<'_, Option<AttachmentPieces>> {
+        let (id, name) = (id.clone(), name.to_owned());
+        let opened = self.on_disk(move |disk| disk.attached(&id, &name));
+        async move { Ok(opened.await?.map(in_pieces)) }.boxed()
     }
 
     fn folders(&self, id: &SessionId) -> Stored<'_, Vec<DocumentFolder>> {
@@ -194,6 +231,17 @@ impl Store for Files {
     fn whereabouts(&self, id: &SessionId) -> String {
         self.disk.whereabouts(id)
     }
+}
+
+/// An attachment as it is read from its file.
+fn in_pieces(attachment: OpenAttachment) -> AttachmentPieces {
+    let next = |mut rest: OpenAttachment| {
+        on_blocking_thread(move || {
+            let piece = rest.piece()?;
+            Ok((!piece.is_empty()).then_some((piece, rest)))
+        })
+    };
+    stream::try_unfold(attachment, next).boxed()
 }
 
 /// A held log. While an entry is being written, the writing thread owns the log and its lock: a caller that stops

@@ -6,15 +6,18 @@ pub mod blocking;
 #[cfg(debug_assertions)]
 pub mod faulty;
 pub mod files;
+mod kinds;
 pub mod memory;
 pub mod reach;
+mod unopened;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, Session, SessionId, slug};
 use tokio::sync::mpsc;
@@ -25,9 +28,31 @@ use reach::Reach;
 
 use crate::seals::{Seal, Verifier};
 
+pub use kinds::{ChosenStore, SettingsReader, StoreKind, StoreKinds, StoreSite};
+
+impl StoreKinds {
+    /// Those that come with Rapport. A new kind needs a line here and its module above.
+    pub fn builtin() -> Self {
+        Self::of(files::FilesKind)
+    }
+}
+
 /// A pending result of a store. Nothing begins before it is awaited; dropping it midway either completes the operation
 /// or leaves it undone, with nothing in between.
 pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// An attachment in pieces. The stream ends at the first piece that cannot be read.
+pub type AttachmentPieces = BoxStream<'static, Result<Vec<u8>, StoreError>>;
+
+/// The size of a piece of content, in bytes.
+pub(crate) const PIECE: usize = 64 * 1024;
+
+/// Content that is in memory as a whole, in pieces.
+pub(crate) fn pieces(content: Vec<u8>) -> AttachmentPieces {
+    let count = content.len().div_ceil(PIECE);
+    let piece = move |n: usize| Ok(content.chunks(PIECE).nth(n).unwrap_or_default().to_vec());
+    stream::iter(0..count).map(piece).boxed()
+}
 
 /// A store of logs. No method blocks the calling thread.
 pub trait Store: Send + Sync {
@@ -55,7 +80,26 @@ pub trait Store: Send + Sync {
     /// The same, and the result of verifying the whole log.
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
-    /// The same, if the log is trusted.
+    /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the entries,
+    /// one per line.
+    fn raw<'a>(&'a self, id: &'a SessionId, from: usize) -> Stored<'a, Vec<u8>> {
+        async move {
+            let mut log = Vec::new();
+            for entry in self.read(id, 0).await? {
+                let line = serde_json::to_vec(&entry).map_err(|error| StoreError::Io {
+                    what: "write out an entry of",
+                    place: id.to_string(),
+                    source: error.into(),
+                })?;
+                log.extend(line);
+                log.push(b'\n');
+            }
+            Ok(log.split_off(from.min(log.len())))
+        }
+        .boxed()
+    }
+
+    /// The entries after this one, if the log is trusted.
     fn counted<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
         async move {
             let (entries, seal) = self.sealed(id, after).await?;
@@ -89,6 +133,16 @@ pub trait Store: Send + Sync {
     /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a document,
     /// so the facts decide how far its content takes effect. A session without a log can have documents, too.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
+
+    /// The same in pieces, so that a large attachment need not be in memory as a whole. Whether it is trusted is known
+    /// before the first piece.
+    fn attached_pieces<'a>(
+        &'a self,
+        id: &'a SessionId,
+        name: &'a str,
+    ) -> Stored<'a, Option<AttachmentPieces>> {
+        async move { Ok(self.attached(id, name).await?.map(pieces)) }.boxed()
+    }
 
     /// The folders of a session's documents, sorted by name.
     fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>>;

@@ -216,7 +216,12 @@ pub(crate) fn action_end(action: usize, settled: &Settled) -> ActionEnd {
         Outcome::Failed { why, .. } => (ActionResult::Failed, Some(why.clone()), None),
         Outcome::Skipped { reason } => (ActionResult::Skipped, Some(reason.clone()), None),
     };
-    ActionEnd { action, result, why, session }
+    let left_behind = match &settled.outcome {
+        Outcome::Done { details: Details::Command { left_behind, .. } }
+        | Outcome::Failed { details: Details::Command { left_behind, .. }, .. } => left_behind.len(),
+        Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Skipped { .. } => 0,
+    };
+    ActionEnd { action, result, why, session, left_behind }
 }
 
 /// The batches of turns.

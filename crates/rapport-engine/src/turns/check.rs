@@ -5,7 +5,7 @@ use std::path::Path;
 use rapport_core::check::{Findings, PlanRemark, validate};
 use rapport_core::{ActionPlan, Effect, fenced};
 
-use super::{PLAN, TurnError};
+use super::TurnError;
 use crate::actions::{OnDisk, has_history};
 use crate::projects::files::io_error;
 
@@ -28,15 +28,15 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
     let plan = match ActionPlan::parse_in(text, &project.to_string_lossy()) {
         Ok(plan) => plan,
         Err(errors) => {
-            let problems = errors.iter().map(|error| quoting(text, error.line, named(name, error)));
+            let problems = errors.iter().map(|error| quoting(text, error.line, error.in_plan(name)));
             return Ok(CheckedPlan { problems: problems.collect(), remarks: Vec::new() });
         }
     };
     let on_disk = OnDisk::new(project).map_err(io_error("look at the project", project))?;
     let Findings { problems, mut remarks } = validate(&plan, &on_disk);
     let told = problems.iter().map(|problem| match problem.detail {
-        Some(_) => named(name, problem),
-        None => quoting(text, problem.line, named(name, problem)),
+        Some(_) => problem.in_plan(name),
+        None => quoting(text, problem.line, problem.in_plan(name)),
     });
     let commands = plan.actions.iter().position(|action| matches!(action.kind.effect(), Effect::Runs(_)));
     if let Some(action) = commands.filter(|_| !has_history(project)) {
@@ -51,15 +51,6 @@ fn quoting(text: &str, line: usize, what: String) -> String {
     let quoted = text.lines().nth(line.saturating_sub(1)).unwrap_or_default().trim();
     let shown: String = quoted.chars().take(LONGEST).collect();
     if shown.is_empty() { what } else { format!("{what}\n  {line} | {shown}") }
-}
-
-/// A problem with this plan's name instead of the usual one.
-fn named(name: &str, problem: &impl ToString) -> String {
-    let told = problem.to_string();
-    match told.strip_prefix(PLAN) {
-        Some(rest) => format!("{name}{rest}"),
-        None => told,
-    }
 }
 
 /// The message that makes an agent plan again.

@@ -32,7 +32,7 @@ const AT_ONCE: usize = 64 * 1024;
 /// The maximum length of the list of leftover processes.
 const MAX_NAMES: u64 = 4 * 1024;
 /// The maximum number of leftover processes to report.
-const MOST_NAMES: usize = 20;
+const MOST_NAMES: usize = rapport_core::ActionEnd::MOST_COUNTED;
 
 /// A program to run in a workplace.
 #[derive(Debug)]

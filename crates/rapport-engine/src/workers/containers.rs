@@ -2,18 +2,25 @@
 //! and nothing else of this machine. An agent there has no rights, no credentials, and no network but what the settings
 //! allow, through the host's proxy (`proxy`).
 //!
-//! The host sees the files only through the engine, and takes nothing from them but a patch (`carrying`), which becomes a
-//! state in the project's repository; from there on it is work apart like any other (`apart`). The agent's home is a
+//! The host sees the files only through the engine, and takes nothing from them but a patch (`transfer`), which becomes a
+//! state in the project's repository; from there on it is work apart like any other (`separate_work`). The agent's home is a
 //! folder of this machine, at the same path inside, so that its conversation is here whatever becomes of the container.
+//!
+//! An engine on another machine sees nothing of this one: what a container needs of it is brought there (`tools`), and one
+//! stream carries all that belongs to a process (`stream`).
 //!
 //! A container that nobody uses stops by itself (`keeper/idle.rs`) and is started again when it is needed; one that is
 //! gone is made again from its volume, or from the store.
 
-mod carrying;
+mod archive;
 mod container;
 mod docker;
-mod launching;
+mod launch;
+mod remote;
 mod setup;
+mod stream;
+mod tools;
+mod transfer;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -26,34 +33,26 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rapport_core::{Changes, ContainerLimits, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_door::WorkplaceNow;
 use rapport_durable as durable;
 
-use super::apart::Apart;
+use super::container_kind::{ContainerSettings, Limits, NAME, PROJECT};
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
 use super::network::{Network, NetworkAccess};
 use super::process::{Elsewhere, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
+use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::take_over::steps;
-use super::worktree::{lock, make_folder, prefix, remove_last};
-use super::worktrees::WorktreeKind;
-use super::{
-    KeptPlace, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
-    file_error, local,
-};
+use super::{KeptPlace, NoWorkplace, OURS, Worker, WorkerError, WorkerSetup, Workplace, file_error, local};
+use crate::clock::Clock;
 use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
-use launching::Start;
+use launch::{Ends, NewProcess, Start, WayOut};
 
-pub use docker::VARIABLE as ENGINE;
-
-/// The name of the kind.
-pub const NAME: &str = "container";
 /// Where the volume is inside.
 const FILES: &str = "/work";
-/// Where the project's repository is inside.
-pub const PROJECT: &str = "/work/project";
 /// Where the volume with what the setup made is inside.
 const PREPARED: &str = "/rapport/prepared";
 /// Where the folder of the host with files is inside.
@@ -62,9 +61,10 @@ const GIVEN: &str = "/rapport/given";
 const RUN: &str = "/rapport/run";
 /// Rapport's own program inside.
 const PROGRAM: &str = "/rapport/rapport";
-
-/// The image of containers, if the settings name none.
-pub const IMAGE: &str = "rapport-worker";
+/// Where the volume with Rapport's own program is inside, with an engine on another machine.
+const TOOLS: &str = "/rapport/tools";
+/// Where the volume with the agent's program is then.
+const AGENT: &str = "/rapport/agent";
 
 /// The largest file to read from a container, in bytes.
 const LARGEST_FILE: usize = 64 * 1024 * 1024;
@@ -84,6 +84,12 @@ case "$path" in "$1"/*) ;; *) echo "it is outside of the project" >&2; exit 4;; 
 [ -f "$path" ] || { echo "it is not a file" >&2; exit 4; }
 head -c "$3" -- "$path""#;
 
+/// Prints what a file has beyond so many bytes; all of it, with another exit code, if it has fewer.
+const FETCH: &str = r#"[ -f "$1" ] || exit 2
+size=$(ls -lnL -- "$1" | { read -r _ _ _ _ size _ && echo "$size"; }) || exit 4
+[ "$size" -ge "$2" ] || { cat -- "$1" && exit 3; exit 4; }
+tail -c +$(($2 + 1)) -- "$1" || exit 4"#;
+
 /// Replaces a file inside, unless it is outside of the directory.
 const REPLACE: &str = r#"cd "$1" || exit 4
 folder=$(dirname -- "$2")
@@ -93,83 +99,6 @@ mkdir -p -- "$folder" || exit 4
 within "$1"
 new="$folder/.rapport-new-$$"
 cp -- "$3" "$new" && sync -- "$new" && mv -f -- "$new" "$2" && sync -- "$folder" || { rm -f -- "$new"; exit 4; }"#;
-
-/// The settings of containers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerSettings {
-    /// The address of the engine, if it is not the usual one.
-    pub engine: Option<String>,
-    /// The image, if it is not the usual one.
-    pub image: Option<String>,
-    /// The command that prepares a new container, if there is one.
-    pub setup: Option<String>,
-    /// Additional variables of everything that runs inside.
-    pub env: Vec<(String, String)>,
-    pub limits: Limits,
-    /// How long a container that nobody uses keeps running.
-    pub idle: Duration,
-}
-
-impl Default for ContainerSettings {
-    fn default() -> Self {
-        Self {
-            engine: None,
-            image: None,
-            setup: None,
-            env: Vec::new(),
-            limits: Limits::default(),
-            idle: Duration::from_secs(10 * 60),
-        }
-    }
-}
-
-impl ContainerSettings {
-    /// The image of containers.
-    pub fn image(&self) -> &str {
-        self.image.as_deref().unwrap_or(IMAGE)
-    }
-
-    /// The same for a session whose container may use less.
-    fn narrowed(&self, less: Option<ContainerLimits>) -> Self {
-        let less = less.unwrap_or_default();
-        let limits = Limits {
-            memory: self.limits.memory.min(less.memory.unwrap_or(u64::MAX)),
-            processors: self.limits.processors.min(less.cpus.unwrap_or(u32::MAX)),
-            processes: self.limits.processes,
-        };
-        // It counts in seconds.
-        let idle = less.idle_ms.map(|idle| Duration::from_millis(idle).max(Duration::from_secs(1)));
-        let idle = idle.map_or(self.idle, |idle| self.idle.min(idle));
-        Self { limits, idle, ..self.clone() }
-    }
-}
-
-/// What a container may use of its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of memory.
-    pub memory: u64,
-    pub processors: u32,
-    pub processes: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { memory: 2 * 1024 * 1024 * 1024, processors: 2, processes: 4096 }
-    }
-}
-
-impl Limits {
-    /// These limits on a machine of this size, which is not larger than it is.
-    fn within(self, processors: Option<u64>, memory: Option<u64>) -> Self {
-        let processors = processors.and_then(|there| u32::try_from(there).ok()).unwrap_or(u32::MAX);
-        Self {
-            memory: self.memory.min(memory.unwrap_or(u64::MAX)),
-            processors: self.processors.clamp(1, processors.max(1)),
-            processes: self.processes,
-        }
-    }
-}
 
 /// Containers for the sessions of a project.
 #[derive(Clone, Debug)]
@@ -181,17 +110,19 @@ pub struct Containers {
     settings: ContainerSettings,
     network: Network,
     keeper: PathBuf,
+    clock: Clock,
 }
 
 impl Containers {
-    pub fn new(setup: &WorkerSetup) -> Self {
+    pub fn new(setup: &WorkerSetup, settings: &ContainerSettings) -> Self {
         Self {
-            docker: Arc::new(Docker::at(setup.containers.engine.as_deref())),
+            docker: Arc::new(Docker::at(settings.engine.as_deref())),
             folder: setup.worktrees.clone(),
             home: setup.home.clone(),
-            settings: setup.containers.clone(),
+            settings: settings.clone(),
             network: setup.network.clone(),
             keeper: setup.keeper.clone(),
+            clock: setup.clock.clone(),
         }
     }
 
@@ -207,6 +138,18 @@ impl Containers {
         )
     }
 
+    /// Whether the engine is on another machine.
+    pub(super) fn is_remote(settings: &ContainerSettings) -> bool {
+        Docker::at(settings.engine.as_deref()).is_remote()
+    }
+
+    /// The limits of containers on the machine of the engine.
+    pub(super) fn limits_here(settings: &ContainerSettings) -> Result<Limits, WorkerError> {
+        let (docker, limits) = (Docker::at(settings.engine.as_deref()), settings.limits);
+        let (processors, memory) = docker::wait(async move { docker.size().await })?;
+        Ok(limits.within(processors, memory))
+    }
+
     fn contained(&self, session: &SessionId, created: &Created) -> Result<Contained, WorkerError> {
         self.contained_from(session, created, None)
     }
@@ -220,18 +163,21 @@ impl Containers {
     ) -> Result<Contained, WorkerError> {
         let project = Path::new(&created.project);
         let inside = prefix(project)?;
+        let container = Arc::new(self.container_of(session, created, prepared));
+        let agent = agent_of(created);
         Ok(Contained {
-            container: Arc::new(self.container(session, created, prepared)),
             apart: Apart::of(project, session),
-            agent: agent_of(created).and_then(|named| Some((named.to_owned(), found(named)?))),
-            directory: carrying::directory(&inside),
+            agent: agent.and_then(|named| Some((named.to_owned(), container.agent_program(&found(named)?)))),
+            container,
+            fetched: Mutex::default(),
+            directory: transfer::directory(&inside),
             inside,
             reach: Arc::new(NetworkAccess::new(self.network.clone())),
             visit: Mutex::default(),
         })
     }
 
-    fn container(&self, session: &SessionId, created: &Created, prepared: Option<String>) -> Container {
+    fn container_of(&self, session: &SessionId, created: &Created, prepared: Option<String>) -> Container {
         // Sessions of several projects may have the same name.
         let digest = durable::digest(created.project.as_bytes());
         let name = format!("rapport-{session}-{}", &digest[digest.len() - 8..]);
@@ -242,10 +188,12 @@ impl Containers {
             (container::HOME, self.home.to_string_lossy().into_owned()),
         ];
         let making = Making {
-            settings: self.settings.narrowed(created.limits),
+            settings: self.settings.of(created),
             network: self.network.clone(),
             keeper: self.keeper.clone(),
             agent: program.map(|program| package(&program).unwrap_or(program)),
+            rapport_home: self.home.clone(),
+            clock: self.clock.clone(),
             prepared,
             labels: labels
                 .into_iter()
@@ -269,64 +217,12 @@ impl Containers {
     }
 }
 
-/// A container, as a kind.
-pub(super) struct ContainerKind;
-
-impl WorkerKind for ContainerKind {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn in_brief(&self) -> &'static str {
-        "a container with a copy of the project"
-    }
-
-    fn workplace(&self) -> &'static str {
-        NAME
-    }
-
-    fn has_branch(&self) -> bool {
-        false
-    }
-
-    fn is_wall(&self) -> bool {
-        true
-    }
-
-    fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace> {
-        Containers::check(setup.containers.engine.as_deref()).map_err(
-            |NoWorkplace { why, mut advice }| {
-                advice.push("Or work without a container: --worker worktree");
-                NoWorkplace { why: format!("cannot make a container: {why}"), advice }
-            },
-        )?;
-        WorktreeKind.check(project, setup)
-    }
-
-    fn diagnose(&self, setup: &WorkerSetup) -> Option<Result<String, NoWorkplace>> {
-        Some(Containers::check(setup.containers.engine.as_deref()))
-    }
-
-    fn without(&self) -> Option<&'static str> {
-        Some("no container engine answers; docs/workers.md describes how agents work in containers")
-    }
-
-    /// WORK-17: a container with a waiting agent would not stop by itself.
-    fn hot_at_most(&self, setup: &WorkerSetup) -> Option<Duration> {
-        Some(setup.containers.idle)
-    }
-
-    fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
-        workers.with(self.name(), Containers::new(setup))
-    }
-}
-
 impl Worker for Containers {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
         if let Some(found) = self.find_place(session, created)? {
             found.container.make_folders()?;
             // A process may have been killed while it restored the files.
-            let is_filled = |container: Arc<Container>| async move { carrying::is_filled(&container).await };
+            let is_filled = |container: Arc<Container>| async move { transfer::is_filled(&container).await };
             if container::wait(&found.container, is_filled)? {
                 return Ok(Arc::new(found));
             }
@@ -339,7 +235,7 @@ impl Worker for Containers {
         let _lock = lock(&place.apart.project)?;
         make_folder(&self.folder)?;
         place.container.make_folders()?;
-        let made = carrying::fill(&place.container, &place.apart, &place.inside, None);
+        let made = transfer::fill(&place.container, &place.apart, &place.inside, None);
         if made.is_err() {
             // What was made is of no use; if it cannot be removed either, the next attempt does.
             let _ = self.remove(&place.container);
@@ -356,7 +252,12 @@ impl Worker for Containers {
     }
 
     /// Fills another container from the state at the beginning and the patch since then.
-    fn restore(&self, session: &SessionId, created: &Created, work: &[u8]) -> Result<(), WorkerError> {
+    fn restore(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        work: &[u8],
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
         let prepared = self.prepared(session, created)?;
         let place = self.contained_from(session, created, prepared)?;
         let _lock = lock(&place.apart.project)?;
@@ -364,11 +265,12 @@ impl Worker for Containers {
         // Part of it may be left.
         container::wait(&place.container, |container| async move { container.remove().await })?;
         let patch = (!work.is_empty()).then_some(work);
-        carrying::fill(&place.container, &place.apart, &place.inside, patch)
+        transfer::fill(&place.container, &place.apart, &place.inside, patch)?;
+        Ok(Arc::new(place))
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
-        let container = Arc::new(self.container(session, created, None));
+        let container = Arc::new(self.container_of(session, created, None));
         let apart = Apart::of(Path::new(&created.project), session);
         // Its folders are made before the container, and removed after it.
         if apart.is_made() || container.run.exists() {
@@ -379,6 +281,11 @@ impl Worker for Containers {
         }
         remove_last(&self.folder);
         Ok(())
+    }
+
+    fn now(&self, session: &SessionId, created: &Created) -> Result<Option<WorkplaceNow>, WorkerError> {
+        let container = Arc::new(self.container_of(session, created, None));
+        container::wait(&container, |container| async move { container.now().await })
     }
 
     fn may_keep(&self, _project: &Path) -> bool {
@@ -404,7 +311,7 @@ impl Worker for Containers {
                 is_visited: is_visited(&self.folder.join(format!("{session}.{RUN_FOLDER}"))),
                 session,
                 unused_since,
-                removal: format!("docker rm --force {0}; docker volume rm {0}", one.name),
+                removal: container::removal(&self.docker, &one.name),
                 name: one.name,
             })
         });
@@ -418,10 +325,7 @@ impl Worker for Containers {
 
     fn release(&self, place: &KeptPlace) -> Result<(), WorkerError> {
         let (docker, name) = (self.docker.clone(), place.name.clone());
-        docker::wait(async move {
-            docker.remove(&name).await?;
-            docker.remove_volume(&name).await
-        })
+        docker::wait(async move { container::remove(&docker, &name).await })
     }
 }
 
@@ -458,14 +362,16 @@ struct Contained {
     /// The agent's program as it is named, and where it is on this machine, and therefore inside.
     agent: Option<(OsString, PathBuf)>,
     reach: Arc<NetworkAccess>,
+    /// How much of each file of a home on another machine this process has a copy of.
+    fetched: Mutex<HashMap<PathBuf, u64>>,
     /// Held while a person looks into it.
     visit: Mutex<Option<File>>,
 }
 
 impl Contained {
     fn state(&self) -> Result<String, WorkerError> {
-        let patch = carrying::patch(&self.container, &self.apart, &self.inside)?;
-        carrying::state_of(&self.container.given, &self.apart, &patch)
+        let patch = transfer::patch(&self.container, &self.apart, &self.inside)?;
+        transfer::state_of(&self.container.given, &self.apart, &patch)
     }
 
     fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::Ran> {
@@ -477,15 +383,31 @@ impl Contained {
         ran.map_err(io::Error::other)
     }
 
-    /// The words of the keeper for a process inside. It gets copies of the files of this machine that its arguments name.
-    fn arguments(&self, launch: &Launch<'_>, variables: &[&str]) -> io::Result<Vec<String>> {
-        let mut words = Vec::new();
+    /// Does something while a given file can be seen inside.
+    fn with_shown<T>(&self, name: PathBuf, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let names = [name];
+        let (shown, hidden) = (names.clone(), names);
+        container::wait(&self.container, |container| async move {
+            container.up(Use::Host).await?;
+            container.show(&shown).await
+        })
+        .map_err(io::Error::other)?;
+        let done = act();
+        container::wait(&self.container, |container| async move { container.hide(&hidden).await })
+            .map_err(io::Error::other)?;
+        done
+    }
+
+    /// The keeper's arguments for a process inside, and the copies of those files of this machine that the process's own arguments
+    /// name.
+    fn arguments(&self, launch: &Launch<'_>, variables: &[&str]) -> io::Result<(Vec<String>, Vec<PathBuf>)> {
+        let (mut words, mut given) = (Vec::new(), Vec::new());
         if launch.kind == ProcessKind::Command {
             words.push(keeper::COMMAND.to_owned());
         }
         words.extend([door::DOOR.to_owned(), variables.join(","), "--".to_owned()]);
         let program = match &self.agent {
-            _ if Path::new(launch.program) == launch.keeper => Path::new(PROGRAM),
+            _ if Path::new(launch.program) == launch.keeper => Path::new(self.container.program()),
             Some((named, path)) if named == launch.program => path,
             // It has to be in the image.
             _ => Path::new(launch.program),
@@ -493,16 +415,16 @@ impl Contained {
         words.push(program.to_string_lossy().into_owned());
         for arg in launch.args {
             words.push(match launch.kind {
-                ProcessKind::Agent => self.given(arg)?,
+                ProcessKind::Agent => self.given(arg, &mut given)?,
                 // The words of a command are about the files inside.
                 ProcessKind::Command => arg.to_string_lossy().into_owned(),
             });
         }
-        Ok(words)
+        Ok((words, given))
     }
 
     /// An argument as it is inside.
-    fn given(&self, arg: &OsStr) -> io::Result<String> {
+    fn given(&self, arg: &OsStr, all: &mut Vec<PathBuf>) -> io::Result<String> {
         let text = arg.to_string_lossy().into_owned();
         let (flag, value) = match text.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
             Some((flag, value)) => (format!("{flag}="), value),
@@ -520,7 +442,9 @@ impl Contained {
         container::give(folder)?;
         durable::replace_private(&there, &std::fs::read(path)?)?;
         container::give(&there)?;
-        Ok(format!("{flag}{}", Path::new(GIVEN).join(copy).display()))
+        let inside = format!("{flag}{}", Path::new(GIVEN).join(&copy).display());
+        all.push(copy);
+        Ok(inside)
     }
 
     fn environment(&self, env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
@@ -547,6 +471,56 @@ impl Workplace for Contained {
         &self.apart.project
     }
 
+    /// A container can be made again from its volume; without that, everything that was in it is gone.
+    fn is_there(&self) -> Result<bool, WorkerError> {
+        container::wait(&self.container, |container| async move { container.has_files().await })
+    }
+
+    fn close(&self) -> Result<(), WorkerError> {
+        container::wait(&self.container, |container| async move { container.end_own().await })
+    }
+
+    fn fetch(&self, file: &Path) -> io::Result<()> {
+        if !self.container.docker.is_remote() || !file.starts_with(&self.container.home) {
+            return Ok(());
+        }
+        container::wait(&self.container, |container| async move { container.up(Use::Agent).await })
+            .map_err(io::Error::other)?;
+        let mut fetched = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = fetched.get(file).copied().unwrap_or_default();
+        let path = file.to_string_lossy();
+        let ran = self.script(FETCH, &[&path, &known.to_string()])?;
+        let from = match ran.code {
+            0 => known,
+            // It is another one, or was cut.
+            3 => 0,
+            2 => return Ok(()),
+            _ => return Err(io::Error::other(ran.why())),
+        };
+        durable::private_folder(file.parent().unwrap_or(file))?;
+        match from {
+            0 => durable::replace_private(file, &ran.out)?,
+            _ => durable::append(file, &ran.out, durable::Flush::Later)?,
+        }
+        fetched.insert(file.to_owned(), from + ran.out.len() as u64);
+        Ok(())
+    }
+
+    fn provide(&self, file: &Path) -> io::Result<()> {
+        let Ok(name) = file.strip_prefix(&self.container.home) else { return Ok(()) };
+        if !self.container.docker.is_remote() || !file.is_file() {
+            return Ok(());
+        }
+        if self.script("[ -f \"$1\" ]", &[&file.to_string_lossy()])?.code == 0 {
+            return Ok(());
+        }
+        let (file, name) = (file.to_owned(), name.to_owned());
+        let put = container::wait(&self.container, |container| async move {
+            container.put(container.home.clone(), vec![(file, name)]).await
+        });
+        put.map_err(io::Error::other)
+    }
+
     fn allow(&self, hosts: &[String]) {
         self.reach.allow(hosts);
     }
@@ -558,7 +532,7 @@ impl Workplace for Contained {
         let env = proxy.environment();
         launch.env.retain(|(name, _)| !env.iter().any(|(known, _)| name == known));
         let variables: Vec<_> = env.iter().map(|(name, _)| *name).collect();
-        let arguments = self.arguments(&launch, &variables)?;
+        let (arguments, given) = self.arguments(&launch, &variables)?;
         launch.env.extend(env.into_iter().map(|(name, value)| (name.into(), value.into())));
         launch.env.push((mark::VARIABLE.into(), launch.mark.to_string().into()));
         let texts = launch.env.into_iter().filter_map(|(name, value)| {
@@ -567,26 +541,36 @@ impl Workplace for Contained {
         // The host may have restored the agent's conversation there.
         container::give_all(&self.container.home)?;
         let (reading, lifeline) = io::pipe()?;
-        let (handed_over, way_out) = UnixStream::pair()?;
-        let start = Start {
+        let (outcome, reported) = io::pipe()?;
+        let (door, proxying) = match self.container.docker.is_remote() {
+            true => (WayOut::Carried(Arc::new(proxy)), None),
+            false => {
+                let (handed_over, way_out) = UnixStream::pair()?;
+                (WayOut::HandedOver(OwnedFd::from(way_out)), Some(proxy.serve(handed_over)?))
+            }
+        };
+        let process = NewProcess {
+            kind: launch.kind,
             arguments,
             env: texts.collect(),
             directory: self.directory.clone(),
-            descriptors: vec![
-                launch.stdin,
-                launch.stdout,
-                launch.stderr,
-                reading.into(),
-                launch.beside,
-                OwnedFd::from(way_out),
-            ],
+            ends: Ends {
+                input: launch.stdin,
+                output: launch.stdout,
+                errors: launch.stderr,
+                lifeline: reading.into(),
+                beside: launch.beside,
+                outcome: reported.into(),
+            },
             program: Path::new(launch.program).display().to_string(),
+            given,
         };
+        let start = Start { process, door };
         let (ended_to, ended) = tokio::sync::oneshot::channel();
         let container = self.container.clone();
         docker::spawn(async move {
             // The receiver is gone with the process's handle.
-            let _ = ended_to.send(launching::run(container, start).await);
+            let _ = ended_to.send(launch::run(container, start).await);
         })?;
         let container = self.container.clone();
         let end = Box::new(move || {
@@ -600,8 +584,11 @@ impl Workplace for Contained {
                 tracing::warn!(%error, "a container was not ended");
             }
         });
-        let kept = Kept::elsewhere(Elsewhere { ended, status: None, end }, lifeline, launch.mark);
-        Ok(kept.with_proxy(proxy.serve(handed_over)?))
+        let kept = Kept::elsewhere(Elsewhere { ended, status: None, end }, lifeline, outcome, launch.mark);
+        Ok(match proxying {
+            Some(proxying) => kept.with_proxy(proxying),
+            None => kept,
+        })
     }
 
     /// The engine's own program knows how to show a terminal of a container.
@@ -646,7 +633,9 @@ impl Workplace for Contained {
         durable::replace_private(&file, content)?;
         container::give(&file)?;
         let given = format!("{GIVEN}/{name}");
-        let ran = self.script(REPLACE, &[&self.directory.to_string_lossy(), path, &given]);
+        let ran = self.with_shown(PathBuf::from(name), || {
+            self.script(REPLACE, &[&self.directory.to_string_lossy(), path, &given])
+        });
         durable::remove(&file)?;
         let ran = ran?;
         if ran.code == 0 { Ok(()) } else { Err(io::Error::other(ran.why())) }
@@ -667,7 +656,7 @@ impl Workplace for Contained {
     }
 
     fn work(&self) -> Result<Option<Vec<u8>>, WorkerError> {
-        carrying::patch(&self.container, &self.apart, &self.inside).map(Some)
+        transfer::patch(&self.container, &self.apart, &self.inside).map(Some)
     }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
@@ -676,9 +665,9 @@ impl Workplace for Contained {
         Ok(Changes { files, result: Some(result), unknown: None })
     }
 
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
         let since = since.map_or_else(|| self.apart.base(), |since| Ok(since.to_owned()))?;
-        self.apart.project_here().diff(&since, &self.state()?)
+        self.apart.project_here().diff_to(&since, &self.state()?, out)
     }
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
@@ -687,7 +676,7 @@ impl Workplace for Contained {
         let moved = steps(&local::top(&self.apart.project)?, &base, &there)?;
         let moved = moved.into_iter().filter(|step| step.is_of_a_repository());
         let mut paths: Vec<_> = moved.map(|step| step.path.display().to_string()).collect();
-        paths.extend(carrying::nested(&self.container)?);
+        paths.extend(transfer::nested(&self.container)?);
         if !paths.is_empty() {
             let workplace = PathBuf::from(&self.container.name);
             return Err(WorkerError::RepositoryInside { paths, workplace });
@@ -695,14 +684,18 @@ impl Workplace for Contained {
         self.apart.merge(&there, with_conflicts)
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
-        self.apart.apply(merged)
+    fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError> {
+        self.apart.apply(merged, to, task)
     }
 }
 
 impl Drop for Contained {
     /// A container that this process started does not outlive its use. Whoever drops this does not wait for the engine.
     fn drop(&mut self) {
+        // A person who looks into it may have started it just before the host of its session uses it. It stops by itself.
+        if self.visit.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return;
+        }
         let container = self.container.clone();
         let ending = docker::finish(async move {
             if let Err(error) = container.end_own().await {
@@ -741,15 +734,6 @@ fn package(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_limit_is_the_smaller_of_setting_and_machine() {
-        let asked = Limits { memory: 8, processors: 4, processes: 9 };
-        let within = |processors, memory| asked.within(processors, memory);
-        assert_eq!(within(Some(2), Some(5)), Limits { memory: 5, processors: 2, processes: 9 });
-        assert_eq!(within(Some(16), Some(50)), asked);
-        assert_eq!(within(None, None), asked, "an engine that does not tell");
-    }
 
     #[test]
     fn the_packages_of_a_program_come_with_it() {

@@ -3,8 +3,10 @@
 //! run. Every call of git in Rapport goes through here.
 
 use std::ffi::OsStr;
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use super::WorkerError;
 
@@ -78,6 +80,48 @@ pub(super) fn git<'a, S: AsRef<OsStr>>(
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
 }
 
+/// Runs git and writes its output as git makes it. If that fails, git is ended.
+pub(super) fn git_to<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
+    args: &[S],
+    out: &mut dyn Write,
+) -> Result<(), WorkerError> {
+    let mut command = prepared(at.into(), None, args)?;
+    let mut git =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(WorkerError::Start)?;
+    let (stdout, stderr) = (git.stdout.take(), git.stderr.take());
+    // Read at the same time: git waits while nobody reads what it says.
+    let said = thread::spawn(move || -> io::Result<Vec<u8>> {
+        let mut said = Vec::new();
+        stderr.map_or(Ok(0), |mut stderr| stderr.read_to_end(&mut said))?;
+        Ok(said)
+    });
+    let copied = stdout.map_or(Ok(0), |mut stdout| io::copy(&mut stdout, out));
+    if copied.is_err() {
+        // It may have ended by itself.
+        let _ = git.kill();
+    }
+    let status = git.wait().map_err(WorkerError::Start)?;
+    let stderr = said.join().map_err(|_| io::Error::other("the reader of its messages panicked"));
+    let stderr = stderr.and_then(|said| said).map_err(WorkerError::Start)?;
+    copied.map_err(|error| WorkerError::Unread { what: name_of(args), error })?;
+    let output = Output { status, stdout: Vec::new(), stderr };
+    if status.success() { Ok(()) } else { Err(failure(&output, args)) }
+}
+
+/// The same in the person's own name, as their configuration has it.
+pub(super) fn git_by_person<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
+    args: &[S],
+) -> Result<Vec<u8>, WorkerError> {
+    let mut command = command(at.into());
+    for (name, _) in IDENTITY {
+        command.env_remove(name);
+    }
+    let output = command.args(args).output().map_err(WorkerError::Start)?;
+    if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
+}
+
 /// Runs a git command that continues after a failing file, and then ends with exit code 1.
 pub(super) fn git_as_far_as_it_goes<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
@@ -117,6 +161,11 @@ pub(super) fn is_new_enough() -> Result<(), WorkerError> {
 }
 
 fn run<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<Output, WorkerError> {
+    prepared(at, index, args)?.output().map_err(WorkerError::Start)
+}
+
+/// A git command that runs none of the repository's programs.
+fn prepared<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<Command, WorkerError> {
     let mut command = command(at);
     command.args(args);
     if let Some(index) = index {
@@ -127,11 +176,22 @@ fn run<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Result<
         let programs = programs_of(at)?;
         command.env("GIT_CONFIG_COUNT", programs.len().to_string());
         for (n, key) in programs.iter().enumerate() {
-            let value = if key.ends_with(".required") { "false" } else { "" };
-            command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+            command
+                .env(format!("GIT_CONFIG_KEY_{n}"), key)
+                .env(format!("GIT_CONFIG_VALUE_{n}"), instead_of(key));
         }
     }
-    command.output().map_err(WorkerError::Start)
+    Ok(command)
+}
+
+/// What a setting that names one of the repository's programs is replaced by. A merge without a driver would leave the one side
+/// as it is and drop the other without a mark, so git merges such files as text.
+fn instead_of(key: &str) -> &'static str {
+    match key.rsplit_once('.').map(|(_, last)| last) {
+        Some("required") => "false",
+        Some("driver") => "git merge-file -L project -L before -L work %A %O %B || exit 1",
+        _ => "",
+    }
 }
 
 /// Git in this directory, with nothing of the environment but the person's own configuration.
@@ -189,9 +249,16 @@ fn names_a_program(key: &str) -> bool {
 }
 
 fn failure<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> WorkerError {
-    let what = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
     let said = in_one_line(&String::from_utf8_lossy(&output.stderr));
-    WorkerError::Git { what, why: if said.is_empty() { output.status.to_string() } else { said } }
+    WorkerError::Git {
+        what: name_of(args),
+        why: if said.is_empty() { output.status.to_string() } else { said },
+    }
+}
+
+/// The name of a git command.
+fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
+    args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Git's message without its hints and without control characters, which file names may contain.
@@ -211,9 +278,11 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
+    use rapport_core::SessionId;
+
     use super::*;
     use crate::workers::local::Directory;
-    use crate::workers::worktree::Worktree;
+    use crate::workers::worktrees::{WorktreeStart, Worktrees};
 
     /// Prepares a repository as an attacker would, with plain git.
     fn prepare(directory: &Path, args: &[&str]) {
@@ -251,6 +320,42 @@ mod tests {
         let error = line(folder.path(), &["rev-parse", "--verify", "--quiet", "none"]).unwrap_err();
         assert_eq!(error.to_string(), "git rev-parse failed: exit status: 1");
         assert_eq!(in_one_line("hint: try\n\nerror: a\u{1b}[31m\n  b\n"), "error: a\u{fffd}[31m; b");
+    }
+
+    /// Takes no more than this many bytes.
+    struct Narrow(usize);
+
+    impl Write for Narrow {
+        fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(content.len()).ok_or(io::ErrorKind::BrokenPipe)?;
+            Ok(content.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The output is never in memory as a whole: what takes it is asked while git still writes, and can end git.
+    #[test]
+    fn output_is_passed_on_while_git_writes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        prepare(folder.path(), &["init", "--quiet"]);
+        let line = "a line that git shows as added\n";
+        fs::write(folder.path().join("large.txt"), line.repeat(200_000)).unwrap();
+        prepare(folder.path(), &["add", "."]);
+        prepare(folder.path(), &["commit", "--quiet", "-m", "begun"]);
+        let show = ["show", "--no-color", "HEAD"];
+        let ended = git_to(folder.path(), &show, &mut Narrow(1_000_000)).unwrap_err();
+        assert_eq!(ended.to_string(), "git show was not read to its end: broken pipe");
+        let mut whole = Vec::new();
+        git_to(folder.path(), &show, &mut whole).unwrap();
+        assert!(whole.len() > line.len() * 200_000 && whole.ends_with(line.as_bytes()));
+        let failed = git_to(folder.path(), &["show", "none"], &mut whole).unwrap_err();
+        assert!(
+            failed.to_string().starts_with("git show failed: fatal: ambiguous argument 'none'"),
+            "{failed}"
+        );
     }
 
     /// A `.git` from an archive runs nothing, whatever Rapport calls.
@@ -302,9 +407,11 @@ mod tests {
         let result = place.state().unwrap();
         let diff = place.diff(&baseline, &result).unwrap();
         assert!(diff.contains("-a\n+changed\n"), "{diff}");
-        let tree = Worktree::add(&app, folder.path().join("trees/one"), &baseline).unwrap();
-        assert_eq!(fs::read_to_string(tree.directory.join("a.x")).unwrap(), "a\n");
-        drop(tree);
+        let (trees, one) = (Worktrees::new(folder.path().join("trees")), SessionId::new("one"));
+        let start_at = WorktreeStart { state: baseline.clone(), base: baseline };
+        let tree = trees.make_at(&one, &app, &start_at).unwrap();
+        assert_eq!(fs::read_to_string(tree.directory().join("a.x")).unwrap(), "a\n");
+        trees.remove(&one, &app).unwrap();
         let left: Vec<_> = fs::read_dir(&marks).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, [""; 0]);
     }

@@ -3,7 +3,7 @@
 //!
 //! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then closes.
 //! Descriptor 3 is the reading end of a pipe whose other end only the host holds: bytes in it are requests, its closing
-//! ends everything at once. Descriptor 4 is the program's input, which the keeper holds open besides the host: the
+//! ends everything at once. On descriptor 6 the keeper reports why the program could not be started. Descriptor 4 is the program's input, which the keeper holds open besides the host: the
 //! program must not see its input closed just because the host died, or even the keeper with it (`input`), or it would
 //! continue without answers before it is killed. When the program ends, its leftover processes are killed too; the exit
 //! code is the program's.
@@ -17,15 +17,17 @@
 //!
 //! In a sandbox, the keeper is inside as its first process: when it ends, so does everything there. With `--door
 //! VARIABLES` it opens the way out of the sandbox (`door`). In a container the keeper gets its descriptors over a socket
-//! (`handed`), and the first process is one that waits (`idle`).
+//! (`handover`), or, if the container is on another machine, pipes of a program that carries everything over one stream
+//! (`relay`); the first process there is one that waits (`idle`).
 
 mod descendants;
 pub mod descent;
 pub(super) mod door;
-pub(super) mod handed;
+pub(super) mod handover;
 pub(super) mod idle;
 mod input;
 pub mod mark;
+pub(super) mod relay;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -33,7 +35,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -59,19 +61,18 @@ pub const COMMAND: &str = "--command";
 pub(crate) const PLEASE_END: &[u8] = b".";
 /// The notice that the host has closed the program's input.
 pub const CLOSE_INPUT: &[u8] = b"i";
-/// The exit code if the program could not be started. A program may also end with it: see [`start_failure`].
-pub(crate) const NOT_STARTED: u8 = 127;
-/// The beginning of the last line on stderr then.
-const CANNOT_START: &str = "cannot start ";
+/// The exit code if the program could not be started. A program may end with it too, so that the reason is reported
+/// separately ([`OUTCOME`]).
+pub(super) const NOT_STARTED: u8 = 127;
+/// The exit code of a keeper that was killed, as a shell reports it.
+const KILLED: u8 = 128 + Signal::SIGKILL as u8;
+/// The descriptor on which the keeper reports why the program was not started. The program does not inherit it, so that
+/// nothing that a program prints can look like this.
+pub const OUTCOME: i32 = 6;
 
-/// The message that a program could not be started.
+/// The reason for which a program was not started, for people.
 pub(super) fn not_started(program: &str, why: &dyn std::fmt::Display) -> String {
-    format!("{CANNOT_START}{program}: {why}")
-}
-
-/// The keeper's message that it could not start its program, if that is its last line.
-pub(crate) fn start_failure(last_line: Option<&String>) -> Option<&String> {
-    last_line.filter(|line| line.starts_with(CANNOT_START))
+    format!("cannot start {program}: {why}")
 }
 
 /// Runs a program under this keeper, and outlives everything it starts. `args` are the arguments after `keep`.
@@ -84,11 +85,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Err(error) => fail(&format!("cannot wait: {error}")),
         };
     }
-    if args.next_if(|arg| arg == handed::FROM).is_some() {
+    if args.next_if(|arg| arg == handover::FROM).is_some() {
         let socket = args.next().unwrap_or_default();
-        return match handed::keep(Path::new(&socket), args) {
+        return match handover::keep(Path::new(&socket), args) {
             Ok(code) => ExitCode::from(code),
             Err(error) => fail(&format!("cannot get what belongs to the process: {error}")),
+        };
+    }
+    if args.next_if(|arg| arg == relay::RELAY).is_some() {
+        return match relay::keep(args) {
+            Ok(code) => ExitCode::from(code),
+            Err(error) => fail(&format!("cannot relay what belongs to the process: {error}")),
         };
     }
     let is_command = args.next_if(|arg| arg == COMMAND).is_some();
@@ -98,35 +105,61 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Some(program) = args.next() else {
         return fail("usage: rapport keep [--command] [--door VARIABLES] -- PROGRAM ARGS...");
     };
+    let outcome = outcome();
     let mut command = if keeper.is_some() { Command::new(&program) } else { stage::command(&program) };
     command.args(args);
     if let Some(names) = door
         && let Err(error) = door::open(&names.to_string_lossy(), &mut command)
     {
-        let why = format!("no way out: {error}");
-        return fail(&not_started(&Path::new(&program).display().to_string(), &why));
+        return refuse(&program, &format!("no way out: {error}"), outcome);
     }
     let kept = match keeper {
         Some(keeper) => Err(stage::take_over(&keeper.to_string_lossy(), command)),
-        None if is_command => keep_command(command),
-        None => keep_agent(command),
+        None if is_command => keep_command(command, outcome.as_ref()),
+        None => keep_agent(command, outcome.as_ref()),
     };
     match kept {
         Ok(code) => ExitCode::from(code),
-        Err(error) => fail(&not_started(&Path::new(&program).display().to_string(), &error)),
+        Err(error) => refuse(&program, &error, outcome),
     }
 }
 
+/// The exit code of a keeper. If it was killed, its processes are found by their mark, and ended.
+fn exit_code(keeper: ExitStatus) -> u8 {
+    match keeper.code() {
+        Some(code) => code as u8,
+        None => {
+            mark::end_own();
+            KILLED
+        }
+    }
+}
+
+/// Where to report that the program does not start, if anybody wants to know. A program that starts does not inherit it.
+fn outcome() -> Option<File> {
+    let outcome = File::options().write(true).open(format!("/dev/fd/{OUTCOME}")).ok()?;
+    nix::unistd::close(OUTCOME).ok()?;
+    Some(outcome)
+}
+
+/// Reports that the program could not be started.
+fn refuse(program: &OsString, why: &dyn std::fmt::Display, outcome: Option<File>) -> ExitCode {
+    let reason = not_started(&Path::new(program).display().to_string(), why);
+    // The host may be gone.
+    let _ = outcome.map(|mut outcome| outcome.write_all(reason.as_bytes()));
+    fail(&reason)
+}
+
 /// Keeps an agent with its input held open. There may be no input to hold.
-fn keep_agent(command: Command) -> io::Result<u8> {
-    keep(command, HeldInput::from_descriptor(BESIDE)?).map(|(code, _)| code)
+fn keep_agent(command: Command, outcome: Option<&File>) -> io::Result<u8> {
+    keep(command, HeldInput::from_descriptor(BESIDE)?, outcome).map(|(code, _)| code)
 }
 
 /// Keeps a command in a process session of its own, which has no terminal, and reports leftover processes.
-fn keep_command(command: Command) -> io::Result<u8> {
+fn keep_command(command: Command, outcome: Option<&File>) -> io::Result<u8> {
     nix::unistd::setsid()?;
     let mut told = File::options().write(true).open(format!("/dev/fd/{BESIDE}"))?;
-    let (code, left) = keep(command, None)?;
+    let (code, left) = keep(command, None, outcome)?;
     for name in left {
         // The reader may be gone.
         let _ = writeln!(told, "{name}");
@@ -135,7 +168,11 @@ fn keep_command(command: Command) -> io::Result<u8> {
 }
 
 /// The program's exit code, and the names of leftover processes.
-fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<String>)> {
+fn keep(
+    mut command: Command,
+    input: Option<HeldInput>,
+    outcome: Option<&File>,
+) -> io::Result<(u8, Vec<String>)> {
     adopt_orphans()?;
     survive_signals()?;
     let lifeline = File::open(format!("/dev/fd/{LIFELINE}"))?;
@@ -145,6 +182,7 @@ fn keep(mut command: Command, input: Option<HeldInput>) -> io::Result<(u8, Vec<S
     let mappings = vec![
         FdMapping { parent_fd: null()?.into(), child_fd: LIFELINE },
         FdMapping { parent_fd: beside, child_fd: BESIDE },
+        FdMapping { parent_fd: stage::outcome(outcome).unwrap_or_else(null)?.into(), child_fd: OUTCOME },
     ];
     command.fd_mappings(mappings).map_err(io::Error::other)?;
     let agent = pid_of(&command.spawn()?);

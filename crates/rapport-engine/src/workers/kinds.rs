@@ -1,16 +1,23 @@
 //! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project supports
-//! it. The list of kinds is in `mod.rs`.
+//! it. The list of those that come with Rapport is in `mod.rs`.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::containers::ContainerSettings;
+use rapport_core::WorkplaceLimits;
+use rapport_door::LimitWish;
+use rapport_settings::{ConfigError, Declared, Sources};
+
 use super::network::Network;
-use super::{KINDS, Workers};
+use super::{Workers, submodules};
+use crate::clock::Clock;
+use crate::projects::trust::{Brought, Trust};
 
 /// A kind of worker, as settings and commands see it.
-pub trait WorkerKind: Sync {
+pub trait WorkerKind: Send + Sync {
     /// Its name in the setting `worker`, and in the facts of sessions.
     fn name(&self) -> &'static str;
 
@@ -37,11 +44,50 @@ pub trait WorkerKind: Sync {
         true
     }
 
+    /// The settings that only it has, as a part of the section `worker`.
+    fn section(&self) -> Option<Declared> {
+        None
+    }
+
+    /// The same kind as the settings and the project configure it; `None` if it has no settings of its own. May block.
+    fn configure(&self, _sources: &WorkerSources<'_>) -> Result<Option<Arc<dyn WorkerKind>>, ConfigError> {
+        Ok(None)
+    }
+
+    /// The files of a project that configure it. They are used only if the person trusts them. May block.
+    fn brought(&self, _project: &Path) -> Vec<Brought> {
+        Vec::new()
+    }
+
+    /// What a workplace may use that is to be limited to this; refused if the settings allow less.
+    fn limit(&self, wish: &LimitWish) -> Result<Option<WorkplaceLimits>, String> {
+        if *wish == LimitWish::default() {
+            return Ok(None);
+        }
+        Err(format!("the worker {} cannot limit memory, processors or time", self.name()))
+    }
+
+    /// How many agents may work at the same time, if its settings limit that.
+    fn at_once(&self) -> Option<NonZeroU32> {
+        None
+    }
+
     /// Checks whether this project and this machine support it. May block.
     fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace>;
 
+    /// What people should know before an agent works in such a place of this project, in clauses. May block.
+    fn warnings(&self, project: &Path, _setup: &WorkerSetup) -> Vec<String> {
+        let missing = if self.is_apart() { submodules(project) } else { Vec::new() };
+        let told = format!(
+            "the agent works in a {}, and submodules are not checked out there: {}",
+            self.workplace(),
+            missing.join(", ")
+        );
+        if missing.is_empty() { Vec::new() } else { vec![told] }
+    }
+
     /// The version of the program that it needs besides git, or why that cannot be used; `None` if it needs none. May block.
-    fn diagnose(&self, _setup: &WorkerSetup) -> Option<Result<String, NoWorkplace>> {
+    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
         None
     }
 
@@ -52,7 +98,7 @@ pub trait WorkerKind: Sync {
 
     /// The longest time that an agent of this kind of place waits for an answer before it is parked; `None` if only the
     /// person's own setting limits it.
-    fn hot_at_most(&self, _setup: &WorkerSetup) -> Option<Duration> {
+    fn hot_at_most(&self) -> Option<Duration> {
         None
     }
 
@@ -60,7 +106,16 @@ pub trait WorkerKind: Sync {
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers;
 }
 
-/// What workers are made from.
+/// What a kind of worker is configured from.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerSources<'a> {
+    pub settings: &'a Sources,
+    pub project: &'a Path,
+    /// The person's trust in the project's files.
+    pub trust: &'a Trust,
+}
+
+/// What workers of every kind are made from.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerSetup {
     /// Where Rapport has its own files.
@@ -73,7 +128,7 @@ pub struct WorkerSetup {
     pub person: Option<PathBuf>,
     /// The network access of a confined workplace.
     pub network: Network,
-    pub containers: ContainerSettings,
+    pub clock: Clock,
 }
 
 /// Why a workplace of this kind cannot be opened here.
@@ -92,31 +147,96 @@ impl fmt::Display for NoWorkplace {
     }
 }
 
-/// Every kind of place.
-pub fn all() -> impl Iterator<Item = &'static dyn WorkerKind> {
-    KINDS.into_iter()
+/// All kinds of workers that a session can have.
+#[derive(Clone)]
+pub struct WorkerKinds {
+    usual: Arc<dyn WorkerKind>,
+    others: Vec<Arc<dyn WorkerKind>>,
 }
 
-/// The usual kind.
-pub fn usual() -> &'static dyn WorkerKind {
-    KINDS[0]
+impl WorkerKinds {
+    /// Only this kind.
+    pub(super) fn of(usual: impl WorkerKind + 'static) -> Self {
+        Self { usual: Arc::new(usual), others: Vec::new() }
+    }
+
+    /// The same with another one.
+    #[must_use]
+    pub fn with(mut self, kind: impl WorkerKind + 'static) -> Self {
+        self.others.push(Arc::new(kind));
+        self
+    }
+
+    /// The same kinds, each as the settings and the project configure it. May block.
+    pub fn configured(&self, sources: &WorkerSources<'_>) -> Result<Self, ConfigError> {
+        let one = |kind: &Arc<dyn WorkerKind>| {
+            Ok::<_, ConfigError>(kind.configure(sources)?.unwrap_or_else(|| kind.clone()))
+        };
+        Ok(Self { usual: one(&self.usual)?, others: self.others.iter().map(one).collect::<Result<_, _>>()? })
+    }
+
+    /// The settings that only one kind has.
+    pub fn sections(&self) -> Vec<Declared> {
+        self.iter().filter_map(WorkerKind::section).collect()
+    }
+
+    /// The files of a project that configure any kind. May block.
+    pub fn brought(&self, project: &Path) -> Vec<Brought> {
+        self.iter().flat_map(|kind| kind.brought(project)).collect()
+    }
+
+    /// How many agents may work at the same time, if the settings of any kind limit that.
+    pub fn at_once(&self) -> Option<NonZeroU32> {
+        self.iter().filter_map(WorkerKind::at_once).min()
+    }
+
+    /// The default first.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn WorkerKind> {
+        [&self.usual].into_iter().chain(&self.others).map(|kind| &**kind)
+    }
+
+    /// Those whose workplace is apart from the project's directory.
+    pub fn apart(&self) -> impl Iterator<Item = &dyn WorkerKind> {
+        self.iter().filter(|kind| kind.is_apart())
+    }
+
+    /// The kind of sessions whose settings name none.
+    pub fn usual(&self) -> &dyn WorkerKind {
+        &*self.usual
+    }
+
+    /// The kind of this name, or which ones there are.
+    pub fn find(&self, name: &str) -> Result<&dyn WorkerKind, String> {
+        self.iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = self.iter().map(WorkerKind::name).collect();
+            let (last, others) = names.split_last().unwrap_or((&"", &[]));
+            format!("{name:?} is not one of {} and {last}", others.join(", "))
+        })
+    }
+
+    /// What the workplace of this kind of worker is called in messages to people.
+    pub fn workplace(&self, worker: &str) -> &'static str {
+        self.find(worker).map_or("workplace", WorkerKind::workplace)
+    }
+
+    /// Whether the workplace of this kind of worker has a branch of its own.
+    pub fn has_branch(&self, worker: &str) -> bool {
+        self.find(worker).is_ok_and(WorkerKind::has_branch)
+    }
+
+    /// Whether this kind of worker confines the agent.
+    pub fn is_wall(&self, worker: &str) -> bool {
+        self.find(worker).is_ok_and(WorkerKind::is_wall)
+    }
+
+    /// A worker of each kind.
+    pub fn workers(&self, setup: &WorkerSetup) -> Workers {
+        self.iter().fold(Workers::default(), |workers, kind| kind.add_to(workers, setup))
+    }
 }
 
-/// What the workplace of this kind of worker is called in messages to people.
-pub fn workplace(worker: &str) -> &'static str {
-    find(worker).map_or("workplace", WorkerKind::workplace)
-}
-
-/// Whether the workplace of this kind of worker has a branch of its own.
-pub fn has_branch(worker: &str) -> bool {
-    find(worker).is_ok_and(WorkerKind::has_branch)
-}
-
-/// The kind of this name, or which ones there are.
-pub fn find(name: &str) -> Result<&'static dyn WorkerKind, String> {
-    all().find(|kind| kind.name() == name).ok_or_else(|| {
-        let names: Vec<_> = all().map(|kind| kind.name()).collect();
-        let (last, others) = names.split_last().unwrap_or((&"", &[]));
-        format!("{name:?} is not one of {} and {last}", others.join(", "))
-    })
+impl fmt::Debug for WorkerKinds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(WorkerKind::name)).finish()
+    }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, Lock, point};
 
-use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, line};
+use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, git_to, line};
 use super::process::{self, Kept, Launch};
 use super::{
     NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
@@ -151,9 +151,16 @@ impl Directory {
 
     /// The changes between two states, as a diff.
     pub fn diff(&self, from: &str, to: &str) -> Result<String, WorkerError> {
+        let mut diff = Vec::new();
+        self.diff_to(from, to, &mut diff)?;
+        Ok(String::from_utf8_lossy(&diff).into_owned())
+    }
+
+    /// Writes the same as git makes it.
+    pub(crate) fn diff_to(&self, from: &str, to: &str, out: &mut dyn io::Write) -> Result<(), WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
-        git(self.git_at(), None, &args).map(|out| String::from_utf8_lossy(&out).into_owned())
+        git_to(self.git_at(), &args, out)
     }
 
     /// The same, of these files only.
@@ -341,15 +348,15 @@ impl Workplace for Directory {
         Ok(Changes { files, result: Some(result), unknown: None })
     }
 
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
-        self.diff(since.unwrap_or("HEAD"), &self.state()?)
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
+        self.diff_to(since.unwrap_or("HEAD"), &self.state()?, out)
     }
 
     fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 
-    fn apply(&self, _: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, _: &Merged, _: &ApplyTo, _: &str) -> Result<Vec<FileChange>, WorkerError> {
         Err(WorkerError::NotApart)
     }
 }
@@ -503,16 +510,16 @@ fn files(statuses: &[String], counts: &[String]) -> Vec<FileChange> {
     let changes = statuses.chunks_exact(2).map(|pair| {
         let (status, path) = (&pair[0], &pair[1]);
         let (added, removed) = counts.get(path.as_str()).copied().unwrap_or_default();
-        FileChange { path: path.clone(), status: status_word(status).to_owned(), added, removed }
+        FileChange { path: path.clone(), status: change_status(status), added, removed }
     });
     changes.collect()
 }
 
-fn status_word(letter: &str) -> &'static str {
+fn change_status(letter: &str) -> ChangeStatus {
     match letter.chars().next() {
-        Some('A') => "added",
-        Some('D') => "deleted",
-        _ => "modified",
+        Some('A') => ChangeStatus::Added,
+        Some('D') => ChangeStatus::Deleted,
+        _ => ChangeStatus::Modified,
     }
 }
 

@@ -2,13 +2,18 @@
 //! one session: it runs processes, holds the files, and tells what changed. `tests/it/contract/worker.rs` runs the same
 //! story on every worker.
 
-mod apart;
+#![cfg_attr(not(feature = "containers"), expect(dead_code, reason = "some of it is for containers alone"))]
+
 pub mod command;
+pub mod container_kind;
+#[cfg(feature = "containers")]
 pub mod containers;
 mod descriptors;
+mod frames;
 mod git;
+pub mod history;
 pub mod keeper;
-pub mod kinds;
+mod kinds;
 pub mod local;
 pub mod network;
 pub mod process;
@@ -16,8 +21,8 @@ pub mod proxy;
 mod repositories;
 mod repository;
 pub mod sandboxes;
+mod separate_work;
 mod take_over;
-pub mod worktree;
 pub mod worktrees;
 
 use std::collections::BTreeMap;
@@ -28,19 +33,27 @@ use std::process::Command;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_door::WorkplaceNow;
 use thiserror::Error;
 
 use process::{Kept, Launch};
 
 pub use git::too_old as git_too_old;
-pub use kinds::{NoWorkplace, WorkerKind, WorkerSetup};
+pub use kinds::{NoWorkplace, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources};
 pub use repositories::submodules;
+pub use separate_work::prefix;
 pub use take_over::{take_all_back, take_back};
 
-/// All kinds of workers; the first is the default. A new kind needs a line here and its module above.
-const KINDS: [&dyn WorkerKind; 4] =
-    [&local::LocalKind, &worktrees::WorktreeKind, &sandboxes::SandboxKind, &containers::ContainerKind];
+impl WorkerKinds {
+    /// Those that come with Rapport. A new kind needs a line here and its module above.
+    pub fn builtin() -> Self {
+        Self::of(local::LocalKind)
+            .with(worktrees::WorktreeKind)
+            .with(sandboxes::SandboxKind)
+            .with(container_kind::ContainerKind::default())
+    }
+}
 
 /// Paths that Rapport itself writes, plans included, which are not the agent's work. Other sessions in the same
 /// directory write there all the time.
@@ -62,14 +75,31 @@ pub trait Worker: Send + Sync {
     fn find(&self, session: &SessionId, created: &Created)
     -> Result<Option<Arc<dyn Workplace>>, WorkerError>;
 
-    /// Makes a workplace again that is gone, from what [`Workplace::work`] told of it. The engine then opens it.
-    fn restore(&self, _: &SessionId, _: &Created, _work: &[u8]) -> Result<(), WorkerError> {
-        Ok(())
+    /// The directory with the files of a session, as far as this machine has them: that of its workplace, or the project
+    /// that it begins from.
+    fn directory(&self, session: &SessionId, created: &Created) -> Result<PathBuf, WorkerError> {
+        let found = self.find(session, created)?;
+        Ok(found.map_or_else(|| PathBuf::from(&created.project), |found| found.seen_at().to_owned()))
+    }
+
+    /// Makes a workplace again that is gone, from what [`Workplace::work`] told of it.
+    fn restore(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        _work: &[u8],
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
+        self.open(session, created)
     }
 
     /// Removes the workplace of a session and everything that belongs to it, even if it was only partly created or
     /// removed before. The project itself is never touched.
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError>;
+
+    /// The workplace of a session as it is now, if it starts and stops by itself. Does not start it.
+    fn now(&self, _: &SessionId, _: &Created) -> Result<Option<WorkplaceNow>, WorkerError> {
+        Ok(None)
+    }
 
     /// Whether it may keep something of this project's sessions outside of the project, according to the project's own
     /// folders. Does not take long.
@@ -126,6 +156,27 @@ pub trait Workplace: Send + Sync {
         None
     }
 
+    /// Whether it still exists, if somebody could have removed it while nothing worked there.
+    fn is_there(&self) -> Result<bool, WorkerError> {
+        Ok(true)
+    }
+
+    /// Ends what is left running there. The files stay, and it can be used again.
+    fn close(&self) -> Result<(), WorkerError> {
+        Ok(())
+    }
+
+    /// Makes this machine's copy of a file in the agents' home current, if the home itself is on another machine. Before an
+    /// agent is started, nothing else runs there any more when this returns.
+    fn fetch(&self, _file: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Puts this machine's copy of a file in the agents' home there, if the home itself is on another machine and lacks it.
+    fn provide(&self, _file: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Lets processes there reach these hosts, in addition to those allowed before. Takes effect at once.
     fn allow(&self, _hosts: &[String]) {}
 
@@ -159,14 +210,15 @@ pub trait Workplace: Send + Sync {
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError>;
 
-    /// The same as a diff; since the beginning if no state is given.
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError>;
+    /// Writes the same as a diff, as it is made; since the beginning if no state is given.
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError>;
 
     /// Merges the work with the current state of the project. Changes no file.
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
 
-    /// Applies a merge to the project: all of it or, if the project was changed meanwhile, nothing. Idempotent.
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError>;
+    /// Applies a merge to the project: all of it or, if the project was changed meanwhile, nothing. A commit of it is about
+    /// this task. Idempotent.
+    fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError>;
 }
 
 /// Workers by name, which a session's facts contain.
@@ -176,11 +228,6 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// One of every kind.
-    pub fn of_every_kind(setup: &WorkerSetup) -> Self {
-        kinds::all().fold(Self::default(), |workers, kind| kind.add_to(workers, setup))
-    }
-
     /// The same with another one.
     #[must_use]
     pub fn with(mut self, name: &'static str, worker: impl Worker + 'static) -> Self {
@@ -214,12 +261,21 @@ impl Worker for Workers {
         self.of(created)?.find(session, created)
     }
 
-    fn restore(&self, session: &SessionId, created: &Created, work: &[u8]) -> Result<(), WorkerError> {
+    fn restore(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        work: &[u8],
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
         self.of(created)?.restore(session, created, work)
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
         self.of(created)?.clear(session, created)
+    }
+
+    fn now(&self, session: &SessionId, created: &Created) -> Result<Option<WorkplaceNow>, WorkerError> {
+        self.of(created)?.now(session, created)
     }
 
     fn may_keep(&self, project: &Path) -> bool {
@@ -242,6 +298,7 @@ impl Worker for Workers {
 
 /// Waits, for a while, until what workers finish in the background is done. For the end of a program.
 pub fn settle() {
+    #[cfg(feature = "containers")]
     containers::settle();
 }
 
@@ -273,6 +330,9 @@ pub enum WorkerError {
         /// Git's message, or its exit status.
         why: String,
     },
+    /// Whoever reads git's output takes no more of it.
+    #[error("git {what} was not read to its end: {error}")]
+    Unread { what: String, error: io::Error },
     #[error("there is no worker called {name}; there are: {}", known.join(", "))]
     Unknown { name: String, known: Vec<&'static str> },
     /// The project's directory does not exist.
@@ -287,6 +347,15 @@ pub enum WorkerError {
     /// The project changed after the work was merged with it.
     #[error("{} changed in the project just now", files.join(", "))]
     ChangedMeanwhile { files: Vec<String> },
+    /// The work builds on changes that are not committed, so it cannot be committed without them.
+    #[error(
+        "the work builds on changes that are not committed, in {}; commit those first, or apply it to the files alone",
+        files.join(", ")
+    )]
+    NotCommitted { files: Vec<String> },
+    /// The repository has such a branch.
+    #[error("there is a branch {name} already")]
+    BranchExists { name: String },
     /// A nested repository contains work, which a merge of the files cannot include.
     #[error(
         "{0} has changes and is a git repository of its own, which cannot be taken over; commit and push them from \

@@ -2,7 +2,7 @@
 //! handle to it, wherever the keeper runs: on this machine, or in a container.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, PipeWriter, Write as _};
+use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use command_fds::{CommandFdExt as _, FdMapping};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
@@ -24,6 +25,9 @@ use super::proxy::{Proxying, Service};
 
 /// How long the keeper may take to kill everything before it is killed itself: it may be suspended.
 const KEEPER_TIME: Duration = Duration::from_secs(2);
+
+/// How much is read of the reason for which a program was not started, in bytes.
+const LONGEST_REASON: usize = 4096;
 
 /// The arguments by which Rapport's own processes log to the same place as this one.
 static LOG_ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -101,6 +105,7 @@ pub(super) fn start(
     // Otherwise the error would be about the keeper's program.
     std::fs::read_dir(directory)?;
     let (reading, lifeline) = io::pipe()?;
+    let (outcome, reported) = io::pipe()?;
     command.arg("keep");
     if launch.kind == ProcessKind::Command {
         command.arg(keeper::COMMAND);
@@ -108,6 +113,7 @@ pub(super) fn start(
     let mut mappings = vec![
         FdMapping { parent_fd: reading.into(), child_fd: keeper::LIFELINE },
         FdMapping { parent_fd: launch.beside, child_fd: keeper::BESIDE },
+        FdMapping { parent_fd: reported.into(), child_fd: keeper::OUTCOME },
     ];
     if let Some(opened) = opened {
         command.arg(door::DOOR).arg(opened.variables.join(","));
@@ -122,7 +128,7 @@ pub(super) fn start(
     // The command's copies would keep the pipes open here.
     drop(command);
     let group = child.id().map(|id| Pid::from_raw(id as i32));
-    Ok(Kept::new(Runner::Here { child, group }, lifeline, launch.mark))
+    Ok(Kept::new(Runner::Here { child, group }, lifeline, outcome, launch.mark))
 }
 
 /// A process under its keeper. Dropping it kills the process with everything it started.
@@ -130,6 +136,8 @@ pub(super) fn start(
 pub struct Kept {
     runner: Runner,
     lifeline: Option<PipeWriter>,
+    /// Where the keeper reports why the program was not started.
+    outcome: PipeReader,
     mark: Mark,
     /// When the keeper must have killed everything.
     keeper_until: Option<Instant>,
@@ -176,13 +184,18 @@ impl Elsewhere {
 }
 
 impl Kept {
-    fn new(runner: Runner, lifeline: PipeWriter, mark: Mark) -> Self {
-        Self { runner, lifeline: Some(lifeline), mark, keeper_until: None, _proxying: None }
+    fn new(runner: Runner, lifeline: PipeWriter, outcome: PipeReader, mark: Mark) -> Self {
+        Self { runner, lifeline: Some(lifeline), outcome, mark, keeper_until: None, _proxying: None }
     }
 
     /// A process whose keeper runs in another place.
-    pub(super) fn elsewhere(keeper: Elsewhere, lifeline: PipeWriter, mark: Mark) -> Self {
-        Self::new(Runner::Elsewhere(keeper), lifeline, mark)
+    pub(super) fn elsewhere(
+        keeper: Elsewhere,
+        lifeline: PipeWriter,
+        outcome: PipeReader,
+        mark: Mark,
+    ) -> Self {
+        Self::new(Runner::Elsewhere(keeper), lifeline, outcome, mark)
     }
 
     /// Adds the proxy at its door.
@@ -201,6 +214,16 @@ impl Kept {
             // A keeper that is gone has done its work.
             let _ = lifeline.write_all(what);
         }
+    }
+
+    /// Why the program was not started, once it is [`gone`](Self::gone); `None` if it was.
+    pub fn not_started(&mut self) -> Option<String> {
+        // Without waiting: a process that nobody could end may still hold the other end.
+        fcntl(&self.outcome, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok()?;
+        let mut reason = [0; LONGEST_REASON];
+        let length = self.outcome.read(&mut reason).ok()?;
+        let reason = String::from_utf8_lossy(&reason[..length]).into_owned();
+        (!reason.is_empty()).then_some(reason)
     }
 
     /// Sends a signal to its whole group. If it is not a group of this machine, or not yet, nothing happens.

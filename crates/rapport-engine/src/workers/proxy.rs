@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream as StdStream;
@@ -20,10 +21,10 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use reqwest::{Body, Client, Url, redirect};
 use secrecy::{ExposeSecret as _, SecretString};
-use tokio::io::{Interest, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::sleep;
 use tracing::warn;
 
@@ -38,7 +39,42 @@ pub struct Service {
     pub variable: &'static str,
     pub url: String,
     /// The variables with the credentials, and their values.
-    pub credentials: Vec<(&'static str, SecretString)>,
+    pub credentials: Vec<(&'static str, CredentialValue)>,
+}
+
+/// The value of a credential.
+#[derive(Clone)]
+pub enum CredentialValue {
+    Fixed(SecretString),
+    /// Read anew for every request, because a program at home renews it; or why there is none, and what to do. Blocks.
+    Renewed(Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>),
+}
+
+impl CredentialValue {
+    async fn value(&self) -> Result<SecretString, String> {
+        match self {
+            CredentialValue::Fixed(secret) => Ok(secret.clone()),
+            CredentialValue::Renewed(read) => {
+                let read = read.clone();
+                spawn_blocking(move || read()).await.map_err(|error| error.to_string())?
+            }
+        }
+    }
+}
+
+impl From<String> for CredentialValue {
+    fn from(secret: String) -> Self {
+        Self::Fixed(secret.into())
+    }
+}
+
+impl fmt::Debug for CredentialValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CredentialValue::Fixed(_) => "Fixed(..)",
+            CredentialValue::Renewed(_) => "Renewed(..)",
+        })
+    }
 }
 
 const PROXIES: [&str; 6] =
@@ -48,7 +84,7 @@ const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const HERE: &str = "127.0.0.1,localhost,::1";
 
 /// The pause after a connection could not be accepted.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of refused hosts to report, because a program could try any number.
 const MOST_TOLD: usize = 100;
 
@@ -97,7 +133,7 @@ struct Upstream {
 struct StandIn {
     variable: &'static str,
     word: String,
-    secret: SecretString,
+    credential: CredentialValue,
 }
 
 impl Proxy {
@@ -145,8 +181,8 @@ impl Proxy {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => drop(connections.spawn(self.clone().connection(stream))),
+                accepted = accept(&listener) => match accepted {
+                    Ok((stream, here)) => drop(connections.spawn(self.clone().connection(stream, here))),
                     Err(error) => {
                         // Usually for lack of file descriptors, which become free again.
                         warn!(%error, "a connection was not accepted");
@@ -158,8 +194,12 @@ impl Proxy {
         }
     }
 
-    async fn connection(self: Arc<Self>, stream: TcpStream) {
-        let Ok(here) = stream.local_addr() else { return };
+    /// Answers on a connection to the door, which has this address.
+    pub(super) async fn connection(
+        self: Arc<Self>,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        here: SocketAddr,
+    ) {
         let answer = service_fn(|request| {
             let proxy = self.clone();
             async move { Ok::<_, Infallible>(proxy.answer(request, here).await) }
@@ -257,10 +297,10 @@ impl Upstream {
         };
         let url = Url::parse(&service.url).map_err(|error| wrong(&error))?;
         let client = client().build().map_err(io::Error::other)?;
-        let stand_in = |(variable, secret)| {
+        let stand_in = |(variable, credential)| {
             // In the form of a key, for programs that check it.
             let word = format!("sk-ant-stand-in-{}", uuid::Uuid::new_v4().simple());
-            StandIn { variable, word, secret }
+            StandIn { variable, word, credential }
         };
         Ok(Self {
             variable: service.variable,
@@ -279,20 +319,29 @@ impl Upstream {
         }
         let uri = format!("{}{asked}", self.origin).parse();
         *request.uri_mut() = uri.map_err(|error| (StatusCode::BAD_REQUEST, format!("{error}")))?;
-        for value in request.headers_mut().values_mut() {
-            self.replace_stand_ins(value);
+        for stand_in in &self.stand_ins {
+            stand_in.replace(request.headers_mut()).await?;
         }
         pass_on(&self.client, request).await
     }
+}
 
-    fn replace_stand_ins(&self, value: &mut HeaderValue) {
-        let Ok(text) = value.to_str() else { return };
-        let Some(found) = self.stand_ins.iter().find(|one| text.contains(&one.word)) else { return };
-        let whole = text.replace(&found.word, found.secret.expose_secret());
-        if let Ok(mut whole) = HeaderValue::from_str(&whole) {
-            whole.set_sensitive(true);
-            *value = whole;
+impl StandIn {
+    /// Puts the credential in its place.
+    async fn replace(&self, headers: &mut HeaderMap) -> Result<(), Refused> {
+        let has_it = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.contains(&self.word));
+        if !headers.values().any(has_it) {
+            return Ok(());
         }
+        let secret = self.credential.value().await.map_err(|why| (StatusCode::UNAUTHORIZED, why))?;
+        for value in headers.values_mut().filter(|value| has_it(value)) {
+            let whole = value.to_str().unwrap_or_default().replace(&self.word, secret.expose_secret());
+            if let Ok(mut whole) = HeaderValue::from_str(&whole) {
+                whole.set_sensitive(true);
+                *value = whole;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -344,8 +393,15 @@ fn is_own(address: IpAddr) -> bool {
     address.is_loopback() || address.is_unspecified() || is_link_local
 }
 
+/// The next connection, and the address that it was made to.
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, _) = listener.accept().await?;
+    let here = stream.local_addr()?;
+    Ok((stream, here))
+}
+
 /// The socket that the keeper hands over; `None` if it ends without.
-async fn door(handed_over: &UnixStream) -> io::Result<Option<TcpListener>> {
+pub(super) async fn door(handed_over: &UnixStream) -> io::Result<Option<TcpListener>> {
     loop {
         handed_over.readable().await?;
         match handed_over.try_io(Interest::READABLE, || receive(handed_over)) {

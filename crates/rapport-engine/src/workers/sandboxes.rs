@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable as durable;
 
 use super::network::{Network, NetworkAccess};
@@ -124,7 +124,7 @@ impl WorkerKind for SandboxKind {
         WorktreeKind.check(project, setup)
     }
 
-    fn diagnose(&self, _: &WorkerSetup) -> Option<Result<String, NoWorkplace>> {
+    fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
         Some(Sandboxes::check())
     }
 
@@ -241,15 +241,15 @@ impl Workplace for Sandbox {
         self.worktree.changes(since)
     }
 
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
-        self.worktree.patch(since)
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
+        self.worktree.patch(since, out)
     }
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         self.worktree.merge(with_conflicts)
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
-        self.worktree.apply(merged)
+    fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError> {
+        self.worktree.apply(merged, to, task)
     }
 }

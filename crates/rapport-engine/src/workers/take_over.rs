@@ -5,7 +5,7 @@
 //! so that the next attempt can tell written files from a person's changes, and can revert them.
 
 mod index;
-mod placing;
+mod placement;
 mod steps;
 mod write_ahead;
 
@@ -16,9 +16,9 @@ use rapport_core::{FileChange, Merged, UndoneFiles};
 
 use super::git::git;
 use super::local::{self, Directory};
-use super::worktree::lock;
+use super::separate_work::lock;
 use super::{WorkerError, Workplace as _};
-use placing::{Placing, Stamp};
+use placement::{Placing, Stamp};
 use steps::{Entry, Step};
 use write_ahead::Before;
 

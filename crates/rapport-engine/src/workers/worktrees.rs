@@ -1,8 +1,9 @@
 //! A git worktree for each session, on its own branch. Sessions in one project do not disturb each other, and a person
 //! decides afterwards whether to apply the work.
 //!
-//! The worktree starts with the project's files, committed or not. It contains no ignored files, except for those that
-//! the project's `.worktreeinclude` names. `apart` has what does not depend on where the files are.
+//! The worktree starts with the project's files, committed or not; that of a branch with the files of a recorded state. It
+//! contains no ignored files, except for those that the project's `.worktreeinclude` names. `separate_work` has what does not
+//! depend on where the files are.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,17 +12,28 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, point};
 
-use super::apart::Apart;
 use super::git::{git, is_new_enough, line};
 use super::local::{self, Directory};
 use super::process::{Kept, Launch};
-use super::worktree::{lock, make_folder, prefix, remove_last};
+use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
 };
+
+/// The name of this kind of worker.
+pub const NAME: &str = "worktree";
+
+/// Where the work of a worktree begins, as recorded states of the project's files.
+#[derive(Clone, Debug)]
+pub struct WorktreeStart {
+    /// The files at the start.
+    pub state: String,
+    /// The files without any of the work: what is applied later is the difference from here.
+    pub base: String,
+}
 
 /// Worktrees in one directory, by session name.
 #[derive(Clone, Debug)]
@@ -55,7 +67,7 @@ pub(super) struct WorktreeKind;
 
 impl WorkerKind for WorktreeKind {
     fn name(&self) -> &'static str {
-        "worktree"
+        NAME
     }
 
     fn in_brief(&self) -> &'static str {
@@ -92,6 +104,53 @@ impl WorkerKind for WorktreeKind {
 }
 
 impl Worktrees {
+    /// Makes the workplace of a session that is to begin in the middle of another's work. The session itself is made
+    /// afterwards: its workplace is complete then, and opened like any other.
+    pub fn make_at(
+        &self,
+        session: &SessionId,
+        project: &Path,
+        start_at: &WorktreeStart,
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
+        prefix(project)?;
+        for state in [&start_at.state, &start_at.base] {
+            if line(project, &["cat-file", "-e", &format!("{}^{{tree}}", local::named(state)?)]).is_err() {
+                return Err(WorkerError::StateGone { state: state.clone() });
+            }
+        }
+        Ok(Arc::new(self.make(session, project, Some(start_at))?))
+    }
+
+    /// Counts the files of a workplace as they are now as its beginning: none of their changes are work.
+    pub fn begin_here(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
+        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        point(&tree.root);
+        tree.apart.begin(&tree.apart.commit(&tree.there.state()?, Some("HEAD"))?)?;
+        point(&tree.root);
+        Ok(())
+    }
+
+    fn make(
+        &self,
+        session: &SessionId,
+        project: &Path,
+        start_at: Option<&WorktreeStart>,
+    ) -> Result<Tree, WorkerError> {
+        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        let _lock = lock(project)?;
+        // The leftover of a process that was killed while creating it; nobody has worked there.
+        tree.clear()?;
+        tree.make(start_at)?;
+        Ok(tree)
+    }
+
+    /// Removes the workplace of a session, or what is left of one.
+    pub fn remove(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
+        let tree = Tree::of(&self.folder, session, project, "");
+        let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
+        tree.clear()
+    }
+
     /// The workplace of a session, if it exists and is complete, fixed to the project's repository whatever an agent
     /// puts into it.
     pub(super) fn find_fixed(
@@ -122,12 +181,7 @@ impl Worker for Worktrees {
         if let Some(found) = self.find(session, created)? {
             return Ok(found);
         }
-        let project = Path::new(&created.project);
-        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
-        let _lock = lock(project)?;
-        // The leftover of a process that was killed while creating it; nobody has worked there.
-        tree.clear()?;
-        tree.make()?;
+        let tree = self.make(session, Path::new(&created.project), None)?;
         Ok(Arc::new(tree))
     }
 
@@ -140,10 +194,7 @@ impl Worker for Worktrees {
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
-        let tree = Tree::of(&self.folder, session, Path::new(&created.project), "");
-        let project = &tree.apart.project;
-        let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
-        tree.clear()
+        self.remove(session, Path::new(&created.project))
     }
 }
 
@@ -192,8 +243,14 @@ impl Tree {
         Ok(Self { there: self.there.of_repository(repository, self.root.clone()), ..self })
     }
 
-    fn make(&self) -> Result<(), WorkerError> {
-        let state = self.apart.project_here().state()?;
+    fn make(&self, start_at: Option<&WorktreeStart>) -> Result<(), WorkerError> {
+        let WorktreeStart { state, base } = match start_at {
+            Some(start_at) => start_at.clone(),
+            None => {
+                let state = self.apart.project_here().state()?;
+                WorktreeStart { base: state.clone(), state }
+            }
+        };
         let start = self.apart.start(&state)?;
         make_folder(&self.folder)?;
         point(&self.root);
@@ -205,7 +262,7 @@ impl Tree {
             .map_err(|error| WorkerError::Directory { directory: directory.to_owned(), error })?;
         self.include()?;
         point(&self.root);
-        self.apart.begin(&self.apart.commit(&state, Some("HEAD"))?)?;
+        self.apart.begin(&self.apart.commit(&base, Some("HEAD"))?)?;
         point(&self.root);
         Ok(())
     }
@@ -290,10 +347,10 @@ impl Workplace for Tree {
         self.there.changes(since)
     }
 
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
         match since {
-            Some(since) => self.there.patch(Some(since)),
-            None => self.there.patch(Some(&self.apart.base()?)),
+            Some(since) => self.there.patch(Some(since), out),
+            None => self.there.patch(Some(&self.apart.base()?), out),
         }
     }
 
@@ -304,7 +361,7 @@ impl Workplace for Tree {
         self.apart.merge(&there, with_conflicts)
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
-        self.apart.apply(merged)
+    fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError> {
+        self.apart.apply(merged, to, task)
     }
 }

@@ -68,6 +68,11 @@ impl Backlog {
         self.is_complete = false;
     }
 
+    /// Whether something is being read that is shown in a chat next.
+    pub(super) fn is_reading(&self, chat: i64) -> bool {
+        self.reading.values().any(|of| *of == chat)
+    }
+
     /// How many are held back in a chat.
     pub(super) fn len(&self, chat: i64) -> usize {
         self.waiting.get(&chat).map_or(0, BTreeSet::len)
@@ -127,7 +132,7 @@ impl ChatState {
         self.backlog.forget(id)
     }
 
-    /// Shows more of what is held back in a chat, if there is room for it. Whether anything is.
+    /// Shows more of the questions that are held back in a chat, if there is room. Returns whether it showed any.
     pub(super) fn show_next(&mut self, chat: i64) -> bool {
         if !self.backlog.is_complete || self.backlog.len(chat) == 0 {
             return false;

@@ -25,8 +25,12 @@ pub enum Button {
     Type,
     /// `iq:aw`: answers with the text that this message replies to.
     Words,
+    /// `iq:nw`: begins something new with that text.
+    BeginNew,
     /// `iq:r`: answers this question and all after it as recommended.
     Recommended,
+    /// `iq:sd`: sends what the lead drafted.
+    SendDraft,
     /// `iq:back`: goes back to the previous question.
     Back,
     /// `iq:confirm`: starts the work.
@@ -37,8 +41,14 @@ pub enum Button {
     EditQuestion(usize),
     /// `iq:edit_cancel`: changes no answer.
     EditCancel,
+    /// `iq:cx`: asks whether to end the session.
+    AskCancel,
     /// `iq:cancel`: ends the session.
     Cancel,
+    /// `iq:cn`: does not do what was asked about.
+    NoCancel,
+    /// `iq:yd`, `iq:ys`, `iq:yu`, `iq:yf`: does what cannot be taken back, after the person was asked.
+    Sure(Grave),
     /// `iq:w`: shows the full text of the question.
     Whole,
     /// `iq:j`: shows the card again.
@@ -53,15 +63,18 @@ pub enum Button {
     Run,
     /// `iq:pv:{item}`: shows the preview of this item.
     Preview(usize),
-    /// `iq:sk`: skips a plan.
+    /// `iq:pg:{page}:{selected}`: shows this page of the list. Its selected items are the bits of the number, so that the
+    /// card knows them after a restart.
+    Page(usize, u64),
+    /// `iq:sk`: asks whether to skip a plan.
     Skip,
     /// `iq:go`: resumes an interrupted run after the interrupted action.
     GoOn,
     /// `iq:re`: resumes it and repeats the interrupted action.
     Redo,
-    /// `iq:un`: undoes a run's changes to files.
+    /// `iq:un`: asks whether to undo a run's changes to files.
     Undo,
-    /// `iq:uf`: undoes them except for files that were changed since.
+    /// `iq:uf`: asks the same, except for files that were changed since.
     UndoRest,
     /// `iq:rp`: shows the report.
     Report,
@@ -81,6 +94,29 @@ pub enum Button {
     DropHeard,
     /// `iq:pr`: makes a chat be about this project.
     Project,
+    /// `iq:ws`: shows the changes of work that waits, and what can be done with it.
+    SeeWork,
+    /// `iq:wa`: applies it to the project.
+    ApplyWork,
+    /// `iq:wd`: asks whether to discard it.
+    DiscardWork,
+    /// `iq:wr`: asks what to change about it.
+    ReviseWork,
+    /// `iq:f:{file}`: sends this file of ended work.
+    File(usize),
+}
+
+/// What a single tap must not do: nothing brings back what it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grave {
+    /// Discards work that waits for a decision.
+    Discard,
+    /// Skips a plan.
+    Skip,
+    /// Undoes a run's changes to files.
+    Undo,
+    /// The same, except for files that were changed since.
+    UndoRest,
 }
 
 /// The effect of a tap on a check box.
@@ -118,6 +154,11 @@ impl Tag {
         Self::made_of(&format!("rule\0{}\0{rule:?}", scope.unwrap_or_default()))
     }
 
+    /// The tag of the files that the work of a session left.
+    pub fn files(session: &SessionId) -> Self {
+        Self::made_of(&format!("files\0{session}"))
+    }
+
     /// The tag of a project, by its directory.
     pub fn project(path: &str) -> Self {
         Self::made_of(&format!("project\0{path}"))
@@ -153,12 +194,20 @@ impl Button {
             Button::Done => "d".into(),
             Button::Type => "t".into(),
             Button::Words => "aw".into(),
+            Button::BeginNew => "nw".into(),
             Button::Recommended => "r".into(),
+            Button::SendDraft => "sd".into(),
             Button::Back => "back".into(),
             Button::Confirm => "confirm".into(),
             Button::Edit => "edit".into(),
             Button::EditCancel => "edit_cancel".into(),
+            Button::AskCancel => "cx".into(),
             Button::Cancel => "cancel".into(),
+            Button::NoCancel => "cn".into(),
+            Button::Sure(Grave::Discard) => "yd".into(),
+            Button::Sure(Grave::Skip) => "ys".into(),
+            Button::Sure(Grave::Undo) => "yu".into(),
+            Button::Sure(Grave::UndoRest) => "yf".into(),
             Button::Whole => "w".into(),
             Button::Jump => "j".into(),
             Button::Again => "again".into(),
@@ -166,6 +215,7 @@ impl Button {
             Button::Choose => "ch".into(),
             Button::Run => "run".into(),
             Button::Preview(item) => format!("pv:{item}"),
+            Button::Page(page, selected) => format!("pg:{page}:{selected}"),
             Button::Skip => "sk".into(),
             Button::GoOn => "go".into(),
             Button::Redo => "re".into(),
@@ -180,6 +230,11 @@ impl Button {
             Button::UseHeard => "hu".into(),
             Button::DropHeard => "hd".into(),
             Button::Project => "pr".into(),
+            Button::SeeWork => "ws".into(),
+            Button::ApplyWork => "wa".into(),
+            Button::DiscardWork => "wd".into(),
+            Button::ReviseWork => "wr".into(),
+            Button::File(file) => format!("f:{file}"),
         };
         format!("{PREFIX}{words}:{tag}")
     }
@@ -200,12 +255,20 @@ pub fn read(data: &str) -> Option<Press> {
         "d" => Button::Done,
         "t" => Button::Type,
         "aw" => Button::Words,
+        "nw" => Button::BeginNew,
         "r" => Button::Recommended,
+        "sd" => Button::SendDraft,
         "back" => Button::Back,
         "confirm" => Button::Confirm,
         "edit" => Button::Edit,
         "edit_cancel" => Button::EditCancel,
+        "cx" => Button::AskCancel,
         "cancel" => Button::Cancel,
+        "cn" => Button::NoCancel,
+        "yd" => Button::Sure(Grave::Discard),
+        "ys" => Button::Sure(Grave::Skip),
+        "yu" => Button::Sure(Grave::Undo),
+        "yf" => Button::Sure(Grave::UndoRest),
         "w" => Button::Whole,
         "j" => Button::Jump,
         "again" => Button::Again,
@@ -213,6 +276,7 @@ pub fn read(data: &str) -> Option<Press> {
         "ch" => Button::Choose,
         "run" => Button::Run,
         "pv" => Button::Preview(number()?),
+        "pg" => Button::Page(number()?, u64::try_from(number()?).ok()?),
         "sk" => Button::Skip,
         "go" => Button::GoOn,
         "re" => Button::Redo,
@@ -227,20 +291,42 @@ pub fn read(data: &str) -> Option<Press> {
         "hu" => Button::UseHeard,
         "hd" => Button::DropHeard,
         "pr" => Button::Project,
+        "ws" => Button::SeeWork,
+        "wa" => Button::ApplyWork,
+        "wd" => Button::DiscardWork,
+        "wr" => Button::ReviseWork,
+        "f" => Button::File(number()?),
         _ => return None,
     };
     let tag = words.next().map(|tag| Tag(tag.to_owned()));
     words.next().is_none().then_some(Press { button, tag })
 }
 
-/// The selected options on a card, according to its check boxes.
+/// The maximum number of items with check boxes on one page. A message has at most a hundred buttons.
+pub const ON_A_PAGE: usize = 40;
+
+/// The selected options on a card, according to its check boxes, and to the buttons of its other pages.
 pub fn chosen_on(keyboard: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
     let buttons = keyboard.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
-    let chosen = buttons.filter_map(|shown| match read(shown.callback_data.as_deref()?)?.button {
-        Button::Pick(Pick::LeaveOut, _, option) => Some(option),
-        _ => None,
-    });
-    chosen.collect()
+    let pressed = buttons.filter_map(|shown| Some(read(shown.callback_data.as_deref()?)?.button));
+    let mut chosen = BTreeSet::new();
+    for button in pressed {
+        match button {
+            Button::Pick(Pick::LeaveOut, _, option) => drop(chosen.insert(option)),
+            Button::Page(page, selected) => {
+                let bits = (0..ON_A_PAGE).filter(|bit| selected >> bit & 1 == 1);
+                chosen.extend(bits.filter_map(|bit| page.checked_mul(ON_A_PAGE)?.checked_add(bit)));
+            }
+            _ => {}
+        }
+    }
+    chosen
+}
+
+/// The button of a page with these items selected.
+pub fn page_of(page: usize, chosen: &BTreeSet<usize>) -> Button {
+    let items = chosen.iter().filter(|item| **item / ON_A_PAGE == page);
+    Button::Page(page, items.fold(0, |bits, item| bits | 1 << (item % ON_A_PAGE)))
 }
 
 #[cfg(test)]
@@ -261,13 +347,21 @@ mod tests {
             Button::Done,
             Button::Type,
             Button::Words,
+            Button::BeginNew,
             Button::Recommended,
+            Button::SendDraft,
             Button::Back,
             Button::Confirm,
             Button::Edit,
             Button::EditQuestion(20),
             Button::EditCancel,
+            Button::AskCancel,
             Button::Cancel,
+            Button::NoCancel,
+            Button::Sure(Grave::Discard),
+            Button::Sure(Grave::Skip),
+            Button::Sure(Grave::Undo),
+            Button::Sure(Grave::UndoRest),
             Button::Whole,
             Button::Jump,
             Button::Again,
@@ -275,6 +369,7 @@ mod tests {
             Button::Choose,
             Button::Run,
             Button::Preview(99),
+            Button::Page(17, (1 << ON_A_PAGE) - 1),
             Button::Skip,
             Button::GoOn,
             Button::Redo,
@@ -288,7 +383,12 @@ mod tests {
             Button::Stop,
             Button::UseHeard,
             Button::DropHeard,
+            Button::SeeWork,
+            Button::ApplyWork,
+            Button::DiscardWork,
+            Button::ReviseWork,
             Button::Project,
+            Button::File(7),
         ];
         for button in all {
             let data = button.data(&tag());

@@ -6,28 +6,30 @@ use crate::bot_api::InlineKeyboardMarkup;
 use crate::room::Room;
 use rapport_core::{Act, Purpose, Question, Refusal, Reply, RoundView, TurnCard};
 
-use super::announce::outgoing;
-use super::button::{self, Button, Pick, Press};
+use super::announcements::outgoing;
+use super::button::{self, Button, Grave, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, STOP};
 use super::effect::{AfterSend, Becomes, Effect, SessionOp, Thanks, Ticket, TypedAnswer};
 use super::incoming::Quoted;
+use super::notes::Picks;
 use crate::outgoing::{Outgoing, OutgoingMessage};
 use crate::text::Text;
 
 const EXPIRED: &str = "Session expired. Use /plan to start again.";
 const ELSEWHERE: &str = "This task is not in the project I serve now.";
 const NOT_ASKED: &str = "This question is no longer open.";
-const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
+pub(super) const NOT_YOURS: &str = "Only whoever asked for this task can do that.";
+const NOTHING_CHANGED: &str = "Nothing is changed.";
 const STOPPING: &str = "⏹ Stopping…";
 const NOT_OURS: &str = "This button belongs to something else; I cannot do anything with it.";
 
 pub(super) struct Tap {
     pub(super) room: Room,
     pub(super) by: u64,
-    /// The id of the callback query to answer.
-    pub(super) query: String,
+    /// The id of the callback query to answer; `None` if the label of the button was typed.
+    pub(super) query: Option<String>,
     /// The callback data of the button.
     pub(super) data: String,
     /// The message with the button.
@@ -69,6 +71,26 @@ impl ChatState {
         if let (Button::Project, Some(tag)) = (press.button, &press.tag) {
             return self.on_project_tap(tap, tag);
         }
+        if let (
+            Button::SeeWork
+            | Button::ApplyWork
+            | Button::DiscardWork
+            | Button::Sure(Grave::Discard)
+            | Button::ReviseWork,
+            Some(tag),
+        ) = (press.button, &press.tag)
+        {
+            return self.on_work_tap(tap, press.button, tag);
+        }
+        if press.button == Button::NoCancel && press.tag.as_ref().is_some_and(|tag| self.is_work(tag)) {
+            return self.too_late(tap, NOTHING_CHANGED);
+        }
+        if press.button == Button::BeginNew {
+            return self.begin_new(tap);
+        }
+        if let (Button::File(place), Some(tag)) = (press.button, &press.tag) {
+            return self.on_file_tap(tap, tag, place);
+        }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
                 return self.only_answer(tap, ELSEWHERE);
@@ -82,6 +104,13 @@ impl ChatState {
         }
         if key.question.as_str() == STOP {
             return self.carry(tap, &key, TapOutcome::Acts(STOPPING.to_owned(), vec![Act::Stop]));
+        }
+        if press.button == Button::AskCancel && (self.is_in_front(&key) || key.question.as_str() == FAILED) {
+            let asked = card::cancelling(&shown.presenter, &key.tag());
+            return self.carry(tap, &key, TapOutcome::Menu(Box::new(asked)));
+        }
+        if press.button == Button::NoCancel {
+            return self.carry(tap, &key, TapOutcome::StripAnd(NOTHING_CHANGED.to_owned(), Vec::new()));
         }
         if key.question.as_str() == FAILED {
             let act = match press.button {
@@ -110,6 +139,9 @@ impl ChatState {
     }
 
     pub(super) fn only_answer(&mut self, tap: Tap, words: &str) {
+        if tap.query.is_none() && !words.is_empty() {
+            self.say(tap.room, words);
+        }
         self.answer_tap(tap.query, words);
         self.finish(tap.ticket);
     }
@@ -136,13 +168,18 @@ impl ChatState {
             Button::Done
             | Button::Type
             | Button::Words
+            | Button::BeginNew
             | Button::Recommended
+            | Button::SendDraft
             | Button::Back
             | Button::Confirm
             | Button::Edit
             | Button::EditQuestion(_)
             | Button::EditCancel
+            | Button::AskCancel
             | Button::Cancel
+            | Button::NoCancel
+            | Button::Sure(_)
             | Button::Whole
             | Button::Jump
             | Button::Again
@@ -150,6 +187,7 @@ impl ChatState {
             | Button::Choose
             | Button::Run
             | Button::Preview(_)
+            | Button::Page(..)
             | Button::Skip
             | Button::GoOn
             | Button::Redo
@@ -163,7 +201,12 @@ impl ChatState {
             | Button::Stop
             | Button::UseHeard
             | Button::DropHeard
-            | Button::Project => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
+            | Button::SeeWork
+            | Button::ApplyWork
+            | Button::DiscardWork
+            | Button::ReviseWork
+            | Button::Project
+            | Button::File(_) => shown.presenter.focus().first().map(|focus| CardKey::of(id, focus)),
         }
     }
 
@@ -226,6 +269,10 @@ impl ChatState {
                 }
                 None => nothing("I no longer have that text. Please reply to the question itself."),
             },
+            Button::SendDraft => {
+                let act = Act::SendDraft { question: key.question.clone() };
+                TapOutcome::Acts("📨 The draft is sent".to_owned(), vec![act])
+            }
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
             Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
             Button::Confirm => TapOutcome::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
@@ -239,15 +286,20 @@ impl ChatState {
             Button::EditCancel if item.previous.is_some() => {
                 TapOutcome::Acts(String::new(), vec![Act::Keep { question: key.question.clone() }])
             }
-            Button::EditCancel => TapOutcome::StripAnd("Nothing is changed.".to_owned(), Vec::new()),
-            Button::Cancel => TapOutcome::Acts(String::new(), vec![Act::Cancel { reason: None }]),
+            Button::EditCancel => TapOutcome::StripAnd(NOTHING_CHANGED.to_owned(), Vec::new()),
+            Button::Cancel => TapOutcome::StripAnd(String::new(), vec![Act::Cancel { reason: None }]),
             Button::Whole => TapOutcome::Whole,
             Button::Jump => TapOutcome::Again,
             Button::Again
+            | Button::BeginNew
+            | Button::AskCancel
+            | Button::NoCancel
+            | Button::Sure(_)
             | Button::Approve
             | Button::Choose
             | Button::Run
             | Button::Preview(_)
+            | Button::Page(..)
             | Button::Skip
             | Button::GoOn
             | Button::Redo
@@ -261,7 +313,12 @@ impl ChatState {
             | Button::Stop
             | Button::UseHeard
             | Button::DropHeard
-            | Button::Project => nothing(NOT_ASKED),
+            | Button::SeeWork
+            | Button::ApplyWork
+            | Button::DiscardWork
+            | Button::ReviseWork
+            | Button::Project
+            | Button::File(_) => nothing(NOT_ASKED),
         }
     }
 
@@ -269,7 +326,15 @@ impl ChatState {
     fn carry(&mut self, tap: Tap, key: &CardKey, outcome: TapOutcome) {
         let Tap { room, by, query, message, seen, about, ticket, .. } = tap;
         let (words, acts) = match outcome {
-            TapOutcome::Acts(words, acts) => (words, acts),
+            TapOutcome::Acts(words, acts) => {
+                // A copy of the card of which no arrival was noted, because of a kill: closing the card does not reach it.
+                let is_copy =
+                    |message: &i32| self.card_note(key).is_some_and(|note| !note.shown.contains(message));
+                if let Some(copy) = message.filter(|message| !acts.is_empty() && is_copy(message)) {
+                    self.strip(room, copy);
+                }
+                (words, acts)
+            }
             TapOutcome::StripAnd(words, acts) => {
                 if let Some(message) = message {
                     self.strip(room, message);
@@ -277,14 +342,12 @@ impl ChatState {
                 (words, acts)
             }
             TapOutcome::Pick(pick, option) => {
-                let mut chosen = self.chosen(key, seen.as_ref());
+                let mut picks = Picks { chosen: self.chosen(key, seen.as_ref()), page: 0 };
                 match pick {
-                    Pick::TakeIn => drop(chosen.insert(option)),
-                    Pick::LeaveOut => drop(chosen.remove(&option)),
+                    Pick::TakeIn => drop(picks.chosen.insert(option)),
+                    Pick::LeaveOut => drop(picks.chosen.remove(&option)),
                 }
-                if let Some(shown) = self.sessions.get_mut(&key.session) {
-                    shown.chosen.insert(key.clone(), chosen);
-                }
+                self.notes.picked(key, Some(picks));
                 self.refresh_buttons(room, key, message);
                 (String::new(), Vec::new())
             }
@@ -311,16 +374,16 @@ impl ChatState {
             return self.finish(ticket);
         }
         // The tap is not confirmed before its acts are on disk.
-        let thanks = self.is_first_answer(&query).then_some(Thanks { query, words });
+        let thanks = query.filter(|query| self.is_first_answer(query)).map(|query| Thanks { query, words });
         // Only a button that takes a text for an answer is on a message that replies to one.
         let answer = about.map(|said| TypedAnswer { message: said.message, card: key.clone() });
         self.operate_for((room, by), ops, thanks, ticket, answer.map(Becomes::Answer));
     }
 
-    /// The options or items selected so far. After a restart only the buttons of the message tell.
+    /// The options or items selected so far, as they were noted; before the first tap, as the buttons of the message tell.
     pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
-        let known = self.sessions.get(&key.session).and_then(|shown| shown.chosen.get(key));
-        known.cloned().unwrap_or_else(|| button::chosen_on(seen))
+        let noted = self.card_note(key).and_then(|note| note.picks.as_ref());
+        noted.map_or_else(|| button::chosen_on(seen), |picks| picks.chosen.clone())
     }
 
     /// Sends the full text of which a card has only the beginning. A card of an earlier version offered that before its
@@ -336,7 +399,8 @@ impl ChatState {
     }
 
     fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
-        self.send_then(room, Outgoing::Message(prompt(room, on)), AfterSend::Prompt(key));
+        let prompt = prompt(room, on, "✍️ Type your answer:", "Your answer");
+        self.send_then(room, Outgoing::Message(prompt), AfterSend::Prompt(key));
     }
 
     /// Shows a card again at the end of the chat; the previous one loses its buttons.
@@ -397,14 +461,13 @@ fn recommended(round: &RoundView<'_>) -> Vec<Act> {
 }
 
 /// A request for words, as a reply to a card.
-fn prompt(room: Room, card: Option<i32>) -> OutgoingMessage {
+pub(super) fn prompt(room: Room, card: Option<i32>, words: &str, placeholder: &str) -> OutgoingMessage {
     use crate::bot_api::{ForceReply, ReplyMarkup};
-    let ask =
-        ForceReply { force_reply: true, input_field_placeholder: "Your answer".into(), selective: true };
+    let ask = ForceReply { force_reply: true, input_field_placeholder: placeholder.into(), selective: true };
     OutgoingMessage {
         keyboard: Some(ReplyMarkup::ForceReply(ask)),
         thread: thread(room),
         reply_to: card,
-        ..OutgoingMessage::new(&Text::new().plain("✍️ Type your answer:"))
+        ..OutgoingMessage::new(&Text::new().plain(words))
     }
 }

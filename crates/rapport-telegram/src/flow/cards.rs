@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Focus, QuestionId, SessionId, TurnCard};
 
-use super::announce::outgoing;
+use super::announcements::outgoing;
 use super::button::Tag;
+use super::card::turn::ItemList;
 use super::card::{self, Card};
 use super::chat_state::{ChatState, private};
 use super::effect::{AfterSend, Effect};
@@ -186,7 +187,8 @@ impl ChatState {
         }
         self.retried = self.now;
         let is_refused = |id: &SessionId| self.cards.refused.iter().any(|key| key.session == *id);
-        let here = self.sessions.iter().filter(|(id, shown)| !shown.untold.is_empty() || is_refused(id));
+        let here =
+            self.sessions.iter().filter(|(id, shown)| shown.announcements.are_refused() || is_refused(id));
         let chats: BTreeSet<_> = here.map(|(_, shown)| shown.room.chat).collect();
         for chat in chats {
             self.show_refused(chat);
@@ -232,14 +234,15 @@ impl ChatState {
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let shown = self.sessions.get(&key.session)?;
         let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
+        let picks = self.card_note(key).and_then(|note| note.picks.as_ref());
         if let Some(turn) = TurnCard::read(&key.question) {
-            let chosen = shown.chosen.get(key);
-            let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, chosen)?;
+            let list = picks.map(|picks| ItemList { chosen: &picks.chosen, page: picks.page });
+            let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, list)?;
             let text = self.labelled(&key.session, shown.room, card.text);
             return Some((shown.room, Card { text, ..card }));
         }
         let nothing = BTreeSet::new();
-        let chosen = shown.chosen.get(key).unwrap_or(&nothing);
+        let chosen = picks.map_or(&nothing, |picks| &picks.chosen);
         let card = card::open(&key.session, &shown.presenter, focus, chosen)?;
         let text = self.labelled(&key.session, shown.room, card.text);
         Some((shown.room, Card { text, ..card }))
@@ -314,11 +317,10 @@ impl ChatState {
 
     /// Removes the buttons and shows the outcome of the question.
     fn close(&mut self, key: &CardKey, note: &CardNote) {
-        let Some(shown) = self.sessions.get_mut(&key.session) else { return };
+        let Some(shown) = self.sessions.get(&key.session) else { return };
         if !self.cards.closing.insert(key.clone()) {
             return;
         }
-        shown.chosen.remove(key);
         let text =
             card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
         let room = shown.room;

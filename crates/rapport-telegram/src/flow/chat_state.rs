@@ -1,24 +1,26 @@
 //! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
 //! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
+use super::announcements::Announcements;
 use super::backlog::Backlog;
 use super::card::{self, Card};
-use super::cards::{CardIndex, CardKey};
+use super::cards::CardIndex;
 use super::effect::{AfterOps, AfterSend, Becomes, Effect, Input, SessionOp, Thanks, Ticket};
-use super::follow::Found;
 use super::messages::Early;
 use super::notes::Notes;
 use super::progress::{Busy, stop_key};
 use super::projects::Project;
-use super::quiet::QuietHours;
-use super::recent::EndedWork;
+use super::quiet_hours::QuietHours;
+use super::recent_work::EndedWork;
+use super::session_updates::Found;
+use super::work::Works;
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -73,20 +75,11 @@ pub(super) struct ShownSession {
     pub(super) failed_at: u64,
     /// Whether it failed before its first question. That was announced at the time.
     pub(super) is_without_questions: bool,
-    /// Options selected so far, if several can be.
-    pub(super) chosen: HashMap<CardKey, BTreeSet<usize>>,
-    /// The number of its entries that are being announced.
-    pub(super) announcing: usize,
-    /// The messages of those entries, until they have arrived.
-    pub(super) telling: BTreeMap<u64, Vec<Outgoing>>,
-    /// Entries that could not be announced, and will be when the chat opens.
-    pub(super) untold: BTreeSet<u64>,
-    /// The last announced entry.
-    pub(super) last_told: u64,
+    pub(super) announcements: Announcements,
     /// Whether somebody answered one of its questions here.
     pub(super) is_answered_here: bool,
-    /// Whether the host was told that something could not be announced.
-    pub(super) is_untold: bool,
+    /// Whether it was looked for others at work in its directory.
+    pub(super) is_looked_beside: bool,
     /// The activity of its agent, while it works.
     pub(super) busy: Option<Busy>,
     /// The entry and the room that its file was last written for.
@@ -105,13 +98,9 @@ impl ShownSession {
             said: String::new(),
             failed_at: 0,
             is_without_questions: false,
-            chosen: HashMap::new(),
-            announcing: 0,
-            telling: BTreeMap::new(),
-            untold: BTreeSet::new(),
-            last_told: 0,
+            announcements: Announcements::default(),
             is_answered_here: false,
-            is_untold: false,
+            is_looked_beside: false,
             busy: None,
             filed: None,
         }
@@ -190,6 +179,8 @@ pub(super) struct ChatState {
     pub(super) early: Vec<Early>,
     /// Recently ended sessions, the oldest first.
     pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
+    /// Work that waits for a decision, and whose outcome is being waited for.
+    pub(super) works: Works,
     /// The sessions found at the start, until all are.
     pub(super) found: Found,
     /// What waited already then and is not shown yet.
@@ -223,6 +214,7 @@ impl ChatState {
             dedup: Dedup::default(),
             early: Vec::new(),
             ended: BTreeMap::new(),
+            works: Works::default(),
             found: Found::default(),
             backlog: Backlog::default(),
             progress_due: None,
@@ -253,6 +245,8 @@ impl ChatState {
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
+            Input::Changes { session, seq, diff } => self.on_changes(&session, seq, diff),
+            Input::Beside(session, others) => self.on_beside(&session, others),
             Input::Rules(then, rules) => self.on_rules(then, rules),
             Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
             Input::Heard(then, heard) => self.on_heard(&then, heard),
@@ -284,6 +278,7 @@ impl ChatState {
                 }
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
+            AfterSend::RevisionPrompt(room) => self.on_revision_prompted(room, posted(results)),
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
             AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
             AfterSend::Progress(session) => {
@@ -361,8 +356,8 @@ impl ChatState {
     }
 
     /// Answers a tap, once.
-    pub(super) fn answer_tap(&mut self, query: String, words: &str) {
-        if self.is_first_answer(&query) {
+    pub(super) fn answer_tap(&mut self, query: impl Into<Option<String>>, words: &str) {
+        if let Some(query) = query.into().filter(|query| self.is_first_answer(query)) {
             self.want(Effect::AnswerTap { query, words: words.to_owned() });
         }
     }

@@ -4,7 +4,7 @@ use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
 
-use super::announce::NEW_CONVERSATION;
+use super::announcements::NEW_CONVERSATION;
 use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
@@ -15,12 +15,13 @@ use super::messages::Visit;
 use super::notes::Guest;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 16] = [
+pub const COMMANDS: [(&str, &str); 17] = [
     ("plan", "plan a task: /plan <task description>"),
     ("status", "open questions, recent results, costs"),
     ("stop", "stop the agent in this chat, and keep its conversation"),
     ("cancel", "end the newest planning or work in this chat"),
     ("diff", "the changes of the newest session in this chat"),
+    ("revise", "have the newest work changed: /revise <what to change>"),
     ("log", "its log, as a file"),
     ("export", "the whole session in one file: answers, plan, result, log"),
     ("file", "a file of the project: /file <path>"),
@@ -44,6 +45,7 @@ impl ChatState {
             "stop" => return self.stop(visit),
             "new" => return self.new_chat(visit),
             "diff" | "log" | "export" => return self.newest_content(&visit, name),
+            "revise" => return self.revise(&visit, rest),
             "file" => return self.project_file(&visit, rest),
             "always" => return self.always(visit),
             "project" => self.choose_project(&visit, rest),
@@ -148,12 +150,13 @@ impl ChatState {
             }
             _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl".into() }),
         };
-        let then = AfterContent { room, ticket, form };
+        let work = if form.is_changes() { self.work_of(&id) } else { None };
+        let then = AfterContent { room, ticket, form, work };
         self.want(Effect::ReadContent { session: id, content, then });
     }
 
     /// The newest session of a room, if the sender may see its content. If not, they are told.
-    fn newest(&mut self, visit: &Visit) -> Option<Newest> {
+    pub(super) fn newest(&mut self, visit: &Visit) -> Option<Newest> {
         let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
         let words = match newest {
             None => "There is no session in this chat yet.",
@@ -170,10 +173,7 @@ impl ChatState {
             return self.only_say(visit, "Usage: /file <path from the project's root>");
         }
         let Some(Newest { id, .. }) = self.newest(visit) else { return };
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let form = ContentForm::File { caption: card::short(path, 200), file: card::short(name, 100) };
-        let then = AfterContent { room: visit.room, ticket: visit.ticket, form };
-        self.want(Effect::ReadContent { session: id, content: Content::File(path.to_owned()), then });
+        self.send_file(id, path.to_owned(), visit.room, visit.ticket);
     }
 
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.

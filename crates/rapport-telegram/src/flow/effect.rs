@@ -49,6 +49,10 @@ pub(super) enum Input {
     Operated(AfterOps, Result<(), DoorError>),
     /// The requested content of a session.
     Content(AfterContent, Result<Vec<u8>, DoorError>),
+    /// The changes of a session whose end, in this entry, is to be announced, as a diff.
+    Changes { session: SessionId, seq: u64, diff: Result<Vec<u8>, DoorError> },
+    /// How many other sessions are at work in the directory of this one.
+    Beside(SessionId, usize),
     /// The rules of the project, or why they cannot be read.
     Rules(AfterRules, Result<Vec<Rule>, DoorError>),
     /// The files of a message, or why they could not be fetched.
@@ -82,6 +86,11 @@ pub(super) enum Effect {
     ReadAll,
     /// Read content of a session. [`Input::Content`] follows.
     ReadContent { session: SessionId, content: Content, then: AfterContent },
+    /// Read the changes of a session whose end is to be announced. [`Input::Changes`] follows.
+    ReadChanges { session: SessionId, seq: u64 },
+    /// Find out how many other sessions are at work in the directory of this one. [`Input::Beside`] follows, unless that
+    /// cannot be known.
+    LookBeside(SessionId),
     /// Read the rules of the project in this directory. [`Input::Rules`] follows.
     ReadRules { project: String, then: AfterRules },
     /// Revoke a rule of that project. [`Input::Operated`] follows.
@@ -113,6 +122,8 @@ pub(super) enum AfterSend {
     Card(CardKey),
     /// A message that asks for free text.
     Prompt(CardKey),
+    /// A message that asks what to change about finished work.
+    RevisionPrompt(Room),
     /// The text that has to arrive before a card.
     Before(CardKey),
     /// Edits that remove the buttons of a card.
@@ -151,6 +162,8 @@ pub(super) struct AfterContent {
     pub(super) room: Room,
     pub(super) ticket: Ticket,
     pub(super) form: ContentForm,
+    /// The work that waits for a decision, if these are its changes.
+    pub(super) work: Option<Tag>,
 }
 
 /// The form in which content is shown.
@@ -209,6 +222,8 @@ pub(super) struct AfterHear {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Becomes {
     Answer(TypedAnswer),
+    /// It revises the work about which its room was asked.
+    Revision,
     /// It waits for an agent that is at work. The person sees that it was received.
     Queued {
         message: i32,

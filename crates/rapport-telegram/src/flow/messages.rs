@@ -34,6 +34,7 @@ const EDITED: &str = "I have read that message as it was first. To change an ans
 const EDITED_TOO_LATE: &str = "That came too late: the task is over. The answer stays as it was.";
 const SOMEBODY_ELSES_ANSWER: &str = "Only whoever asked for this task can answer.";
 const BEING_MADE: &str = "One moment, the next questions are being made. /cancel ends the planning.";
+const ABOUT_TO_SHOW: &str = "I am about to show what waits for you here. Please send that again after it.";
 const TOO_MANY: &str = "Too many pending messages. Please wait for the current ones to complete.";
 
 /// The sender and room of an update.
@@ -119,7 +120,7 @@ impl ChatState {
             What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
             What::Press { query, data, message, keyboard, about } => {
                 let Visit { room, sender, ticket, .. } = visit;
-                let (by, seen) = (sender.id, keyboard);
+                let (by, seen, query) = (sender.id, keyboard, Some(query));
                 self.on_tap(Tap { room, by, query, data, message, seen, about, ticket });
             }
             What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
@@ -144,13 +145,16 @@ impl ChatState {
         match (then, outcome) {
             (AfterOps::Request { room, ticket, thanks, becomes }, outcome) => {
                 let is_done = outcome.is_ok();
-                match becomes.filter(|_| is_done) {
+                let is_refused = matches!(outcome, Err(DoorError::Refused(_)));
+                match becomes.filter(|becomes| is_done || is_refused && *becomes == Becomes::Revision) {
                     Some(Becomes::Answer(TypedAnswer { message, card })) => {
                         self.notes.answered(room.chat, message, card.session, card.question);
                     }
                     Some(Becomes::Queued { message }) => {
                         self.want(Effect::React { chat: room.chat, message });
                     }
+                    // Not before: after a kill the same message comes again, and must not begin anything.
+                    Some(Becomes::Revision) => self.notes.revised(room),
                     None => {}
                 }
                 if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
@@ -180,11 +184,14 @@ impl ChatState {
         if let Some(id) = reply_to.and_then(|message| self.at_work(&visit, message)) {
             return self.say_to(&visit, &id, text);
         }
+        if self.is_reply_about_revision(room, reply_to) {
+            return self.revise_asked(&visit, text);
+        }
         // A reply may arrive before the confirmation that its card was sent.
         let pending =
             reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
         if let Some(card) = pending.filter(|_| !self.is_stopping) {
-            return self.early.push(Early { card, visit, text, message, reply_to });
+            return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
         let waiting = self.open_questions(room, visit.sender.id);
         match &waiting[..] {
@@ -195,10 +202,21 @@ impl ChatState {
             }
             cards => return self.ask_which(&visit, cards, message),
         }
+        if self.is_asked_to_revise(&visit) {
+            return self.revise_asked(&visit, text);
+        }
+        let turns = self.open_turns(&visit);
+        if !turns.is_empty() {
+            return self.words_beside_turns(visit, turns, (text, message, reply_to));
+        }
+        if room.chat > 0 && self.backlog.is_reading(room.chat) {
+            // After a kill, a text may come again before the question that it answered is known again.
+            return self.only_say(&visit, ABOUT_TO_SHOW);
+        }
         self.talk_unless_planning(visit, text);
     }
 
-    fn talk_unless_planning(&mut self, visit: Visit, text: String) {
+    pub(super) fn talk_unless_planning(&mut self, visit: Visit, text: String) {
         if let Some((_, shown)) = self.planning(visit.room)
             && self.may(visit.sender.id, shown)
             && shown.presenter.is_thinking()
@@ -226,9 +244,8 @@ impl ChatState {
         if self.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
-        // The id of the card's message, once it has arrived, tells which came first.
         if self.cards.pending.contains(&card) && !self.is_stopping {
-            return self.early.push(Early { card, visit, text, message, reply_to });
+            return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
         // The card was not delivered; this update triggers a retry.
         if self.cards.refused.contains(&card) {
@@ -237,8 +254,8 @@ impl ChatState {
         self.only_say(&visit, TOO_EARLY);
     }
 
-    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: a
-    /// text about it has to be a reply to it.
+    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: whether
+    /// a text is about it is asked ([`Self::open_turns`]).
     pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
         let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
         let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
@@ -264,6 +281,16 @@ impl ChatState {
         let message = OutgoingMessage { reply_to: Some(message), ..card.message(visit.room) };
         self.send(visit.room, Outgoing::Message(message));
         self.finish(visit.ticket);
+    }
+
+    /// Keeps a text until this card has arrived: its id then tells which came first.
+    pub(super) fn keep_until_shown(
+        &mut self,
+        card: CardKey,
+        visit: Visit,
+        (text, message, reply_to): (String, i32, Option<i32>),
+    ) {
+        self.early.push(Early { card, visit, text, message, reply_to });
     }
 
     /// Handles texts that waited for this card, now that it has arrived or failed.
@@ -401,7 +428,7 @@ impl ChatState {
     }
 
     /// The newest session of a room whose agent was stopped and that the sender may continue.
-    fn stopped(&self, visit: &Visit) -> Option<SessionId> {
+    pub(super) fn stopped(&self, visit: &Visit) -> Option<SessionId> {
         let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
         let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
         let here = self.sessions.iter().filter(|(_, shown)| is_here(shown) && rests(shown));
@@ -461,7 +488,7 @@ impl NewSession {
 
 impl Visit {
     /// An act in a session, with the files of the message.
-    fn op(&self, session: &SessionId, act: Act) -> SessionOp {
+    pub(super) fn op(&self, session: &SessionId, act: Act) -> SessionOp {
         match &self.files[..] {
             [] => SessionOp::Act(session.clone(), act),
             files => SessionOp::ActWithFiles(session.clone(), act, files.to_vec()),

@@ -1,35 +1,37 @@
 //! The flow of the channel. `chat_state` holds the state; its `step` takes an input and returns effects (`effect`), and
-//! `outbound` executes those. `messages`, `callbacks` and `commands` handle what people do, `follow` what sessions do;
-//! `announce`, `cards`, `progress` and `remind` decide what is shown, `card` renders it; `notes` is what survives a
-//! restart besides the logs, `moved` handles a chat whose id changed.
+//! `outbound` executes those. `messages`, `callbacks` and `commands` handle what people do, `session_updates` what sessions do;
+//! `announcements`, `cards`, `progress` and `reminders` decide what is shown, `card` renders it; `notes` is what survives a
+//! restart besides the logs, `chat_moves` handles a chat whose id changed.
 
 pub mod button;
 pub mod card;
 pub mod file;
 pub mod incoming;
-pub mod quiet;
+pub mod quiet_hours;
 
-mod always;
-mod announce;
+mod announcements;
 mod backlog;
+mod beside_turns;
 mod callbacks;
 mod cards;
+mod chat_moves;
 mod chat_state;
 mod commands;
+mod downloads;
 mod effect;
-mod fetched;
-mod follow;
 mod messages;
-mod moved;
 mod notes;
 mod outbound;
 mod progress;
 mod projects;
-mod recent;
-mod remind;
+mod recent_work;
+mod reminders;
+mod session_updates;
+mod standing_rules;
 mod start;
 mod turns;
 mod voice;
+mod work;
 mod writer;
 
 #[cfg(test)]
@@ -48,16 +50,17 @@ use futures_util::stream::BoxStream;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use rapport_core::{Aim, Created};
-use rapport_door::{DoorError, Seen, Sessions};
+use rapport_door::{DoorError, Seen, Sessions, variant};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, interval, sleep_until};
+use tracing::{debug, info};
 
 use self::chat_state::ChatState;
 use self::effect::Input;
 use self::outbound::{Outbound, Tickets};
-use self::quiet::QuietHours;
+use self::quiet_hours::QuietHours;
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
@@ -169,6 +172,7 @@ pub async fn run(parts: ChannelParts, stop: watch::Receiver<bool>) -> Result<(),
     tokio::spawn(announce_commands(api.clone()));
     let receiving = receive(api, webhook, intake.clone(), notices, now.clone(), stop.clone());
     let channel = Channel { state, outbound, now, seen, inputs, logs };
+    info!("the bot is served");
     channel.serve(intake, receiving, stop).await
 }
 
@@ -226,6 +230,10 @@ impl Channel {
     }
 
     fn step(&mut self, input: Input) {
+        match input {
+            Input::Tick { .. } | Input::DeadlinePassed => {}
+            _ => debug!(input = variant(&input), "step"),
+        }
         let effects = self.state.step(input, (self.now)());
         self.outbound.execute(effects);
     }

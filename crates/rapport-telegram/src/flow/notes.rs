@@ -11,7 +11,8 @@ use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
 use super::button::Tag;
-use super::quiet::Quiet;
+use super::cards::CardKey;
+use super::quiet_hours::Quiet;
 
 /// The number of cards of ended sessions to remember, for replies to late taps.
 const MOST_OLD: usize = 2000;
@@ -29,6 +30,8 @@ enum Line {
     Shown { session: SessionId, question: QuestionId, since: u64, message: i32 },
     /// A message asks for free text.
     Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
+    /// The check boxes on the messages of a question, or on the list of a plan; `None` if the list is no longer shown.
+    Picked { session: SessionId, question: QuestionId, since: u64, picks: Option<Picks> },
     /// A question is no longer in front of anybody, and its messages say so.
     Closed { session: SessionId, question: QuestionId, since: u64 },
     /// A reminder was put off until then.
@@ -53,8 +56,19 @@ enum Line {
     Answered { chat: i64, message: i32, session: SessionId, question: QuestionId },
     /// A room is about the project in this directory.
     About { room: Room, project: String },
+    /// Somebody was asked in a room what to change about finished work; `None` if they have said it.
+    Revising { room: Room, asked: Option<Revising> },
     /// A guest may answer for the owner in a room.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
+}
+
+/// Who was asked what to change about which work, and by which message, once it has arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Revising {
+    pub(super) session: SessionId,
+    pub(super) by: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<i32>,
 }
 
 /// The transcription of a voice message.
@@ -69,6 +83,15 @@ pub(super) struct HeardWords {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply_to: Option<i32>,
     pub(super) text: String,
+}
+
+/// Which check boxes are checked, and which page of them is shown. The buttons of the message say the same, but a tap carries the
+/// buttons that the person saw, which may be older: after a kill, several taps are handled again, the first of them may be any.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Picks {
+    pub(super) chosen: BTreeSet<usize>,
+    #[serde(default)]
+    pub(super) page: usize,
 }
 
 /// The notes about one session.
@@ -92,6 +115,8 @@ pub(super) struct CardNote {
     /// The messages that ask for free text.
     pub(super) prompts: Vec<i32>,
     pub(super) closed: bool,
+    /// The check boxes, once one was tapped.
+    pub(super) picks: Option<Picks>,
     /// Whether a reminder was sent.
     pub(super) reminded: bool,
     /// When the reminder is repeated.
@@ -107,6 +132,7 @@ impl CardNote {
             shown: Vec::new(),
             prompts: Vec::new(),
             closed: false,
+            picks: None,
             reminded: false,
             snoozed: None,
         }
@@ -133,6 +159,10 @@ impl CardNote {
             let (session, question, since) = name();
             Line::Prompted { session, question, since, message: *message }
         });
+        let picked = self.picks.clone().map(|picks| {
+            let (session, question, since) = name();
+            Line::Picked { session, question, since, picks: Some(picks) }
+        });
         let closed = self.closed.then(name);
         let closed = closed.map(|(session, question, since)| Line::Closed { session, question, since });
         let reminded = self.reminded.then(name);
@@ -141,7 +171,7 @@ impl CardNote {
             let (session, question, since) = name();
             Line::Snoozed { session, question, since, until }
         });
-        shown.chain(prompted).chain(closed).chain(reminded).chain(snoozed).collect()
+        shown.chain(prompted).chain(picked).chain(closed).chain(reminded).chain(snoozed).collect()
     }
 }
 
@@ -151,6 +181,8 @@ pub(super) struct Notes {
     guests: BTreeSet<(Room, u64, u64)>,
     /// The directories of the projects that rooms are about.
     projects: BTreeMap<Room, String>,
+    /// Whom rooms ask what to change about finished work.
+    revising: BTreeMap<Room, Revising>,
     heard: VecDeque<(String, HeardWords)>,
     /// By chat and message, the questions that messages answered, and the order in which they did.
     typed: HashMap<(i64, i32), (SessionId, QuestionId)>,
@@ -211,6 +243,12 @@ impl Notes {
     pub(super) fn prompted(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
         let (session, question) = (session.clone(), question.clone());
         self.note(Line::Prompted { session, question, since, message });
+    }
+
+    /// Notes which check boxes of a card are checked.
+    pub(super) fn picked(&mut self, key: &CardKey, picks: Option<Picks>) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(Line::Picked { session, question, since, picks });
     }
 
     /// Notes that a question is no longer in front of anybody.
@@ -291,6 +329,23 @@ impl Notes {
         self.typed.get(&(chat, message))
     }
 
+    /// Notes whom a room asks what to change about finished work.
+    pub(super) fn revise(&mut self, room: Room, asked: Revising) {
+        self.note(Line::Revising { room, asked: Some(asked) });
+    }
+
+    /// Notes that nobody is asked that any more.
+    pub(super) fn revised(&mut self, room: Room) {
+        if self.revising.contains_key(&room) {
+            self.note(Line::Revising { room, asked: None });
+        }
+    }
+
+    /// Who was asked in a room what to change about finished work.
+    pub(super) fn revising(&self, room: Room) -> Option<&Revising> {
+        self.revising.get(&room)
+    }
+
     /// Notes that a room is about the project in this directory.
     pub(super) fn about(&mut self, room: Room, project: String) {
         self.note(Line::About { room, project });
@@ -349,7 +404,13 @@ impl Notes {
             Line::Prompted { session, question, since, message } => {
                 self.card(session, question, since).prompts.push(message);
             }
-            Line::Closed { session, question, since } => self.card(session, question, since).closed = true,
+            Line::Picked { session, question, since, picks } => {
+                self.card(session, question, since).picks = picks;
+            }
+            Line::Closed { session, question, since } => {
+                let card = self.card(session, question, since);
+                (card.closed, card.picks) = (true, None);
+            }
             Line::Reminded { session, question, since } => {
                 let card = self.card(session, question, since);
                 (card.reminded, card.snoozed) = (true, None);
@@ -389,6 +450,8 @@ impl Notes {
                 }
             }
             Line::About { room, project } => drop(self.projects.insert(room, project)),
+            Line::Revising { room, asked: Some(asked) } => drop(self.revising.insert(room, asked)),
+            Line::Revising { room, asked: None } => drop(self.revising.remove(&room)),
             Line::Guest { room, owner, guest, may: true } => drop(self.guests.insert((room, owner, guest))),
             Line::Guest { room, owner, guest, may: false } => drop(self.guests.remove(&(room, owner, guest))),
         }
@@ -406,6 +469,10 @@ impl Notes {
         self.projects = std::mem::take(&mut self.projects)
             .into_iter()
             .map(|(room, project)| (Room { chat: now(room.chat), ..room }, project))
+            .collect();
+        self.revising = std::mem::take(&mut self.revising)
+            .into_iter()
+            .map(|(room, asked)| (Room { chat: now(room.chat), ..room }, asked))
             .collect();
         self.old.iter_mut().for_each(|(chat, _)| *chat = now(*chat));
         self.answers = std::mem::take(&mut self.answers)
@@ -464,6 +531,9 @@ impl Notes {
         lines.extend(self.quiet.iter().map(|(chat, quiet)| Line::Quiet { chat: *chat, quiet: *quiet }));
         let about = |(room, project): (&Room, &String)| Line::About { room: *room, project: project.clone() };
         lines.extend(self.projects.iter().map(about));
+        let revising = self.revising.iter();
+        lines
+            .extend(revising.map(|(room, asked)| Line::Revising { room: *room, asked: Some(asked.clone()) }));
         lines.extend(self.guests.iter().map(|(room, owner, guest)| Line::Guest {
             room: *room,
             owner: *owner,

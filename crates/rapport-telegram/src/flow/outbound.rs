@@ -10,18 +10,19 @@ use std::time::Duration;
 use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
 use rapport_core::{Act, By, Created, Entry, QuestionRound, Reply, SessionId, prompt};
-use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError};
+use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError, variant};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
+use tracing::debug;
 
 use super::Template;
 use super::chat_state::person;
+use super::downloads::LARGEST_FILE;
 use super::effect::{
     AfterFetch, AfterHear, AfterSend, Effect, Input, NewSession, NewUser, SessionOp, Ticket,
 };
-use super::fetched::LARGEST_FILE;
 use super::incoming::FileRef;
 use super::writer::Writer;
 use crate::Transcriber;
@@ -70,6 +71,7 @@ impl Outbound {
     }
 
     fn execute_one(&self, effect: Effect) {
+        debug!(effect = variant(&effect), "effect");
         match effect {
             Effect::Send { chat, messages, then } => self.send(chat, messages, then),
             Effect::React { chat, message } => {
@@ -89,6 +91,15 @@ impl Outbound {
                 let secrets = self.secrets.clone();
                 let kept = move |bytes: Vec<u8>| without(&secrets, bytes);
                 self.work(work, move |read| Some(Input::Content(then, read.map(kept))));
+            }
+            Effect::ReadChanges { session, seq } => {
+                let work = read_content(self.sessions.clone(), session.clone(), Content::Diff);
+                self.work(work, move |diff| Some(Input::Changes { session, seq, diff }));
+            }
+            Effect::LookBeside(session) => {
+                let (sessions, id) = (self.sessions.clone(), session.clone());
+                let work = async move { sessions.beside(&id).await };
+                self.work(work, move |beside| Some(Input::Beside(session, beside.ok()?)));
             }
             Effect::ReadRules { project, then } => {
                 let sessions = self.sessions_of(&project);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::bot_api::ChatAction;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Progress, QuestionId, SessionId};
+use rapport_core::{Progress, QuestionId, SessionId, signal};
 
 use super::button::Button;
 use super::card::{self, Card, thread};
@@ -81,12 +81,20 @@ impl Busy {
         self.cost_micros = progress.usage.cost_micros;
     }
 
+    /// Records what it does, which may be its last text; a signal is left out as in [`Self::said`].
     fn does(&mut self, doing: String) {
+        if signal::detect(&doing).is_some() {
+            return;
+        }
         self.is_changed |= self.doing.as_ref() != Some(&doing);
         self.doing = Some(doing);
     }
 
+    /// Records its last text. Questions are shown as cards when the turn ends, and never as the JSON that they came in.
     pub(super) fn said(&mut self, text: &str) {
+        if signal::detect(text).is_some() {
+            return;
+        }
         text.clone_into(&mut self.words);
         self.is_changed = true;
     }

@@ -2,6 +2,7 @@
 
 use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use jiff::{SignedDuration, Timestamp};
+use rapport_core::routing::{Class, Ground, Grounding, Hop, Policy, Recipient};
 use rapport_core::{
     Act, Aim, Answer, Asker, By, CallId, Choice, Clarifier, ConversationId, Created, Entry, Event, Part,
     Permission, Purpose, Question, QuestionId, Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
@@ -259,6 +260,23 @@ fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
     assert_eq!(next, ["send \"q2?\" in 42, card q2", "edit 7 \"✅ Yes\" in 42, close q1", file]);
     let closed = stage.put(Input::Sent(AfterSend::Close(q1), vec![Ok(Sent::Done)]));
     assert_eq!(closed, ["note closed"]);
+}
+
+/// CHAT-9: it is said while the next round is being made, and not before the last answer of this one.
+#[test]
+fn chat_9_who_answered_all_is_told_that_more_is_looked_for() {
+    const CHECKING: &str = "Checking for follow-up questions...";
+    let mut stage = Stage::new();
+    stage.asked();
+    let says = |wanted: &[String]| wanted.iter().filter(|wanted| wanted.contains(CHECKING)).count();
+    assert_eq!(says(&stage.happens(vec![answered("q1")])), 0);
+    let wanted = stage.happens(vec![answered("q2")]);
+    assert_eq!(says(&wanted), 1, "{wanted:?}");
+    assert_eq!(says(&stage.put(Input::Tick { chance: [0; 8] })), 0, "once");
+    stage.put(Input::Sent(AfterSend::Progress(id()), vec![Ok(Sent::Posted(8))]));
+    let Event::Asked { asker, questions, .. } = asked(&["q3"]) else { unreachable!() };
+    let next = stage.happens(vec![Event::Asked { round: RoundId(2), asker, questions }]);
+    assert!(next.contains(&"delete 8 in 42".into()), "{next:?}");
 }
 
 fn tap(key: &CardKey) -> Input {
@@ -542,6 +560,20 @@ fn first_words_come_soon_and_groups_get_fewer_edits() {
     stage.happens(vec![said("I look around.")]);
     let due = stage.state.deadline().unwrap().duration_since(stage.now);
     assert!((3..=10).contains(&due.as_secs()), "{due}");
+}
+
+/// CHAT-32: a reply that asks becomes cards when its turn ends. Until then nobody reads its JSON as the agent's last words.
+#[test]
+fn chat_32_the_signal_is_not_shown_as_the_words_of_an_agent_at_work() {
+    let signal = r#"{"interactive": true, "questions": [{"question": "Which bug?"}]}"#;
+    for (words, is_shown) in [("Which bug, I wonder", true), (signal, false)] {
+        let mut stage = working(HOME);
+        stage.happens(vec![said(words)]);
+        stage.now += SignedDuration::from_secs(5);
+        let shown = [Input::DeadlinePassed, Input::Tick { chance: [0; 8] }]
+            .map(|input| format!("{:?}", stage.state.step(input, stage.now)));
+        assert_eq!(shown.concat().contains("Which bug"), is_shown, "{shown:?}");
+    }
 }
 
 /// An edited message changes the answer that it was, and says so; once the session is unknown it is too late.
@@ -838,7 +870,8 @@ fn chat_created() -> Created {
     Created { origin: Some(HOME.into()), ..created }
 }
 
-/// Options are toggled one by one and answered together. After a restart only the buttons of the message know them.
+/// Options are toggled one by one and answered together. The notes know them after a restart, whichever buttons the person saw when
+/// tapping; without a note the buttons tell.
 #[test]
 fn several_options_are_chosen_on_the_buttons() {
     let Event::Asked { round, asker, mut questions } = asked(&["q1"]) else { unreachable!() };
@@ -850,14 +883,15 @@ fn several_options_are_chosen_on_the_buttons() {
     stage.arrives(&q1, 7);
     let take_in = |option| Button::Pick(Pick::TakeIn, 0, option);
     let toggled = stage.taps(ANNA, take_in(1), &q1);
-    assert_eq!(toggled, ["buttons 7 in 42", "answer tap 1: ", "finish 1"]);
+    assert_eq!(toggled, ["note picked", "buttons 7 in 42", "answer tap 1: ", "finish 1"]);
+    let noted = stage.state.notes.text();
     // A second tap on the same old button means the same, and takes nothing back.
     stage.taps(ANNA, take_in(1), &q1);
     assert_eq!(stage.taps(ANNA, Button::Done, &q1), ["act: answer q1 Choices([1])"]);
     assert_eq!(stage.taps(ANNA, take_in(2), &q1), ["answer tap 4: There is no such option.", "finish 4"]);
 
     // What is chosen is in the data of the buttons, whatever their labels look like.
-    stage.state.sessions.get_mut(&id()).unwrap().chosen.clear();
+    stage.state.notes.picked(&q1, None);
     let button = |label: &str, pick, option| {
         let data = Button::Pick(pick, 0, option).data(&q1.tag());
         InlineKeyboardButton::new(label, data)
@@ -866,7 +900,9 @@ fn several_options_are_chosen_on_the_buttons() {
     let keyboard = InlineKeyboardMarkup { inline_keyboard: vec![row] };
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
     let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard), about: None };
-    assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([0])"]);
+    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["note picked", "act: answer q1 Choices([0])"]);
+    stage.state.notes = Notes::parse(&noted);
+    assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([1])"]);
 }
 
 fn block(title: &str) -> ContentForm {
@@ -924,7 +960,7 @@ fn content_is_sent_where_it_was_asked_for() {
         ),
     ];
     for (form, read, said) in cases {
-        let then = AfterContent { room: GROUP, ticket: Ticket(4), form };
+        let then = AfterContent { room: GROUP, ticket: Ticket(4), form, work: None };
         let wanted = Stage::new().put(Input::Content(then, read.map(String::into_bytes)));
         assert_eq!(wanted, [format!("{said} in -7"), "finish 4".into()]);
     }
@@ -934,7 +970,7 @@ fn content_is_sent_where_it_was_asked_for() {
 #[test]
 fn a_preview_is_shown_as_it_is() {
     let title = "CREATE: [see](https://evil.example) **a**\u{202e}.txt".to_owned();
-    let then = AfterContent { room: HOME, ticket: Ticket(4), form: block(&title) };
+    let then = AfterContent { room: HOME, ticket: Ticket(4), form: block(&title), work: None };
     let content = Ok("```\n[in](https://evil.example)\u{202e}".to_owned());
     let wanted = Stage::new().state.step(Input::Content(then, content.map(String::into_bytes)), START);
     let Some(Effect::Send { messages, .. }) = wanted.first() else { panic!("{wanted:?}") };
@@ -1012,7 +1048,7 @@ fn unfollowed_input(error: DoorError) -> Option<Input> {
 #[test]
 fn reminders_wait_for_the_end_of_quiet_hours() {
     let mut stage = Stage::new();
-    stage.state.settings.quiet = super::quiet::QuietHours::parse("00:30-02:00");
+    stage.state.settings.quiet = super::quiet_hours::QuietHours::parse("00:30-02:00");
     let key = stage.asked();
     let due = |stage: &Stage| stage.state.deadline().unwrap().duration_since(START).as_mins();
     assert_eq!(due(&stage), 60);
@@ -1103,6 +1139,22 @@ fn what_waited_before_comes_bit_by_bit() {
     assert_eq!(stage.state.backlog.len(42), WAITING - 5 - 3);
 }
 
+/// A text that comes before the questions from before the start are shown, as after a kill, begins no agent: it may be an answer.
+#[test]
+fn words_before_what_waits_is_shown_begin_nothing() {
+    let mut stage = Stage::new();
+    let (id, entries) = asked_elsewhere(0);
+    stage.put(Input::Found(id.clone(), Ok(entries.clone())));
+    assert_eq!(stage.put(Input::AllFound), ["read s0000 after 0"]);
+    let told = "send \"I am about to show what waits for you here. Please send that again after it.\" in 42";
+    assert_eq!(stage.writes("Yes", 8), [told, "finish 1"]);
+    stage.put(Input::Read(id.clone(), entries));
+    let key = CardKey { session: id, question: QuestionId::new("q1"), since: 2 };
+    stage.arrives(&key, 9);
+    let answered = stage.writes("Yes", 10);
+    assert!(answered.iter().any(|what| what.starts_with("act: answer q1")), "{answered:?}");
+}
+
 /// A stage that serves two projects, with these notes.
 fn of_two_projects(notes: &str) -> Stage {
     let mut stage = Stage::with(Access::new([ANNA]), Notes::parse(notes));
@@ -1170,4 +1222,40 @@ fn hints_name_the_project_of_a_session() {
     let stage = of_two_projects("");
     assert_eq!(stage.state.address(&plain), "s --project '/app'");
     assert_eq!(stage.state.address(&other), "s --project '/blog'");
+}
+
+/// LEAD-18, LEAD-21: the card says that the lead looks; its draft comes with a button that sends it, on a card of its own, and a
+/// lead's answer shows its ground.
+#[test]
+fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
+    let Event::Created(planned) = created(HOME) else { panic!("a session begins with that") };
+    let lead = SessionId::new("20260124-hello");
+    let mut terms = planned.terms.clone();
+    terms.questions = Policy::Auto;
+    let led = Event::Created(Created { lead: Some(lead.clone()), terms, ..planned });
+    let routed =
+        |to, why| Event::Routed { question: QuestionId::new("q1"), to, class: Class::Clarification, why };
+    let mut stage = Stage::new();
+    let shown = stage.happens(vec![led, asked(&["q1"]), routed(Recipient::Lead, Hop::First)]);
+    let looking =
+        "send \"👀 The lead is looking, up to 60 s. Answer it yourself at any time.\" in 42, card q1";
+    assert!(shown.contains(&looking.to_owned()), "{shown:?}");
+    let first = key("q1", 1);
+    stage.arrives(&first, 7);
+    let by = By::Lead { name: lead.to_string() };
+    let answer = Answer { values: vec!["Yes".into()], text: None };
+    let ground = Ground::Preference("p1".into());
+    let because = Some(Grounding { ground, quote: "Dark, always.".into() });
+    let drafted = Event::Drafted { question: QuestionId::new("q1"), answer, by, because };
+    let shown = stage.happens(vec![drafted, routed(Recipient::Person, Hop::Drafted)]);
+    let card = "send \"📎 preference:p1: Dark, always.\" in 42, card q1";
+    assert!(shown.contains(&card.to_owned()), "{shown:?}");
+    let second = key("q1", 2);
+    stage.arrives(&second, 8);
+    let tapped = stage.taps(ANNA, Button::SendDraft, &second);
+    let sent = "act in s: SendDraft { question: QuestionId(\"q1\") }";
+    assert_eq!(tapped.last().map(String::as_str), Some(sent), "{tapped:?}");
+    // The card before it is closed, and does nothing any more.
+    let old = stage.taps(ANNA, Button::Answer(0, 0), &first);
+    assert!(old.iter().all(|effect| !effect.starts_with("act")), "{old:?}");
 }

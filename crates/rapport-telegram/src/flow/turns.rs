@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
-    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard, TurnPlan,
-    visible,
+    Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard,
+    TurnCardKind, TurnPlan, visible,
 };
 use rapport_door::{Content, DoorError};
 
-use super::announce::{outgoing, reply};
-use super::button::{Button, Pick};
+use super::announcements::{outgoing, reply};
+use super::button::{Button, Grave, ON_A_PAGE, Pick};
 use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
-use super::chat_state::ChatState;
+use super::chat_state::{ChatState, ShownSession};
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
+use super::notes::Picks;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -59,6 +60,7 @@ impl ChatState {
         };
         let go_on = |interrupted| Act::GoOn { batch: batch.clone(), interrupted };
         let undo = |later| Act::Undo { batch: batch.clone(), later };
+        let is_sure = matches!(button, Button::Sure(_));
         let act = match button {
             Button::Approve => approve(&Selection::all(&plan)),
             Button::Run => {
@@ -68,20 +70,26 @@ impl ChatState {
                 }
                 approve(&selection(&plan, &chosen))
             }
-            Button::Skip => Act::Skip { folder: folder.clone(), message: None },
+            Button::Skip => return self.ask_first(tap, key, Grave::Skip, &plan),
+            Button::Undo => return self.ask_first(tap, key, Grave::Undo, &plan),
+            Button::UndoRest => return self.ask_first(tap, key, Grave::UndoRest, &plan),
+            Button::Sure(Grave::Skip) => Act::Skip { folder: folder.clone(), message: None },
             Button::GoOn if turn.batch().is_some_and(|batch| batch.unsure.is_some()) => {
                 go_on(Interrupted::GoOn)
             }
             Button::GoOn | Button::Redo => go_on(Interrupted::Again),
-            Button::Undo => undo(LaterChanges::Refuse),
-            Button::UndoRest => undo(LaterChanges::Keep),
+            Button::Sure(Grave::Undo) => undo(LaterChanges::Refuse),
+            Button::Sure(Grave::UndoRest) => undo(LaterChanges::Keep),
             Button::Accept => {
                 Act::AcceptPlan { folder: folder.clone(), text: turn.differs.clone().unwrap_or_default() }
             }
             Button::Restore => Act::RestorePlan { folder: folder.clone() },
+            Button::Words if card.kind == TurnCardKind::Review => {
+                return self.skip_with_words(tap, &key.session, &folder);
+            }
             Button::Choose if card::turn::is_choosable(&plan) => {
                 let all = (0..places(&plan).len()).collect();
-                return self.choose_items(tap, key, Some(all));
+                return self.choose_items(tap, key, Some(Picks { chosen: all, page: 0 }));
             }
             Button::Back => return self.choose_items(tap, key, None),
             Button::Pick(pick, _, item) => {
@@ -90,7 +98,11 @@ impl ChatState {
                     Pick::TakeIn => drop(chosen.insert(item)),
                     Pick::LeaveOut => drop(chosen.remove(&item)),
                 }
-                return self.choose_items(tap, key, Some(chosen));
+                return self.choose_items(tap, key, Some(Picks { chosen, page: item / ON_A_PAGE }));
+            }
+            Button::Page(page, _) if page * ON_A_PAGE < places(&plan).len() => {
+                let chosen = self.chosen(key, tap.seen.as_ref());
+                return self.choose_items(tap, key, Some(Picks { chosen, page }));
             }
             Button::Preview(place) => {
                 let Some((group, item)) = places(&plan).get(place).copied() else {
@@ -108,23 +120,37 @@ impl ChatState {
             }
             _ => return self.only_answer(tap, "Please use the buttons of the latest card."),
         };
+        if is_sure {
+            return self.act_and_strip(tap, &key.session, act);
+        }
         let Tap { room, by, query, ticket, .. } = tap;
         self.answer_tap(query, "");
         self.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
+    }
+
+    /// Acts in a session, and removes the buttons of the message that asked about it.
+    pub(super) fn act_and_strip(&mut self, tap: Tap, id: &SessionId, act: Act) {
+        let Tap { room, by, query, message, ticket, .. } = tap;
+        if let Some(asked) = message {
+            self.strip(room, asked);
+        }
+        self.answer_tap(query, "");
+        self.operate((room, by), vec![SessionOp::Act(id.clone(), act)], None, ticket);
+    }
+
+    /// Asks before one tap ends what nothing brings back.
+    fn ask_first(&mut self, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
+        self.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
+        self.only_answer(tap, "");
     }
 
     fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {
         self.sessions.get(id)?.presenter.session().file_turn(folder).cloned()
     }
 
-    /// Shows the list with these items selected, or the summary again.
-    fn choose_items(&mut self, tap: Tap, key: &CardKey, chosen: Option<BTreeSet<usize>>) {
-        if let Some(shown) = self.sessions.get_mut(&key.session) {
-            match chosen {
-                Some(chosen) => drop(shown.chosen.insert(key.clone(), chosen)),
-                None => drop(shown.chosen.remove(key)),
-            }
-        }
+    /// Shows a page of the list with these items selected, or the summary again.
+    fn choose_items(&mut self, tap: Tap, key: &CardKey, list: Option<Picks>) {
+        self.notes.picked(key, list);
         self.refresh_buttons(tap.room, key, tap.message);
         self.only_answer(tap, "");
     }
@@ -133,13 +159,13 @@ impl ChatState {
     fn show_content(&mut self, tap: Tap, id: &SessionId, form: ContentForm, content: Content) {
         let Tap { room, query, ticket, .. } = tap;
         self.answer_tap(query, "");
-        let then = AfterContent { room, ticket, form };
+        let then = AfterContent { room, ticket, form, work: None };
         self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
     /// Sends content: as messages, or as a file if it is long.
     pub(super) fn on_content(&mut self, then: AfterContent, read: Result<Vec<u8>, DoorError>) {
-        let AfterContent { room, ticket, form } = then;
+        let AfterContent { room, ticket, form, work } = then;
         let (read, form) = match (read, form) {
             (Ok(bytes), ContentForm::File { caption, file }) if !bytes.is_empty() => {
                 let (caption, entities) = Text::new().plain(&visible::line(&caption)).finish();
@@ -169,14 +195,20 @@ impl ChatState {
             }
         };
         self.want(Effect::Send { chat: room.chat, messages, then: None });
+        if let Some(tag) = work {
+            let overlaps = self.overlaps(&tag);
+            self.send_card(room, &card::decision(&tag, &overlaps));
+        }
         self.finish(ticket);
     }
 
     /// Releases an idle session of turns, so that somebody at a terminal may continue it.
     pub(super) fn release_at_rest(&mut self, id: &SessionId) {
-        let Some(shown) = self.sessions.get(id) else { return };
+        // Others are never released here. A view of all of them, after every tap, would take time.
+        let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
+        let Some(shown) = self.sessions.get(id).filter(is_in_turns) else { return };
         let view = shown.presenter.session().view(id);
-        if view.aim == Aim::Files && view.is_settled() && view.questions.is_empty() {
+        if view.is_settled() && view.questions.is_empty() {
             self.want(Effect::Release(id.clone()));
         }
     }

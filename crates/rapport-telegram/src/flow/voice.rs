@@ -1,6 +1,6 @@
 //! Voice messages. The transcription is shown first, and takes effect when its sender confirms it.
 
-use super::announce::outgoing;
+use super::announcements::outgoing;
 use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};

@@ -7,6 +7,7 @@ use super::super::cards::TextAt;
 use super::super::editor::Editor;
 use super::super::safe;
 use super::super::text::{Line, Tone, width};
+use super::super::words;
 use super::block::Block;
 use super::prose;
 
@@ -45,7 +46,8 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
     let leave = if question.previous.is_some() { "esc keep the answer" } else { "esc cancel" };
     if card.typing {
         let esc = if question.options.is_empty() { leave } else { "esc options" };
-        return vec!["enter answer", "alt-enter new line", esc];
+        let draft = question.draft.is_some().then_some("tab send the draft");
+        return ["enter answer", "alt-enter new line"].into_iter().chain(draft).chain([esc]).collect();
     }
     let whole = match question.purpose {
         Purpose::Permission { .. } => Some("p show all"),
@@ -54,7 +56,8 @@ pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
     };
     let toggle = question.multi.then_some("space tick");
     let back = (question.number > 1).then_some("← back");
-    let optional = toggle.into_iter().chain(["enter answer"]).chain(back);
+    let draft = question.draft.is_some().then_some("s send the draft");
+    let optional = toggle.into_iter().chain(["enter answer"]).chain(draft).chain(back);
     ["↑↓ move"].into_iter().chain(optional).chain(whole).chain(["d leave", leave, "? help"]).collect()
 }
 
@@ -110,6 +113,7 @@ fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
     if let Some(previous) = &question.previous {
         lines.push(Line::new(Tone::Dim, "Answered before: ").and(Tone::Dim, previous).hanging(2));
     }
+    lines.extend(words::of_lead(question).iter().map(|words| Line::new(Tone::Dim, words).hanging(2)));
     lines
 }
 
@@ -125,7 +129,7 @@ fn options(card: &AskCard, columns: usize, block: &mut Block) {
         let here = place == card.cursor && !card.undecided;
         let tone = if here { Tone::Strong } else { Tone::Text };
         let mut line = self::lead(card, place).and(tone, &option.label).hanging(lead);
-        match option.description.as_deref() {
+        match option.description.as_deref().filter(|words| !words.trim().is_empty()) {
             Some(description) if aside => {
                 let gap = " ".repeat(column.saturating_sub(line.width()));
                 line = line.and(Tone::Dim, &gap).and(Tone::Dim, description);

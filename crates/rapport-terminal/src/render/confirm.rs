@@ -10,11 +10,14 @@ use super::block::Block;
 /// Below this many columns, what a choice means is not in a column of its own.
 const NARROW: usize = 40;
 
+/// What the card says of a plan that an answer came after. Short, so that it fits a small window.
+const BEHIND: &str = "Its text is older than an answer of yours.";
+
 /// The card in this many columns.
 pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
     let mut block = Block::default();
     match card.mode {
-        Mode::Choosing => choices(card, columns, &mut block),
+        Mode::Choosing => choices(card, view, columns, &mut block),
         Mode::Picking => answers(card, view, columns, &mut block),
         Mode::Telling => {
             block.push(&Line::new(Tone::Strong, "What should the agent change?"), columns);
@@ -37,8 +40,12 @@ pub(crate) fn keys(card: &ConfirmCard) -> Vec<&'static str> {
     }
 }
 
-fn choices(card: &ConfirmCard, columns: usize, block: &mut Block) {
+fn choices(card: &ConfirmCard, view: &View, columns: usize, block: &mut Block) {
     block.push(&Line::new(Tone::Strong, &card.question.text), columns);
+    // The plan says so too, but a longer one has scrolled away.
+    if view.plan.as_ref().is_some_and(|plan| plan.behind) {
+        block.push(&Line::new(Tone::Care, "! ").and(Tone::Care, BEHIND).hanging(2), columns);
+    }
     block.push(&Line::empty(), columns);
     for (place, choice) in card.choices().into_iter().enumerate() {
         let (label, meaning) = match choice {

@@ -1,6 +1,6 @@
 //! The end of a session: the result, the changes and the cost, or why it stopped and how to resume it.
 
-use rapport_core::{Aim, Changes, FileChange, PhaseView, Status, View, WorkCheck};
+use rapport_core::{Aim, ChangeStatus, Changes, FileChange, PhaseView, Status, View, WorkCheck};
 
 use super::super::text::{Line, Tone, width};
 use super::super::{safe, words};
@@ -12,6 +12,7 @@ const LINES_OF_CHECK: usize = 12;
 /// The lines for the end, if the session has ended.
 pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     match view.status {
+        _ if view.has_failed() => Some(failed(view, rounds)),
         Status::Completed => Some(completed(view, rounds)),
         Status::Failed => Some(failed(view, rounds)),
         Status::Cancelled => Some(cancelled(view)),
@@ -76,6 +77,10 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     ];
     lines.extend(prose::lines(reason, Tone::Text).into_iter().map(|line| line.indented(2)));
     lines.push(Line::empty());
+    for answer in &view.undelivered {
+        let stored = format!("The answer to {} is stored, and the agent does not have it: ", answer.id);
+        lines.push(Line::new(Tone::Text, &stored).and(Tone::Good, &safe::line(&answer.answer)).hanging(2));
+    }
     lines.push(Line::new(Tone::Text, "Nothing is lost. Continue with:"));
     lines.push(Line::command(&format!("rapport resume {}", view.id)));
     lines.push(Line::empty());
@@ -116,10 +121,10 @@ pub fn check(check: &WorkCheck) -> Vec<Line> {
 }
 
 fn change(file: &FileChange, longest: usize) -> Line {
-    let tone = match file.status.as_str() {
-        "added" => Tone::Good,
-        "deleted" => Tone::Bad,
-        _ => Tone::Text,
+    let tone = match file.status {
+        ChangeStatus::Added => Tone::Good,
+        ChangeStatus::Deleted => Tone::Bad,
+        ChangeStatus::Modified | ChangeStatus::Other(_) => Tone::Text,
     };
     let gap = " ".repeat(longest.saturating_sub(width(&file.path)) + 2);
     let number = |sign: &str, lines: Option<u64>| match lines {

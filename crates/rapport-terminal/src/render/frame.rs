@@ -119,8 +119,8 @@ pub(crate) fn is_long(question: &OpenQuestion, size: Size) -> bool {
 fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
     let mut block = Block::default();
     block.push(&Line::empty(), columns);
-    if screen.over == Over::Help {
-        help(columns, &mut block);
+    if let Over::Help { top } = screen.over {
+        block.rows.extend(help(columns).into_iter().skip(top).take(page(screen.size)));
         return block;
     }
     if let (Over::Whole { top }, Some(shown)) = (screen.over, screen.cards.shown()) {
@@ -191,9 +191,17 @@ fn foot(screen: &Screen, columns: usize, now: Duration) -> Block {
     match screen.over {
         Over::Cancel => {
             let line = Line::new(Tone::Care, "! ").and(Tone::Strong, "Cancel the session?");
-            block.push(&line.and(Tone::Text, " It cannot be resumed. (y/n)").hanging(2), columns);
+            block.push(&line.and(Tone::Text, " It cannot be resumed. (y)es / (n)o ›").hanging(2), columns);
         }
-        Over::Help => block.push(&Line::new(Tone::Dim, "any key goes back"), columns),
+        Over::Help { top } => {
+            let all = help(columns).len();
+            let end = (top + page(screen.size)).min(all);
+            let keys = match end - top {
+                shown if shown == all => "any key goes back".to_owned(),
+                _ => format!("{}-{end} of {all} · ↑↓ space scroll · q back", top + 1),
+            };
+            block.push(&Line::new(Tone::Dim, &keys), columns);
+        }
         Over::Whole { top } => {
             let all = shown.map_or(0, |shown| whole(shown.card.question(), screen.size).len());
             let end = (top + page(screen.size)).min(all);
@@ -259,7 +267,9 @@ pub(crate) fn phrases(phrases: &[String], columns: usize) -> Vec<Line> {
     rows.iter().map(|row| Line::new(Tone::Dim, row)).collect()
 }
 
-fn help(columns: usize, block: &mut Block) {
+/// The keys, in rows.
+pub(crate) fn help(columns: usize) -> Vec<Line> {
+    let mut block = Block::default();
     block.push(&Line::new(Tone::Strong, "Keys"), columns);
     block.push(&Line::empty(), columns);
     for (key, meaning) in [
@@ -283,4 +293,5 @@ fn help(columns: usize, block: &mut Block) {
             columns,
         );
     }
+    block.rows
 }

@@ -2,7 +2,6 @@
 //! cannot be; then [`tidy_up`] restores it at the next review.
 
 use std::io::{self, Stdout, Write as _};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui::backend::CrosstermBackend;
@@ -13,9 +12,9 @@ use tokio::sync::Notify;
 
 use super::super::Size;
 use super::super::live::{self, Raw};
+use super::super::region::TOGETHER;
 
 static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
-static HOOK: Once = Once::new();
 static GIVEN_BACK: Notify = Notify::const_new();
 
 /// The alternate screen, until this is dropped.
@@ -29,20 +28,23 @@ impl Canvas {
     /// Enters the alternate screen.
     pub(super) fn enter() -> io::Result<Self> {
         let raw = Raw::enter()?;
-        watch_panics();
         let size = live::size();
         let canvas = Self { terminal: blank(size)?, size, _raw: raw };
         switch_to_alternate()?;
         Ok(canvas)
     }
 
-    /// Draws what changed.
+    /// Draws what changed, all at once.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         // A panic elsewhere in the program restored the screen; take it again.
         if !IS_ALTERNATE.load(Ordering::SeqCst) || live::size() != self.size {
             self.begin_anew()?;
         }
-        self.terminal.draw(draw).map(drop)
+        io::stdout().write_all(TOGETHER.0.as_bytes())?;
+        let drawn = self.terminal.draw(draw).map(drop);
+        // A terminal that waits for the end of a frame shows nothing meanwhile.
+        io::stdout().write_all(TOGETHER.1.as_bytes()).and_then(|()| io::stdout().flush())?;
+        drawn
     }
 
     /// Enters the alternate screen again, whatever is on it now.
@@ -60,14 +62,8 @@ impl Drop for Canvas {
     }
 }
 
-/// Restores the screen on a panic before the panic is printed. To be called in raw mode: panic hooks run in reverse
-/// order, and this one has to run before the one that leaves raw mode.
-pub(super) fn watch_panics() {
-    HOOK.call_once(leave_on_panic);
-}
-
 /// Returns after a panic somewhere in the program has restored the terminal and was printed.
-pub(super) async fn given_back() {
+pub(crate) async fn given_back() {
     GIVEN_BACK.notified().await;
 }
 
@@ -91,18 +87,15 @@ fn switch_to_alternate() -> io::Result<()> {
     io::stdout().flush()
 }
 
-fn leave() {
+/// Leaves the screen of a review, if there is one.
+pub(crate) fn leave() {
     if IS_ALTERNATE.swap(false, Ordering::SeqCst) {
-        let _ = io::stdout().write_all(b"\x1b[0m\x1b[?25h\x1b[?1049l");
+        let _ = io::stdout().write_all(b"\x1b[?2026l\x1b[0m\x1b[?25h\x1b[?1049l");
         let _ = io::stdout().flush();
     }
 }
 
-fn leave_on_panic() {
-    let before = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        leave();
-        before(panic);
-        GIVEN_BACK.notify_one();
-    }));
+/// Tells the review that a panic was printed.
+pub(crate) fn give_back() {
+    GIVEN_BACK.notify_one();
 }

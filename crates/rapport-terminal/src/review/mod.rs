@@ -9,11 +9,10 @@ pub mod look;
 pub mod pager;
 pub mod preview;
 
-mod canvas;
+pub(crate) mod canvas;
 mod checklist_session;
 mod diff;
 mod external_viewer;
-pub(crate) mod line_input;
 mod numbered_lines;
 mod review_session;
 mod summary;
@@ -28,6 +27,7 @@ use tokio::sync::watch;
 
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
+pub(crate) use canvas::given_back;
 use external_viewer::Signals;
 pub use preview::{Fetch, Preview, Previewer};
 pub use rapport_core::review::{Group, Note, Pick, Selection};

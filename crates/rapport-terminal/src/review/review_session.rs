@@ -2,25 +2,23 @@
 
 use std::io::{self, Write as _};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use futures_util::StreamExt as _;
 use rapport_core::ActionPlan;
 
-use super::super::Happening;
-use super::super::keys::plain_char;
 use super::super::live::{self, Raw};
+use super::super::one_key::{Offer, Pressed};
 use super::super::style::Theme;
 use super::super::text::{Line, Tone};
 use super::super::words::count;
-use super::canvas::{given_back, tidy_up, watch_panics};
+use super::canvas::tidy_up;
 use super::checklist::Checklist;
 use super::checklist_session::{self, Left};
-use super::external_viewer::{self, Signals};
+use super::external_viewer::Signals;
 use super::look::Look;
 use super::numbered_lines::{self, Request};
 use super::preview::preview;
 use super::viewer::TempFiles;
-use super::{Review, ReviewError, Verdict, line_input, summary};
+use super::{Review, ReviewError, Verdict, summary};
+use crate::line_input;
 use rapport_core::review::Selection;
 
 /// The reply to a key or a line that is not an answer.
@@ -37,6 +35,14 @@ enum Answer {
     Skip,
     Quit,
 }
+
+/// The keys that answer, and what is shown then.
+const ANSWERS: [(char, Answer, &str); 4] = [
+    ('a', Answer::Approve, "approve all"),
+    ('m', Answer::Modify, "modify"),
+    ('s', Answer::Skip, "skip"),
+    ('q', Answer::Quit, "quit"),
+];
 
 /// How answers are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +122,6 @@ impl ReviewSession<'_> {
             Manner::Lines => line_input::discard(),
             Manner::Keys => {
                 let _raw = Raw::enter()?;
-                watch_panics();
                 live::discard_all();
                 Ok(())
             }
@@ -137,52 +142,23 @@ impl ReviewSession<'_> {
     }
 
     async fn ask_by_key(&mut self) -> io::Result<Answer> {
-        let mut raw = Raw::enter()?;
-        let mut keys = external_viewer::fresh_keys();
-        self.prompt("", &summary::prompt())?;
-        loop {
-            let happening = tokio::select! {
-                happening = keys.next() => happening.unwrap_or(Happening::Stopped),
-                () = self.signals.any() => Happening::Stopped,
-                () = given_back() => {
-                    live::raw_again()?;
-                    self.prompt("\r", &summary::prompt())?;
-                    continue;
-                }
-            };
-            match happening {
-                Happening::Key(key) if is_suspending(key) => {
-                    self.write("", &Line::empty(), "\r\n")?;
-                    drop((keys, raw));
-                    live::suspend()?;
-                    (raw, keys) = (Raw::enter()?, external_viewer::fresh_keys());
-                    self.prompt("\r", &summary::prompt())?;
-                }
-                Happening::Key(key) => match answer(key) {
-                    Some((answer, word)) => {
-                        self.write("", &Line::new(Tone::Here, word), "\r\n")?;
-                        drop((keys, raw));
-                        return Ok(answer);
-                    }
-                    None => {
-                        self.write("\r\n", &Line::new(Tone::Care, EXPLAINED), "\r\n")?;
-                        self.prompt("", &summary::prompt())?;
-                    }
-                },
-                Happening::Stopped => {
-                    // If the terminal is gone, leaving still succeeds.
-                    let _ = self.write("", &Line::empty(), "\r\n");
-                    return Ok(Answer::Quit);
-                }
-                Happening::Update(_)
-                | Happening::Paste(_)
-                | Happening::Resized(_)
-                | Happening::Submitted(_)
-                | Happening::Line(_)
-                | Happening::Resumed
-                | Happening::TimePassed => {}
+        let keys = ANSWERS.map(|(key, _, word)| (key, word.to_owned()));
+        let look = self.look;
+        let paint = move |line: Line| look.theme.paint(&look.signed(line));
+        let offer =
+            Offer { asked: vec![summary::prompt()], keys: &keys, explained: EXPLAINED, paint: &paint };
+        let pressed = tokio::select! {
+            pressed = offer.answer() => pressed?,
+            () = self.signals.any() => {
+                end_row();
+                Pressed::End
             }
-        }
+        };
+        let answer = match pressed {
+            Pressed::Key(key) => ANSWERS.into_iter().find(|(letter, ..)| *letter == key),
+            Pressed::End | Pressed::Left => None,
+        };
+        Ok(answer.map_or(Answer::Quit, |(_, answer, _)| answer))
     }
 
     async fn ask_by_line(&mut self) -> io::Result<Answer> {
@@ -233,7 +209,7 @@ impl ReviewSession<'_> {
             () = self.signals.any() => None,
         };
         if line.is_none() {
-            let _ = self.write("", &Line::empty(), "\n");
+            end_row();
         }
         Ok(line)
     }
@@ -255,54 +231,10 @@ impl ReviewSession<'_> {
         write!(io::stdout(), "{before}{} ", rows.collect::<Vec<_>>().join("\r\n"))?;
         io::stdout().flush()
     }
-
-    /// Writes a line between two verbatim strings.
-    fn write(&self, before: &str, line: &Line, after: &str) -> io::Result<()> {
-        let painted = self.look.theme.paint(&self.look.signed(line.clone()));
-        write!(io::stdout(), "{before}{painted}{after}")?;
-        io::stdout().flush()
-    }
 }
 
-fn answer(key: KeyEvent) -> Option<(Answer, &'static str)> {
-    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    match (key.code, plain_char(key)) {
-        (KeyCode::Char('c' | 'd'), None) if is_control => Some((Answer::Quit, "quit")),
-        (_, Some('a' | 'A')) => Some((Answer::Approve, "approve all")),
-        (_, Some('m' | 'M')) => Some((Answer::Modify, "modify")),
-        (_, Some('s' | 'S')) => Some((Answer::Skip, "skip")),
-        (_, Some('q' | 'Q')) => Some((Answer::Quit, "quit")),
-        _ => None,
-    }
-}
-
-fn is_suspending(key: KeyEvent) -> bool {
-    key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('z')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn file_28_only_the_four_letters_answer() {
-        let plain = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
-        let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-        let given = |key| answer(key).map(|(answer, _)| answer);
-        for (key, expected) in [
-            (plain('a'), Some(Answer::Approve)),
-            (plain('M'), Some(Answer::Modify)),
-            (plain('s'), Some(Answer::Skip)),
-            (plain('q'), Some(Answer::Quit)),
-            (control('c'), Some(Answer::Quit)),
-            (control('d'), Some(Answer::Quit)),
-            (control('a'), None),
-            (plain('y'), None),
-            (plain(' '), None),
-            (KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), None),
-            (KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT), None),
-        ] {
-            assert_eq!(given(key), expected, "{key:?}");
-        }
-    }
+/// Ends the row of the question, so that what follows begins on a new one. If the terminal is gone, leaving still succeeds.
+fn end_row() {
+    let _ = io::stdout().write_all(b"\n");
+    let _ = io::stdout().flush();
 }

@@ -8,6 +8,7 @@ use std::process::{ExitStatus, Stdio};
 
 use tempfile::TempDir;
 use tokio::process::Command;
+use tokio::task::spawn_blocking;
 
 use super::preview::Preview;
 
@@ -62,13 +63,18 @@ impl Viewer {
     /// Opens a file in a window, and waits for the program. An error is returned in words.
     pub(super) async fn open_window(self, file: PathBuf) -> Result<(), String> {
         let errors = file.with_extension("stderr");
-        let stderr = std::fs::File::create(&errors).map_or_else(|_| Stdio::null(), Stdio::from);
+        let path = errors.clone();
+        let stderr = spawn_blocking(move || std::fs::File::create(path)).await;
+        let stderr = stderr.ok().and_then(Result::ok).map_or_else(Stdio::null, Stdio::from);
         let mut command = self.command(&file);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).process_group(0);
         let ended = command.status().await;
-        let said = std::fs::read_to_string(&errors).unwrap_or_default();
-        let _ = std::fs::remove_file(&errors);
-        self.judge(ended, said.lines().last())
+        let said = spawn_blocking(move || {
+            let said = std::fs::read_to_string(&errors).unwrap_or_default();
+            let _ = std::fs::remove_file(&errors);
+            said
+        });
+        self.judge(ended, said.await.unwrap_or_default().lines().last())
     }
 
     /// Interprets a program's exit status.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
-use rapport::agents::claude::{Claude, ClaudeConfig};
+use rapport::agents::claude::{Claude, ClaudeConfig, NAME};
 use rapport::clock::{self, Clock};
 use rapport::engine::{Engine, Follower, Gateway, Parts, Update};
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Store};
+use rapport::workers::Worker;
 use rapport::workers::local::Local;
-use rapport_core::{Act, By, Created, Event, Reply, SessionId, Terms};
+use rapport_core::{Act, AgentCommand, By, Created, Event, Reply, SessionId, Terms};
 
 use crate::stage::{self, ANSWER, Stage};
 use crate::{Outcome, between, row};
@@ -140,6 +141,38 @@ fn lengths(log: &Path) -> Outcome<[usize; 2]> {
     Ok([asked, answered])
 }
 
+/// Where the agent of a session works.
+pub(crate) struct WorksAt {
+    /// The name of the kind.
+    pub(crate) kind: &'static str,
+    pub(crate) worker: Arc<dyn Worker>,
+}
+
+impl Default for WorksAt {
+    fn default() -> Self {
+        Self { kind: "local", worker: Arc::new(Local) }
+    }
+}
+
+/// How long it takes from an answer to the model's next request, hot, in such a place: so many questions, after a few that only
+/// warm it up.
+pub(crate) async fn went_on(cli: PathBuf, place: WorksAt, questions: usize) -> Outcome<Duration> {
+    let stage = Stage::new(&cli, WARMING_UP + questions + 1)?;
+    stage.make_repository()?;
+    let (store, config) = (Arc::new(Memory::new()), stage.config());
+    let mut talk = Talk::begin_at(place, &stage, config, store, SignedDuration::from_hours(1)).await?;
+    let mut times = Vec::new();
+    for n in 0..WARMING_UP + questions {
+        talk.until(|fact| matches!(fact, Event::Asked { .. })).await?;
+        let went_on = talk.answer().await?;
+        if n >= WARMING_UP {
+            times.push(went_on);
+        }
+    }
+    talk.end().await;
+    Ok(median(times))
+}
+
 /// A session whose agent asks and asks, and somebody who follows it and answers.
 struct Talk<'a> {
     stage: &'a Stage,
@@ -156,11 +189,22 @@ impl<'a> Talk<'a> {
         store: Arc<dyn Store>,
         hot: SignedDuration,
     ) -> Outcome<Self> {
+        Self::begin_at(WorksAt::default(), stage, config, store, hot).await
+    }
+
+    async fn begin_at(
+        place: WorksAt,
+        stage: &'a Stage,
+        config: ClaudeConfig,
+        store: Arc<dyn Store>,
+        hot: SignedDuration,
+    ) -> Outcome<Self> {
+        let command = vec![config.program.to_string_lossy().into_owned()];
         let engine = Engine::start(Parts {
             store,
             agents: Arc::new(rapport::agents::AgentsByName::only(Arc::new(Claude::new(config)))),
             planner: Arc::new(rapport::planners::Nobody),
-            worker: Arc::new(Local),
+            worker: place.worker,
             workshop: None,
             clock: Clock::system(),
             holder: Holder::this_process(None),
@@ -171,6 +215,8 @@ impl<'a> Talk<'a> {
         let created = Created {
             project: stage.app().display().to_string(),
             conversation: clock::new_conversation(),
+            worker: place.kind.into(),
+            agent: Some(AgentCommand { name: NAME.into(), command }),
             terms: Terms { max_rounds: u32::MAX, hot, ..Terms::default() },
             ..crate::created(0)
         };

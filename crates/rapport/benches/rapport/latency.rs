@@ -81,7 +81,7 @@ async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
         home: folder.join("home"),
         limits: Default::default(),
     });
-    let (gateway, serving) = (engine.gateway(), socket.serve(engine.gateway()));
+    let (gateway, serving) = (engine.gateway(), socket.serve(engine.gateway(), None));
     let terms = Terms { max_rounds: u32::MAX, ..Terms::default() };
     let created = Created { project: folder.display().to_string(), terms, ..crate::created(0) };
     let id = gateway.create(created).await?;

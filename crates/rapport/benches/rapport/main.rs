@@ -3,6 +3,8 @@
 mod asking;
 mod between;
 mod bots;
+mod contained;
+mod exploring;
 mod files;
 mod growth;
 mod latency;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.get(1..).unwrap_or_default() {
         ["--replay-child", sessions] => replay_child(Path::new(sessions)),
+        [contained::ARGUMENT, rest @ ..] => contained::run(rest),
         [waiting::ARGUMENT, sessions] => waiting::parked_child(sessions.into()),
         [between::ARGUMENT, notes, program, rest @ ..] => between::run(Path::new(notes), program, rest),
         wanted => everything(wanted),
@@ -76,7 +79,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 13] = [
+    let parts: [(&str, Measure); 14] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -89,6 +92,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("telegram", telegram::measure),
         ("bots", bots::measure),
         ("files", files::measure),
+        ("exploring", exploring::measure),
         ("workers", workers::measure),
     ];
     // Cargo adds an argument of its own.

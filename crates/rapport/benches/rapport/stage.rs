@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rapport::agents::claude::ClaudeConfig;
 use serde_json::json;
@@ -43,6 +44,18 @@ impl Stage {
     /// The project.
     pub(crate) fn app(&self) -> PathBuf {
         self.folder.path().join("app")
+    }
+
+    /// Makes the project a repository with a commit, for agents that work apart from it.
+    pub(crate) fn make_repository(&self) -> std::io::Result<()> {
+        let name = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
+        for args in [&["init", "--quiet"][..], &["commit", "--quiet", "--allow-empty", "-m", "An app"]] {
+            let done = Command::new("git").current_dir(self.app()).args(name).args(args).status()?;
+            if !done.success() {
+                return Err(std::io::Error::other(format!("git {args:?} failed")));
+            }
+        }
+        Ok(())
     }
 
     /// All that the agent gets to know of the world.

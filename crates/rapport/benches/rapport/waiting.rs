@@ -48,7 +48,7 @@ pub(crate) fn measure(cli: &Path) -> Outcome {
     Ok(())
 }
 
-fn percent(part: f64, whole: f64) -> String {
+pub(crate) fn percent(part: f64, whole: f64) -> String {
     format!("{:.3} %", part / whole * 100.0)
 }
 
@@ -143,7 +143,7 @@ fn processes_in(directory: &Path) -> Vec<u32> {
 }
 
 /// The megabytes that would be free without this process.
-fn own_memory(process: u32) -> Outcome<f64> {
+pub(crate) fn own_memory(process: u32) -> Outcome<f64> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let own = maps.lines().filter_map(|line| line.strip_prefix("Private_")?.split_whitespace().nth(1));
     let kilobytes: f64 = own.map(|number| number.parse::<f64>().unwrap_or_default()).sum();

@@ -1,30 +1,39 @@
-//! How long it takes from a session's beginning to the first byte that its agent reads, in each kind of workplace, beside
+//! How long it takes from the acceptance of a session to the first byte that its agent reads, in each kind of workplace, beside
 //! what git, bubblewrap and the container engine need for the same. The project has 2,000 files and 50 MB of history.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
-use rapport::workers::containers::{ContainerSettings, Containers};
+use rapport::agents::AgentsByName;
+use rapport::agents::claude::{Claude, ClaudeConfig, NAME};
+use rapport::clock::{self, Clock};
+use rapport::engine::{Engine, Parts};
+use rapport::stores::Holder;
+use rapport::workers::container_kind::ContainerSettings;
+use rapport::workers::containers::Containers;
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::process::{Kept, Launch, ProcessKind};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
 use rapport::workers::{Worker, WorkerSetup, Workplace};
-use rapport_core::{By, ConversationId, Created, SessionId};
+use rapport_core::{AgentCommand, Created, SessionId};
 
-use super::{Outcome, row};
+use super::{Outcome, contained, row};
 
 const TIMES: usize = 20;
 const FILES: usize = 2_000;
 /// Bytes of history that no compression makes smaller.
 const HISTORY: usize = 50 * 1024 * 1024;
 
-const ENGINE: &str = "RAPPORT_TEST_ENGINE";
+pub(crate) const ENGINE: &str = "RAPPORT_TEST_ENGINE";
 const IMAGE: &str = "rapport-test";
 const TARGET: &str = "target: under 1.3";
+/// What hangs is to be seen.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What stands in for an agent: it is done when it has read a byte.
 const READER: [&str; 3] = ["head", "-c", "1"];
@@ -32,15 +41,13 @@ const READER: [&str; 3] = ["head", "-c", "1"];
 pub(super) fn measure() -> Outcome {
     let folder = tempfile::tempdir_in("/var/tmp")?;
     let stage = Stage::new(folder.path())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let _inside = runtime.enter();
-    let worktrees = Worktrees::new(folder.path().join("worktrees"));
+    let worktrees: Arc<dyn Worker> = Arc::new(Worktrees::new(folder.path().join("worktrees")));
     let bare = stage.median(|number| stage.bare_worktree(number, &[]))?;
     let ours = stage.median(|number| stage.first_byte(&worktrees, "worktree", number))?;
     told("worktree, to the agent's first byte", "git worktree add", ours, bare);
     match Sandboxes::check() {
         Ok(_) => {
-            let sandboxes = Sandboxes::new(folder.path().join("sandboxes"), None);
+            let sandboxes: Arc<dyn Worker> = Arc::new(Sandboxes::new(folder.path().join("sandboxes"), None));
             let walls =
                 ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--"];
             let bare = stage.median(|number| stage.bare_worktree(number, &walls))?;
@@ -50,7 +57,12 @@ pub(super) fn measure() -> Outcome {
         Err(none) => println!("  sandboxes are not measured: {}", none.why),
     }
     match std::env::var(ENGINE) {
-        Ok(engine) => stage.containers(&engine),
+        Ok(engine) => {
+            stage.containers(&engine)?;
+            // What that used is not of these.
+            drop(stage);
+            crate::with_cli(contained::measure)
+        }
         Err(_) => {
             println!(
                 "  containers are not measured: {ENGINE} names no engine; `cargo xtask bench` starts one"
@@ -128,44 +140,61 @@ impl Stage {
         Ok(took)
     }
 
-    fn session(&self, worker: &str, number: usize) -> (SessionId, Created) {
-        let by = By::Person { channel: "terminal".into(), id: "bench".into() };
-        let project = self.project.to_string_lossy().into_owned();
-        let created = Created::new("measure".into(), project, ConversationId::new("4f1c"), by);
-        (SessionId::new(format!("20260124-{worker}-{number}")), Created { worker: worker.into(), ..created })
+    fn created(&self, worker: &str, number: usize) -> Created {
+        Created {
+            project: self.project.to_string_lossy().into_owned(),
+            conversation: clock::new_conversation(),
+            worker: worker.into(),
+            agent: Some(AgentCommand { name: NAME.into(), command: vec!["sh".into()] }),
+            ..crate::created(number)
+        }
     }
 
-    /// A workplace of ours, and a process in it.
-    fn first_byte(&self, worker: &dyn Worker, name: &str, number: usize) -> Outcome<Duration> {
-        let (session, created) = self.session(name, number);
-        let began = Instant::now();
-        let place = worker.open(&session, &created)?;
-        let kept = reads_one(&*place)?;
-        let took = began.elapsed();
-        drop(kept);
-        drop(place);
-        worker.clear(&session, &created)?;
+    /// A session of ours from its acceptance on: the engine stores it, opens its workplace and starts its agent, which notes when it has
+    /// read a byte.
+    fn first_byte(&self, worker: &Arc<dyn Worker>, name: &str, number: usize) -> Outcome<Duration> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let home = self.folder.join("home");
+        fs::create_dir_all(&home)?;
+        let mut config = ClaudeConfig::new("sh", env!("CARGO_BIN_EXE_rapport"));
+        config.leading_args = vec!["-c".into(), NOTES_A_BYTE.into()];
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        config.env = vec![("PATH".into(), path), ("HOME".into(), home.clone().into())];
+        let created = self.created(name, number);
+        let (id, took) = runtime.block_on(async {
+            let engine = Engine::start(Parts {
+                store: Arc::new(crate::sealed(&self.folder.join("sessions"))),
+                agents: Arc::new(AgentsByName::only(Arc::new(Claude::new(config)))),
+                planner: Arc::new(rapport::planners::Nobody),
+                worker: worker.clone(),
+                workshop: None,
+                clock: Clock::system(),
+                holder: Holder::this_process(None),
+                home: self.folder.clone(),
+                limits: Default::default(),
+            });
+            let began = SystemTime::now();
+            let id = engine.gateway().create(created.clone()).await?;
+            let place = self.folder.join(format!("{name}s/{id}.home"));
+            let read = noted([home, place]).await?;
+            engine.stop().await;
+            Outcome::Ok((id, read.duration_since(began)?))
+        })?;
+        worker.clear(&id, &created)?;
         Ok(took)
     }
 
     fn containers(&self, engine: &str) -> Outcome {
-        let containers = ContainerSettings {
-            engine: Some(engine.to_owned()),
-            image: Some(IMAGE.into()),
-            ..ContainerSettings::default()
-        };
-        let setup = WorkerSetup {
-            home: self.folder.clone(),
-            keeper: env!("CARGO_BIN_EXE_rapport").into(),
-            worktrees: self.folder.join("containers"),
-            containers,
-            ..WorkerSetup::default()
-        };
-        let ours = Containers::new(&setup);
-        let bare = self.median(|_| self.bare_container(engine))?;
+        let ours: Arc<dyn Worker> = Arc::new(containers_at(&self.folder, engine));
+        let bundle = self.folder.join("bare.bundle");
+        self.git(&["bundle", "create", "--quiet", &bundle.to_string_lossy(), "HEAD"])?;
+        let bare = self.median(|_| bare_container(engine, &bundle))?;
         let cold = self.median(|number| self.first_byte(&ours, "container", number))?;
         told("container, to the agent's first byte, cold", "docker run, a clone of the bundle", cold, bare);
-        let (session, created) = self.session("container", 0);
+        // In a container that is there and runs, there is nothing to accept any more.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let _inside = runtime.enter();
+        let (session, created) = (SessionId::new("20260124-warm"), self.created("container", 0));
         drop(ours.open(&session, &created)?);
         let warm = self.median(|_| {
             let began = Instant::now();
@@ -180,20 +209,54 @@ impl Stage {
         told("container, to the agent's first byte, warm", "the same", warm, bare);
         Ok(())
     }
+}
 
-    /// The engine's own container with a clone of a bundle of the project, and a process in it.
-    fn bare_container(&self, engine: &str) -> Outcome<Duration> {
-        let bundle = self.folder.join("bare.bundle");
-        let began = Instant::now();
-        self.git(&["bundle", "create", "--quiet", &bundle.to_string_lossy(), "HEAD"])?;
-        let mount = format!("{}:/bundle:ro", bundle.display());
-        let script = "git clone --quiet /bundle /tmp/app && cd /tmp/app && exec head -c 1";
-        let mut docker = Command::new("docker");
-        docker.args(["--host", engine, "run", "--rm", "--interactive", "--init", "--network", "none"]);
-        docker.args(["--user", "1000:1000", "--volume", &mount, IMAGE, "sh", "-c", script]);
-        read_one(&mut docker)?;
-        Ok(began.elapsed())
+/// What stands in for an agent of the engine: it notes that it has read a byte. The arguments of the CLI mean nothing to it.
+const NOTES_A_BYTE: &str = r#"head -c 1 > /dev/null; : > "$HOME/first-byte"; exec sleep 60"#;
+
+/// When an agent with one of these homes noted that it had read a byte.
+async fn noted(homes: [PathBuf; 2]) -> Outcome<SystemTime> {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        for note in homes.iter().map(|home| home.join("first-byte")) {
+            if let Ok(found) = fs::metadata(&note) {
+                fs::remove_file(&note)?;
+                return Ok(found.modified()?);
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    Err("the agent read nothing".into())
+}
+
+/// The engine's own container with a clone of this bundle of the project, and a process in it.
+fn bare_container(engine: &str, bundle: &Path) -> Outcome<Duration> {
+    let began = Instant::now();
+    let mount = format!("{}:/bundle:ro", bundle.display());
+    let script = "git clone --quiet /bundle /tmp/app && cd /tmp/app && exec head -c 1";
+    let mut docker = Command::new("docker");
+    docker.args(["--host", engine, "run", "--rm", "--interactive", "--init", "--network", "none"]);
+    docker.args(["--user", "1000:1000", "--volume", &mount, IMAGE, "sh", "-c", script]);
+    read_one(&mut docker)?;
+    Ok(began.elapsed())
+}
+
+/// Containers of this engine, with what belongs to them in this folder.
+pub(crate) fn containers_at(folder: &Path, engine: &str) -> Containers {
+    let containers = ContainerSettings {
+        engine: Some(engine.to_owned()),
+        image: Some(IMAGE.into()),
+        ..ContainerSettings::default()
+    };
+    Containers::new(
+        &WorkerSetup {
+            home: folder.to_owned(),
+            keeper: env!("CARGO_BIN_EXE_rapport").into(),
+            worktrees: folder.join("containers"),
+            ..WorkerSetup::default()
+        },
+        &containers,
+    )
 }
 
 fn run(command: &mut Command) -> Outcome {

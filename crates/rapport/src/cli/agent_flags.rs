@@ -1,9 +1,11 @@
 //! The flags about the agent, for all commands that run one.
 
 use jiff::SignedDuration;
+use rapport_core::{Created, TermsChange};
 use rapport_settings::{Dollars, Setting as _};
 
-use crate::config::{self, AgentLayer, Layer, RoundsLayer};
+use crate::config::{self, AgentLayer, Layer, LeadLayer, LeadPolicy, RoundsLayer, Settings};
+use crate::wiring::Place;
 
 /// Overrides of the agent's settings.
 #[derive(Debug, Default, clap::Args)]
@@ -20,6 +22,10 @@ pub(super) struct AgentFlags {
     /// How many rounds of questions the agent may ask before its plan
     #[arg(long, value_name = "N")]
     max_rounds: Option<u32>,
+    /// What the lead of the session may do with its questions: nothing ("ask"), draft ("assist"), answer what it may
+    /// ("auto")
+    #[arg(long, value_name = "POLICY", value_parser = LeadPolicy::parse)]
+    lead_policy: Option<LeadPolicy>,
 }
 
 impl AgentFlags {
@@ -33,7 +39,24 @@ impl AgentFlags {
                 ..AgentLayer::default()
             },
             rounds: RoundsLayer { max: self.max_rounds },
+            lead: LeadLayer { policy: self.lead_policy, ..LeadLayer::default() },
             ..Layer::default()
         }
+    }
+
+    /// What the flags change about the terms of a session that exists; `None` if they change nothing. `settings` has them.
+    pub(super) fn change(
+        &self,
+        place: &Place,
+        created: &Created,
+        settings: &Settings,
+    ) -> Option<TermsChange> {
+        let change = TermsChange {
+            hot: self.hot.map(|_| place.hot(created, settings)),
+            budget_micros: self.budget.map(|budget| budget.0),
+            max_rounds: self.max_rounds,
+            questions: self.lead_policy.map(|named| named.0),
+        };
+        (change != TermsChange::default()).then_some(change)
     }
 }

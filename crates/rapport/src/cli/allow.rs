@@ -4,7 +4,7 @@ use rapport_core::Act;
 use serde_json::json;
 
 use super::output::{say, say_json};
-use super::{Common, choose, sessions};
+use super::{Common, session_choice, sessions};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 use crate::workers::network::HostPattern;
@@ -27,8 +27,8 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let id = choose::by_name(&place, &args.session)?;
-    choose::check_counts(&place, &id)?;
+    let id = session_choice::by_name(&place, &args.session)?;
+    session_choice::check_counts(&place, &id)?;
     let host = args.host.parse::<HostPattern>().map_err(|why| Failure::new(Code::Usage, why))?.to_string();
     sessions::act(&place, &id, &Act::AllowHost { host: host.clone() })?;
     if common.json {

@@ -8,9 +8,9 @@ use rapport_core::{
 };
 use serde_json::json;
 
-use super::choose::{self, Verb};
 use super::output::{say, say_json, warn};
-use super::{Common, ask, screen, sessions, text, typed};
+use super::session_choice::{self, Verb};
+use super::{Common, ask, screen, sessions, text, typed_lines};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -24,7 +24,7 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 /// Answer a question of a session, from anywhere
 ///
 /// VALUE is an option's label, value or number (from 1), or, if the question accepts it, free text. Several values
-/// choose several options. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
+/// choose several options; --text adds free text to them. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
 /// VALUE the questions are asked here, or listed if there is no terminal. The first answer to a question wins; later
 /// ones are refused.
 #[derive(Debug, clap::Args)]
@@ -34,8 +34,10 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
   rapport answer add-auth -q q2 Google GitHub   several options of a question
   rapport answer add-auth -q q3 2               an option by its number
   rapport answer add-auth -q q3 --text \"42\"     exactly these words
+  rapport answer add-auth -q q2 1 3 --text \"and Apple\"   options, and free text
   rapport answer add-auth yes                   allow once, or start the work
   rapport answer add-auth -q q1 --edit Session  change an answer
+  rapport answer add-auth --draft               send what the lead drafted
   rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
     /// The session: its name, or a unique part of it (default: the one around the current directory, else the only one
@@ -51,12 +53,16 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Use exactly this text as the answer; "-" reads it from standard input (in a terminal, up to two empty lines)
-    #[arg(long, value_name = "WORDS", conflicts_with = "value", allow_hyphen_values = true)]
+    /// Use exactly this text as the answer, or beside the options that are chosen; "-" reads it from standard input (in a
+    /// terminal, up to two empty lines)
+    #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change a given answer, before the plan is confirmed
     #[arg(long, requires = "question")]
     edit: bool,
+    /// Send what the lead drafted, as your own answer
+    #[arg(long, conflicts_with_all = ["value", "text", "edit", "back"])]
+    draft: bool,
     /// Go back to the previous question, in a round that is not complete
     #[arg(long, conflicts_with_all = ["value", "text", "edit", "question"])]
     back: bool,
@@ -66,13 +72,17 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     let place = Place::find(common)?;
     let store = place.store();
     let id = chosen(&place, &mut args)?;
-    if args.value.is_empty() && args.text.is_none() && !args.back {
+    if args.value.is_empty() && args.text.is_none() && !args.back && !args.draft {
         return ask::execute(common, &place, id);
     }
-    let act = act(common, &args)?;
     let asked = match &args.question {
         Some(named) => Some(QuestionId::new(named)),
         None => ask::only_open(&store, &id)?,
+    };
+    let act = match &asked {
+        _ if !args.draft => act(common, &args)?,
+        Some(question) => Act::SendDraft { question: question.clone() },
+        None => return Err(Failure::new(Code::Usage, "say whose draft to send: --question ID")),
     };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => {
@@ -97,7 +107,7 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
 
 /// A session that was named, if it counts.
 fn counted(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
-    choose::check_counts(place, &id).map(|()| id)
+    session_choice::check_counts(place, &id).map(|()| id)
 }
 
 /// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
@@ -106,22 +116,24 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
         !known.view.questions.is_empty()
     });
-    let Some(first) = args.first.take() else { return choose::choose(place, args.session.as_deref(), &verb) };
+    let Some(first) = args.first.take() else {
+        return session_choice::choose(place, args.session.as_deref(), &verb);
+    };
     if let Some(named) = &args.session {
         args.value.insert(0, first);
-        return counted(place, choose::by_name(place, named)?);
+        return counted(place, session_choice::by_name(place, named)?);
     }
     let name = first.to_string_lossy();
-    let not_found = match choose::by_name(place, &name) {
+    let not_found = match session_choice::by_name(place, &name) {
         // A number occurs in every session's name, and more likely means an option.
         Ok(id) if !is_number(&name) || id.as_str() == name => return counted(place, id),
         Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
         Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
     };
-    if args.text.is_some() || args.back {
+    if args.text.is_some() || args.back || args.draft {
         return Err(not_found);
     }
-    let id = match choose::choose(place, None, &verb) {
+    let id = match session_choice::choose(place, None, &verb) {
         Ok(id) => id,
         // No question is open anywhere, so the word is not an answer either.
         Err(failure) if failure.code == Code::NotFound => {
@@ -180,12 +192,16 @@ fn act(common: &Common, args: &Args) -> Result<Act, Failure> {
     if args.back {
         return Ok(Act::Back);
     }
-    let reply = match &args.text {
-        Some(words) if words == "-" => Reply::Text(from_stdin(common)?),
-        Some(words) => {
-            Reply::Text(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this answer"))?)
-        }
-        None => Reply::Words(text(&args.value, "this answer")?),
+    let values = text(&args.value, "this answer")?;
+    let words = match &args.text {
+        Some(words) if words == "-" => Some(from_stdin(common)?),
+        Some(words) => Some(words.to_str().map(str::to_owned).ok_or_else(|| super::not_text("this answer"))?),
+        None => None,
+    };
+    let reply = match words {
+        None => Reply::Words(values),
+        Some(words) if values.is_empty() => Reply::Text(words),
+        Some(words) => Reply::NamedAndText(values, words),
     };
     is_short(&reply)?;
     Ok(Act::Answer { question: args.question.as_deref().map(QuestionId::new), reply })
@@ -193,9 +209,11 @@ fn act(common: &Common, args: &Args) -> Result<Act, Failure> {
 
 /// Refuses a reply that is far too long before it is sent to another process.
 fn is_short(reply: &Reply) -> Result<(), Failure> {
+    let length = |words: &[String]| words.iter().map(String::len).sum::<usize>();
     let bytes = match reply {
         Reply::Text(text) | Reply::Both(_, text) => text.len(),
-        Reply::Words(words) => words.iter().map(String::len).sum(),
+        Reply::Words(words) => length(words),
+        Reply::NamedAndText(words, text) => length(words) + text.len(),
         Reply::Choices(_) => 0,
     };
     if bytes <= MAX_TEXT {
@@ -241,11 +259,11 @@ fn changing(place: &Place, id: &SessionId, question: &QuestionId) -> Option<Vec<
 fn from_stdin(common: &Common) -> Result<String, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
-        return typed::all(input.lock(), "the answer from standard input");
+        return typed_lines::all(input.lock(), "the answer from standard input");
     }
     if !screen::is_interactive() {
         warn(TYPE);
-        return typed::in_terminal("this answer");
+        return typed_lines::in_terminal("this answer");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let typed = runtime.block_on(compose(TYPE, SentBy::TwoEmptyLines, screen::colour(common.color)))?;

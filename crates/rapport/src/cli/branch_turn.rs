@@ -3,9 +3,9 @@
 use rapport_core::{LaterChanges, Session, TurnStage, UndoState};
 use serde_json::json;
 
-use super::choose::{Known, Verb};
 use super::output::{say, say_json};
-use super::workflow::{self, asking, open_session, seals};
+use super::session_choice::{Known, Verb};
+use super::workflow::{self, open_session, prompts, seals};
 use super::{Common, branch_worktree, undo};
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -35,7 +35,8 @@ pub(super) fn execute(
 ) -> Outcome {
     let place = Place::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
-    let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits);
+    let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits)
+        .rather(Known::goes_on);
     let folder = workflow::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = workflow::state(&place, &folder)?;
@@ -62,7 +63,7 @@ pub(super) fn execute(
 /// Asks where the other attempt begins.
 fn ask(common: &Common, folder: &Folder, turn: &str, standing: &[String]) -> Result<Beginning, Failure> {
     let what = format!("turn {turn} was run, and its changes to files are still there");
-    if !asking::is_possible(common) {
+    if !prompts::is_possible(common) {
         let branch = format!("rapport branch --session {} {turn}", folder.id);
         return Err(Failure::new(Code::Usage, format!("{what}; say where another try begins"))
             .hint(format!("Undo them first: {branch} --undo"))
@@ -72,11 +73,11 @@ fn ask(common: &Common, folder: &Folder, turn: &str, standing: &[String]) -> Res
     say(format_args!("Batches since turn {turn}, whose changes to files are still there:"))?;
     standing.iter().try_for_each(|batch| say(format_args!("  {}-{batch}", folder.id)))?;
     let offer = "(u)ndo them first / work in a (w)orktree / (k)eep the files as they are / (q)uit ›";
-    match asking::choice(offer, "uwkq")? {
+    match prompts::choice(offer, &["undo", "worktree", "keep", "quit"])? {
         Some('u') => Ok(Beginning::Undo),
         Some('w') => Ok(Beginning::Worktree),
         Some('k') => Ok(Beginning::Keep),
-        _ => Err(asking::left()),
+        _ => Err(prompts::left()),
     }
 }
 

@@ -1,59 +1,78 @@
 //! `rapport branch TURN --worktree`: another attempt at a turn while the first one stays as it is. It is a session of its
-//! own in a git worktree, whose files are as they were before the turn.
+//! own that works in a git worktree, whose files are as they were before the turn.
 
-use std::path::PathBuf;
-
-use rapport_core::Session;
+use rapport_core::{Aim, Created, Entry, Session, SessionId};
 use serde_json::json;
 
+use super::Common;
 use super::output::{say, say_json};
-use super::screen::word;
-use super::{Common, new};
 use crate::channels::terminal::safe;
-use crate::config;
+use crate::clock::Clock;
+use crate::config::{self, Layer};
 use crate::engine::restore_before;
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::blocking::wait;
+use crate::stores::blocking::{BlockingStore, wait};
+use crate::turns::preparation::TurnPreparation;
 use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, Turn};
-use crate::wiring::Place;
+use crate::wiring::{self, Place, SessionKind};
 use crate::workers::local::Directory;
-use crate::workers::worktree::Worktree;
-use crate::workers::{WorkerError, Workplace as _, work_only};
+use crate::workers::worktrees::{self, WorktreeStart, Worktrees};
+use crate::workers::{WorkerError, Workplace as _};
 
-/// The maximum number of attempts at one turn, as with branches.
-const MOST: u32 = 99;
-
-/// Creates the worktree and, in it, the session. A failure removes the worktree.
+/// Creates the worktree first and the session last, as `rapport branch SESSION --at` does. A failure removes what was
+/// created.
 pub(super) fn execute(
     common: &Common,
     place: &Place,
     (folder, session): (&Folder, &Session),
     origin: &Turn,
 ) -> Outcome {
-    let project = &place.project;
-    let state = Directory::at(project).snapshot().map_err(failed)?;
-    let state = state.ok_or_else(|| failed(WorkerError::NoRepository { directory: project.clone() }))?;
-    let worktree = Worktree::add(project, free(place, folder, origin)?, &state).map_err(failed)?;
-    let first = session.file_turn(&origin.name.to_string()).and_then(|turn| turn.batches.first());
-    if let Some(first) = first {
-        restore_before(&folder.id, session, first.approved_at, &worktree.directory)
-            .map_err(|why| Failure::new(Code::Trouble, why).hint("Nothing was made."))?;
-    }
-    let there = Place { project: worktree.directory.clone(), ..place.clone() };
+    let settings = place.settings(Layer::default())?;
     let name = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
-    let made = wait(new::make(&there, name))?;
+    let (worker, apart) = (worktrees::NAME.to_owned(), Some(true));
+    let begun = Created { worker, apart, ..place.session(name.to_owned(), Aim::Files, &settings)? };
+    let now = Clock::system().now();
+    let first = Entry { seq: 1, at: now, facts: Session::begin(begun)? };
+    let store = BlockingStore::from(wiring::faulty(place.store_in(&SessionKind::Sessions)));
+    let reserved = store.reserve(&format!("{name}-{}", origin.name), now)?;
+    let id = reserved.id().clone();
+    let worktrees = Worktrees::new(config::worktrees(&place.project));
+    let made = make(place, &worktrees, &id, (folder, session), origin)
+        .and_then(|worktree| Ok(reserved.fill(&[first], &[]).map(|()| worktree)?));
+    let worktree = match made {
+        Ok(worktree) => worktree,
+        Err(failure) => {
+            // What cannot be removed is listed by `rapport doctor`.
+            let _ = worktrees.remove(&id, &place.project);
+            return Err(failure);
+        }
+    };
+    let made = place.folder(&id);
     wait(carry_context(folder, origin, &made))?;
-    worktree.keep();
-    tell(common, (folder, origin), &there.project, &made)
+    wait(TurnPreparation::lay_out(&made, &place.project))?;
+    tell(common, (folder, origin), &worktree, &id)
 }
 
-/// A directory for the worktree that is not taken yet. Its name is that of no session, so that commands in it are about the worktree.
-fn free(place: &Place, folder: &Folder, origin: &Turn) -> Result<PathBuf, Failure> {
-    let worktrees = config::worktrees(&place.project);
-    let mut roots = (1..=MOST).map(|n| worktrees.join(format!("{}-{}-try-{n}", folder.id, origin.name)));
-    let none =
-        || Failure::new(Code::Refused, format!("there are {MOST} worktrees of turn {} already", origin.name));
-    roots.find(|root| !root.exists()).ok_or_else(none)
+/// Makes the worktree, with the files as they were before the turn. Its work begins there.
+fn make(
+    place: &Place,
+    worktrees: &Worktrees,
+    id: &SessionId,
+    (folder, session): (&Folder, &Session),
+    origin: &Turn,
+) -> Result<String, Failure> {
+    let files = place.files_of(&folder.id, session.created())?;
+    let state = Directory::at(&files).snapshot().map_err(failed)?;
+    let state = state.ok_or_else(|| failed(WorkerError::NoRepository { directory: files }))?;
+    let start = WorktreeStart { base: state.clone(), state };
+    let worktree = worktrees.make_at(id, &place.project, &start).map_err(failed)?;
+    let first = session.file_turn(&origin.name.to_string()).and_then(|turn| turn.batches.first());
+    if let Some(first) = first {
+        restore_before(&folder.id, session, first.approved_at, worktree.directory())
+            .map_err(|why| Failure::new(Code::Trouble, why).hint("Nothing was made."))?;
+        worktrees.begin_here(id, &place.project).map_err(failed)?;
+    }
+    Ok(worktree.directory().display().to_string())
 }
 
 /// Shows the agent there what it was shown in the turn.
@@ -77,29 +96,19 @@ fn failed(error: WorkerError) -> Failure {
     }
 }
 
-fn tell(
-    common: &Common,
-    (folder, origin): (&Folder, &Turn),
-    project: &std::path::Path,
-    made: &Folder,
-) -> Outcome {
-    let worktree = project.display().to_string();
+fn tell(common: &Common, (folder, origin): (&Folder, &Turn), worktree: &str, made: &SessionId) -> Outcome {
     if common.json {
         return say_json(&json!({
-            "session": made.id, "branched_from": { "session": folder.id, "turn": origin.name.to_string() },
+            "session": made, "branched_from": { "session": folder.id, "turn": origin.name.to_string() },
             "worktree": worktree,
         }));
     }
-    let worktree = word(&worktree);
-    say(safe::line(&project.display().to_string()))?;
+    say(safe::line(worktree))?;
     say(format_args!(
         "The files there are as they were before turn {}; those here stay as they are.",
         origin.name
     ))?;
-    say(format_args!("Plan it again there: cd {worktree} && rapport plan -m MESSAGE"))?;
-    say("To apply the result to this directory:")?;
-    let work = work_only();
-    say(format_args!(
-        "  git -C {worktree} add -A && git -C {worktree} diff --cached --binary {work} | git apply --3way"
-    ))
+    say(format_args!("Plan it again there: rapport plan --session {made} -m MESSAGE"))?;
+    say(format_args!("Then apply its work: rapport apply {made}"))?;
+    say(format_args!("or discard it: rapport discard {made}"))
 }

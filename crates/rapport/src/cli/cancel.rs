@@ -1,14 +1,16 @@
 //! `rapport cancel`.
 
 use rapport_core::{Act, SessionId};
+use rapport_door::diff_names;
 use serde_json::json;
 
-use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
+use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, handover, sessions, undo_work};
 use crate::channels::terminal::safe;
 use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
+use crate::threads::off_thread;
 use crate::wiring::Place;
 
 /// End a session; its agent is stopped, its changes stay and are listed
@@ -27,7 +29,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
-    let id = choose::choose(&place, args.which.name(), &verb)?;
+    let id = session_choice::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
     // It is cancelled either way. If this fails, `rapport undo` retries it.
     let _ = handover::settle(&place, &id);
@@ -45,7 +47,8 @@ pub(super) async fn left_behind(
     sessions: &dyn Sessions,
     id: &SessionId,
 ) -> Result<Vec<String>, Failure> {
-    let known = choose::known(place, id)?;
+    let (own, session) = (place.clone(), id.clone());
+    let known = off_thread(move || session_choice::known(&own, &session)).await??;
     if !known.session.has_worked() {
         return Ok(Vec::new());
     }
@@ -54,8 +57,7 @@ pub(super) async fn left_behind(
         Ok(diff) => diff,
         Err(failure) => return Ok(vec![format!("Its changes cannot be shown: {}", failure.message)]),
     };
-    let files = diff.lines().filter_map(|line| line.strip_prefix("diff --git ").map(changed));
-    let mut left: Vec<_> = files.map(|file| format!("  {}", safe::line(file))).collect();
+    let mut left: Vec<_> = diff_names(&diff).iter().map(|file| format!("  {}", safe::line(file))).collect();
     if diff.is_empty() {
         return Ok(vec!["It had changed no files.".to_owned()]);
     }
@@ -67,33 +69,4 @@ pub(super) async fn left_behind(
         left.push(format!("Undo them with: rapport undo {id}"));
     }
     Ok(left)
-}
-
-/// The file name in the header of a diff: `a/NAME b/NAME`, both quoted if the name contains special characters. A
-/// renamed file has two names, of which the last is the current one.
-fn changed(names: &str) -> &str {
-    let second = match names.split_at_checked(names.len() / 2) {
-        Some((old, new)) if new.get(1..) == Some(&old.replacen("a/", "b/", 1)) => &new[1..],
-        _ => names.rsplit_once(" b/").or_else(|| names.rsplit_once(" \"b/")).map_or(names, |(_, new)| new),
-    };
-    second.trim_matches('"').trim_start_matches("b/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::changed;
-
-    #[test]
-    fn every_kind_of_name_is_found() {
-        for (names, file) in [
-            ("a/a.txt b/a.txt", "a.txt"),
-            ("a/x b/y.txt b/x b/y.txt", "x b/y.txt"),
-            ("a/größe.txt b/größe.txt", "größe.txt"),
-            (r#""a/a\tb.txt" "b/a\tb.txt""#, r"a\tb.txt"),
-            ("a/old.txt b/new.txt", "new.txt"),
-            (r#"a/old.txt "b/new\t.txt""#, r"new\t.txt"),
-        ] {
-            assert_eq!(changed(names), file, "{names}");
-        }
-    }
 }

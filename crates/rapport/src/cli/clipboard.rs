@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
-use super::typed;
+use super::typed_lines;
 use crate::error::{Code, Failure};
 
 /// A program that prints the clipboard.
@@ -55,7 +55,7 @@ fn run(words: &[&str]) -> std::io::Result<Output> {
 }
 
 fn text(printed: Vec<u8>) -> Result<String, Failure> {
-    let text = typed::all(printed.as_slice(), "the plan from the clipboard")?;
+    let text = typed_lines::all(printed.as_slice(), "the plan from the clipboard")?;
     if text.trim().is_empty() { Err(failure("it is empty")) } else { Ok(text) }
 }
 

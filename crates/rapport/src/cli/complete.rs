@@ -7,7 +7,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use rapport_core::{SessionId, View};
 
 use super::output::say_cells;
-use super::{Cli, Common, choose, sessions};
+use super::{Cli, Common, session_choice, sessions};
 use crate::error::Outcome;
 use crate::stores::blocking::wait;
 use crate::wiring::Place;
@@ -131,7 +131,7 @@ impl Typed {
     /// The named session, else the only one.
     fn session(&self, place: &Place) -> Option<View> {
         let name = self.flag("session").or(self.given.first().map(String::as_str));
-        let id = choose::named_or_around(place, name).ok()?;
+        let id = session_choice::named_or_around(place, name).ok()?;
         let store = place.store();
         let only = || match store.list().ok()?.as_slice() {
             [only] => Some(only.clone()),

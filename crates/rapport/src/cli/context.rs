@@ -4,13 +4,12 @@ use std::path::{Component, Path, PathBuf};
 
 use rapport_core::check::project_path;
 use rapport_core::context::{Level, cascade, is_address, next_turn_context, rules};
-use rapport_core::{Change, Sign};
+use rapport_core::{Change, FileTurn, Sign};
 use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_json};
-use super::workflow::context::Base;
-use super::workflow::{self, planning};
+use super::workflow;
 use crate::channels::terminal::safe;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
@@ -152,7 +151,7 @@ fn rules_of(place: &Place, named: &Named) -> Result<Rules, Failure> {
         return Ok(Rules::Document(folder, SESSION_CONTEXT.to_owned()));
     }
     let session = workflow::state(place, &folder)?;
-    match session.latest_turn().filter(|turn| planning::is_unplanned(turn)) {
+    match session.latest_turn().filter(|turn| turn.is_unplanned()) {
         Some(turn) => Ok(Rules::Document(folder, format!("{}/{TURN_CONTEXT}", turn.folder))),
         None => Err(Failure::new(Code::Refused, "no turn waits to be planned")
             .hint("Without --turn it is for every turn of the session, from the next on.")
@@ -209,9 +208,10 @@ fn check_there(place: &Place, path: &str) -> Outcome {
 async fn of_next_turn(place: &Place, settings: &Settings, folder: &Folder) -> Result<String, Failure> {
     let Some(latest) = folder.latest().await? else { return Ok(String::new()) };
     let (session, _) = workflow::read_state(place, folder).await?;
-    let base = match session.latest_turn().is_some_and(planning::is_unplanned) {
-        true => Base::of(place, settings, folder, &latest).await?,
-        false => Base::after(place, settings, folder, Some(&latest)).await?,
+    let preparation = workflow::preparation(place, settings, folder, &session).await?;
+    let base = match session.latest_turn().is_some_and(FileTurn::is_unplanned) {
+        true => preparation.base_of(&session, &latest).await?,
+        false => preparation.base_after(&session, Some(&latest)).await?,
     };
     Ok(base.context)
 }
@@ -225,7 +225,8 @@ fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
         ("turn", Level::Turn, turn),
     ];
     let [(_, _, global), (_, _, of_session), (_, _, of_turn)] = &levels;
-    let shown = gather(&place.project, &cascade(global, of_session, of_turn), settings.max_file_bytes)?.files;
+    let files = place.files_of(&folder.id, workflow::state(place, folder)?.created())?;
+    let shown = gather(&files, &cascade(global, of_session, of_turn), settings.max_file_bytes)?.files;
     let tokens: usize = shown.iter().map(|file| file.tokens).sum();
     if common.json {
         let named = |(name, level, text): &(&str, Level, String)| {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::output::{say, say_json};
 use super::page::Page;
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, diff, follow, host, sessions};
+use super::{Common, diff, follower, host, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
@@ -117,7 +117,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         let story = async {
             let id = sessions.create(place.session(task.to_owned(), Aim::Work, &settings)?, None).await?;
             if common.json {
-                follow::as_json(common, &sessions, &id, &answering, 0, stop).await?;
+                follower::as_json(common, &sessions, &id, &answering, 0, stop).await?;
             } else {
                 screen::show(common, &sessions, &id, answering, stop).await?;
             }

@@ -1,14 +1,15 @@
 //! `rapport diff`: the changes of a session; `diff_sessions` and `diff_turns` compare two.
 
-use rapport_core::{NOT_RECORDED, Session, SessionId};
+use rapport_core::{FileDiff, NOT_RECORDED, Session, SessionId, WorkplaceState};
 use serde_json::json;
 
-use super::choose::{self, Verb};
 use super::output::{say_json, warn};
 use super::page::Page;
-use super::{Common, diff_sessions, diff_turns, sessions};
+use super::session_choice::{self, Verb};
+use super::{Common, apply, diff_sessions, diff_turns, sessions};
 use crate::channels::terminal::safe;
-use crate::channels::terminal::text::{Line, Tone};
+use crate::channels::terminal::text::{Line, Tone, width};
+use crate::engine::diff::unrecorded;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::TurnName;
 use crate::wiring::Place;
@@ -36,12 +37,15 @@ pub(super) struct Args {
     /// The session, as a flag; the one with the turns
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+    /// Only how many lines of each file were added and removed
+    #[arg(long, conflicts_with = "other")]
+    stat: bool,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let (Some(one), Some(other)) = (&args.one, &args.other) else {
-        return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()));
+        return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()), args.stat);
     };
     let (Some(one), Some(other)) = (TurnName::typed(one), TurnName::typed(other)) else {
         return diff_sessions::execute(common, &place, [one, other]);
@@ -49,39 +53,68 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     diff_turns::execute(common, &place, args.session.as_deref(), [one, other])
 }
 
-fn of_session(common: &Common, place: &Place, name: Option<&str>) -> Outcome {
+fn of_session(common: &Common, place: &Place, name: Option<&str>, stat: bool) -> Outcome {
     let verb =
         Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
-    let id = choose::choose(place, name, &verb)?;
+    let id = session_choice::choose(place, name, &verb)?;
     refuse_unrecorded(place, &id)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
-    let view = choose::known(place, &id)?.view;
+    let view = session_choice::known(place, &id)?.view;
     if common.json {
-        return say_json(&json!({ "session": id, "diff": diff, "check": view.check }));
+        let stat = FileDiff::all(&diff);
+        return say_json(&json!({ "session": id, "diff": diff, "stat": stat, "check": view.check }));
     }
     // Not on standard output, which may be the input of another program.
     if let Some(check) = &view.check {
         warn(safe::line(&check.words()));
     }
     if diff.is_empty() {
-        warn(format_args!("{id} has changed no file so far"));
+        let is_discarded =
+            view.workplace.as_ref().is_some_and(|there| there.state == WorkplaceState::Discarded);
+        let why = if is_discarded { "was discarded, with its changes" } else { "has changed no file so far" };
+        warn(format_args!("{id} {why}"));
     }
+    apply::overlaps(&apply::overlapping(place, &id)?).for_each(warn);
     let mut page = Page::new(common);
-    lines(&diff).for_each(|line| page.push(line));
+    match stat {
+        true => stat_lines(&diff).into_iter().for_each(|line| page.push(line)),
+        false => lines(&diff).for_each(|line| page.push(line)),
+    }
     page.print_paged()
 }
 
-/// Refuses a session whose work began outside of git: nobody can tell what it changed.
+/// How many lines of each file a diff adds and removes, and of all together.
+fn stat_lines(diff: &str) -> Vec<Line> {
+    let files = FileDiff::all(diff);
+    let longest = files.iter().map(|file| width(&file.path)).max().unwrap_or_default();
+    let count = |added: usize, removed: usize, line: Line| {
+        line.and(Tone::Good, &format!("  +{added}")).and(Tone::Bad, &format!(" -{removed}"))
+    };
+    let row = |file: &FileDiff| {
+        let gap = " ".repeat(longest - width(&file.path));
+        let line = Line::new(Tone::Text, &format!("{}{gap}", safe::line(&file.path)));
+        if file.is_binary { line.and(Tone::Dim, "  binary") } else { count(file.added, file.removed, line) }
+    };
+    let sum = |of: fn(&FileDiff) -> usize| files.iter().map(of).sum::<usize>();
+    let all = match files.len() {
+        1 => "1 file".to_owned(),
+        several => format!("{several} files"),
+    };
+    let last = count(sum(|file| file.added), sum(|file| file.removed), Line::new(Tone::Dim, &all));
+    files.iter().map(row).chain([last]).collect()
+}
+
+/// Refuses a session whose work was not recorded: nobody can tell what it changed.
 fn refuse_unrecorded(place: &Place, id: &SessionId) -> Outcome {
-    let session = choose::known(place, id)?.session;
-    let stretches = session.stretches();
-    let is_recorded = stretches.iter().any(|stretch| stretch.from.is_some());
-    if stretches.is_empty() || is_recorded || session.created().works_apart() {
-        return Ok(());
-    }
-    Err(Failure::new(Code::Refused, format!("cannot show what {id} changed: {NOT_RECORDED}"))
-        .hint("For the next one, make it a repository: git init && git add --all && git commit -m Begin"))
+    let session = session_choice::known(place, id)?.session;
+    let Some(why) = unrecorded(&session).filter(|_| !session.created().works_apart()) else { return Ok(()) };
+    let failure = Failure::new(Code::Refused, format!("cannot show what {id} changed: {why}"));
+    Err(match why {
+        NOT_RECORDED => failure
+            .hint("For the next one, make it a repository: git init && git add --all && git commit -m Begin"),
+        _ => failure.hint("What it changes from now on is recorded. All changes: git diff"),
+    })
 }
 
 /// A unified diff in tones.

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use rapport_core::{NOT_RECORDED, SessionId, Stretch};
 use serde_json::json;
 
-use super::choose::{self, Known};
 use super::output::say_json;
 use super::page::Page;
+use super::session_choice::{self, Known};
 use super::{Common, diff};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 use crate::workers::local::Directory;
-use crate::workers::{WorkerError, Workplace as _};
+use crate::workers::{Worker as _, WorkerError};
 
 /// The work of a session, for comparing.
 struct Work {
@@ -26,12 +26,12 @@ struct Work {
 
 /// Compares the files that either session changed, as the two left them.
 pub(super) fn execute(common: &Common, place: &Place, names: [&str; 2]) -> Outcome {
-    let [one, other] = names.map(|name| choose::by_name(place, name));
+    let [one, other] = names.map(|name| session_choice::by_name(place, name));
     let (one, other) = (one?, other?);
     let work = |id: &SessionId| {
-        let known = choose::known(place, id)?;
+        let known = session_choice::known(place, id)?;
         let cannot = |why: &str| not_comparable(&one, &other, &format!("{id}: {why}"));
-        work(known).map_err(|why| cannot(&why))
+        work(place, known).map_err(|why| cannot(&why))
     };
     let (left, right) = (work(&one)?, work(&other)?);
     let paths: Vec<_> = left.files.union(&right.files).cloned().collect();
@@ -58,7 +58,7 @@ pub(super) fn execute(common: &Common, place: &Place, names: [&str; 2]) -> Outco
 }
 
 /// The work of a session, or why it is unknown.
-fn work(known: Known) -> Result<Work, String> {
+fn work(place: &Place, known: Known) -> Result<Work, String> {
     let directory = Directory::of_project(known.session.created());
     let stretches = known.session.stretches();
     let Some(Stretch { from, to, .. }) = stretches.last() else {
@@ -68,7 +68,11 @@ fn work(known: Known) -> Result<Work, String> {
     if from.is_none() {
         return Err(NOT_RECORDED.into());
     }
-    let now = || directory.snapshot().map_err(in_words)?.ok_or_else(|| NOT_RECORDED.to_owned());
+    let now = || {
+        let workplace = place.workers().find(&known.id, known.session.created()).map_err(in_words)?;
+        let workplace = workplace.ok_or("it has not changed anything yet")?;
+        workplace.snapshot().map_err(in_words)?.ok_or_else(|| NOT_RECORDED.to_owned())
+    };
     let to = to.clone().map_or_else(now, Ok)?;
     let mut files = BTreeSet::new();
     for stretch in &stretches {

@@ -8,9 +8,9 @@ use rapport_core::{ActionPlan, FileEffect, PlanEffects, Session, SessionId, Stat
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
-use super::choose::{Known, Verb};
 use super::output::say_json;
 use super::page::Page;
+use super::session_choice::{Known, Verb};
 use super::workflow::{self, seals};
 use super::{Common, diff, tree};
 use crate::actions::journal::Journal;
@@ -114,7 +114,8 @@ impl Lineage<'_> {
 
     /// A file of the project as it is now.
     fn now(&self, path: &str) -> Option<String> {
-        let found = project::resolve(&self.place.project, path).ok()?;
+        let files = self.place.files_of(&self.folder.id, self.session.created()).ok()?;
+        let found = project::resolve(&files, path).ok()?;
         String::from_utf8(project::content(path, &found).ok()??).ok()
     }
 

@@ -3,20 +3,21 @@
 use rapport_core::{Act, SessionId};
 use serde_json::json;
 
-use super::choose::{self, Verb, Which};
 use super::output::{say, say_json};
-use super::screen::word;
-use super::workflow::asking;
+use super::session_choice::{self, Verb, Which};
+use super::workflow::prompts;
 use super::{Common, handover};
+use crate::config;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::wiring::{Place, SessionKind};
-use crate::workers::kinds;
+use crate::workers::worktrees::Worktrees;
 
 /// Discard the work of a session, with its worktree
 ///
 /// The worktree and its branch are removed; the project is unchanged. A session that is not over is cancelled. Its log
-/// stays. At a terminal you are asked first. A name that an interrupted `rapport branch` left reserved is released.
+/// stays. At a terminal you are asked first. A name that an interrupted `rapport branch` left reserved is released, and
+/// its worktree is removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport diff add-auth                 see it first
@@ -35,6 +36,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Some(id) = args.which.name().map(SessionId::new)
         && is_reserved(&place, &id)?
     {
+        Worktrees::new(config::worktrees(&place.project)).remove(&id, &place.project).map_err(|error| {
+            let what = format!("cannot remove the worktree that was made for {id}: {error}");
+            Failure::new(Code::Trouble, what).hint("Its name stays reserved.")
+        })?;
         wait(place.store_in(&SessionKind::Sessions).release(&id))?;
         return match common.json {
             true => say_json(&json!({ "session": id, "state": "released" })),
@@ -44,37 +49,25 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let verb = Verb::new("rapport discard SESSION", "with work to discard", &|known| {
         handover::can_discard(&known.view)
     });
-    let id = choose::choose(&place, args.which.name(), &verb)?;
-    refuse_branch(&place, &id)?;
+    let id = session_choice::choose(&place, args.which.name(), &verb)?;
     handover::refuse_in_project(&place, &id, "discard")?;
-    let known = choose::known(&place, &id)?;
-    if handover::can_discard(&known.view) && !args.yes && asking::is_possible(common) {
+    let known = session_choice::known(&place, &id)?;
+    if handover::can_discard(&known.view) && !args.yes && prompts::is_possible(common) {
         let changed = known.view.changes.iter().flat_map(|changes| &changes.files);
         let changed = changed.map(|file| format!("{:<9} {}", file.status, file.path)).collect();
         let worker = known.view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());
-        let what = format!("{id} changed in its {}:", kinds::workplace(worker));
-        asking::agree(&what, changed, "Discard this work for good?")?;
+        let what = format!("{id} changed in its {}:", place.worker_kinds.workplace(worker));
+        prompts::agree(&what, changed, "Discard this work for good?")?;
     }
     let ended = handover::carry_out(&place, &id, &Act::Discard { reason: None, end: None })?;
     if common.json {
         return say_json(&json!({ "session": id, "state": ended.state, "cleared": ended.cleared }));
     }
     say(format_args!("Discarded {id}."))?;
-    handover::tell_left(&id, &ended)
+    handover::tell_left(&place, &id, &ended)
 }
 
 /// Whether this is the name of a session that was never made.
 fn is_reserved(place: &Place, id: &SessionId) -> Result<bool, Failure> {
     Ok(wait(place.store_in(&SessionKind::Sessions).unfilled())?.contains(id))
-}
-
-/// A branch at a question has its own worktree, which git removes.
-fn refuse_branch(place: &Place, id: &SessionId) -> Outcome {
-    let view = choose::known(place, id)?.view;
-    if view.branched_from.is_none() || view.workplace.is_some() {
-        return Ok(());
-    }
-    let what = format!("{id} is a branch with its own git worktree, which git removes");
-    let remove = format!("git worktree remove --force {}", word(&view.project));
-    Err(Failure::new(Code::Refused, what).hint(format!("Remove it, and what was done there: {remove}")))
 }

@@ -14,16 +14,17 @@ use super::workflow::seals;
 use super::{Common, report, screen, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
-use crate::config::{Layer, Settings, WorkerName};
+use crate::config::{Layer, Settings};
 use crate::engine::strays::{self, StraysError};
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
 use crate::wiring::{self, Place, ROUNDS, SessionKind};
-use crate::workers::{WorkerError, WorkerKind, WorkerSetup, Workers, git_too_old, kinds};
+use crate::workers::local::Directory;
+use crate::workers::{WorkerError, WorkerKind, WorkerKinds, WorkerSetup, git_too_old};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
-/// Ends with exit code 1 if something essential is missing: an agent, its login, a writable home, readable settings and
-/// sessions.
+/// Ends with exit code 1 if something essential is missing: an agent that can ask, its login, the worker that is set, a
+/// writable home, readable settings and sessions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport doctor
@@ -66,8 +67,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return report::write(common, &place, &file);
     }
     let programs = [settings(&place), agent(&place), git(&place)].into_iter();
-    let (setup, chosen) = workers(&place);
-    let workers = kinds::all().filter_map(|kind| worker(kind, &setup, chosen)).chain(strays(&place, &setup));
+    let (kinds, setup, chosen) = workers(&place);
+    let workers = kinds.iter().filter_map(|kind| match kind.name() == chosen {
+        true => chosen_worker(&place, kind, &setup),
+        false => other_worker(kind),
+    });
+    let workers = workers.chain(strays(&place, &kinds, &setup));
     let rest = [home(&place), store(&place)].into_iter().chain(leftovers(&place)).chain([terminal()]);
     let checks: Vec<_> = programs.chain(workers).chain(rest).chain(channels(&place)).collect();
     if common.json {
@@ -75,7 +80,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     } else {
         let mut page = Page::new(common);
         checks.iter().for_each(|check| show(&mut page, check));
-        page.print()?;
+        page.print_paged()?;
     }
     let bad: Vec<_> =
         checks.iter().filter(|check| check.state == State::Bad).map(|check| check.name).collect();
@@ -130,11 +135,10 @@ fn agent(place: &Place) -> Check {
     let Ok(runtime) = runtime() else { return no_runtime("agent") };
     match runtime.block_on(diagnosis.diagnose(&place.project)) {
         Diagnosed::Usable(found) => good("agent", found),
-        Diagnosed::Limited { found, advice } => {
-            Check { name: "agent", state: State::Missing, found, advice: Some(advice) }
-        }
         Diagnosed::Broken(found) => bad("agent", found, "Look at its own message."),
-        Diagnosed::LoggedOut { found, advice } => bad("agent", found, &advice),
+        Diagnosed::LoggedOut { found, advice } | Diagnosed::CannotAsk { found, advice } => {
+            bad("agent", found, &advice)
+        }
         Diagnosed::Missing { found, advice } => bad("agent", found, &format!("{advice}\n{OTHER_AGENTS}")),
     }
 }
@@ -160,32 +164,43 @@ fn git(place: &Place) -> Check {
             "Update it. Until then work cannot be kept in a worktree, and none can be applied.".into();
         return Check { name: "git", state: State::Missing, found: error.to_string(), advice: Some(advice) };
     }
-    if place.project.join(".git").exists() {
+    if Directory::at(&place.project).has_history() {
         return good("git", format!("{version}, in {}", place.project.display()));
     }
     Check {
         name: "git",
         state: State::Missing,
-        found: format!("{version}, but {} is not a git repository", place.project.display()),
+        found: format!("{version}, but {} is not in a git repository", place.project.display()),
         advice: Some("Make it one with `git init` to see what an agent changed.".into()),
     }
 }
 
-/// What workers are made from. Wrong settings are reported elsewhere.
-fn workers(place: &Place) -> (WorkerSetup, WorkerName) {
-    let Ok(settings) = place.settings(Layer::default()) else { return Default::default() };
-    (place.worker_setup_of(&settings).unwrap_or_default(), settings.worker)
+/// The kinds of workers, what they are made from, and which one is chosen. Wrong settings are reported elsewhere.
+fn workers(place: &Place) -> (WorkerKinds, WorkerSetup, String) {
+    let Ok(settings) = place.settings(Layer::default()) else {
+        return (place.worker_kinds.clone(), WorkerSetup::default(), String::new());
+    };
+    let setup = place.worker_setup_of(&settings).unwrap_or_default();
+    (settings.workers, setup, settings.worker)
 }
 
-/// What a kind of place needs beside git, if it needs anything.
-fn worker(kind: &dyn WorkerKind, setup: &WorkerSetup, chosen: WorkerName) -> Option<Check> {
+/// Whether the worker that the settings choose can be used here, unless it needs nothing.
+fn chosen_worker(place: &Place, kind: &dyn WorkerKind, setup: &WorkerSetup) -> Option<Check> {
+    let found = kind.diagnose().transpose();
+    let checked = found.and_then(|found| kind.check(&place.project, setup).map(|()| found));
+    match checked {
+        Ok(found) => found.map(|found| good(kind.name(), found)),
+        Err(none) => Some(bad(kind.name(), none.why, &none.advice.join("\n"))),
+    }
+}
+
+/// What a worker that nobody chose needs beside git, if it needs anything.
+fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
     let name = kind.name();
-    Some(match kind.diagnose(setup)? {
-        Ok(found) => good(name, found),
-        Err(none) => {
-            if let Some(said) = kind.without().filter(|_| chosen.as_str() != name) {
-                return Some(good(name, said.to_owned()));
-            }
+    Some(match (kind.diagnose()?, kind.without()) {
+        (Ok(found), _) => good(name, found),
+        (Err(_), Some(said)) => good(name, said.to_owned()),
+        (Err(none), None) => {
             let advice = format!("Only a run with the worker {name} needs it. {}", none.advice.join("\n"));
             Check { name, state: State::Missing, found: none.why, advice: Some(advice) }
         }
@@ -193,9 +208,9 @@ fn worker(kind: &dyn WorkerKind, setup: &WorkerSetup, chosen: WorkerName) -> Opt
 }
 
 /// Places of sessions that do not exist, if there are any.
-fn strays(place: &Place, setup: &WorkerSetup) -> Option<Check> {
+fn strays(place: &Place, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
     const NAME: &str = "strays";
-    let (workers, store) = (Workers::of_every_kind(setup), place.store_in(&SessionKind::Sessions));
+    let (workers, store) = (kinds.workers(setup), place.store_in(&SessionKind::Sessions));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     let found = match runtime.block_on(strays::strays(Arc::new(workers), &*store, &place.project)) {
         Ok(found) => found,
@@ -230,11 +245,12 @@ fn home(place: &Place) -> Check {
 }
 
 fn store(place: &Place) -> Check {
-    let store = place.store();
-    let all = match store.list() {
-        Ok(all) => all,
-        Err(error) => return bad("sessions", error.to_string(), "Look at the folder's permissions."),
+    let found = match place.diagnose_store() {
+        Diagnosis::Good(found) => found,
+        Diagnosis::Bad { found, advice } => return bad("sessions", found, &advice),
     };
+    let store = place.store();
+    let all = store.list().unwrap_or_default();
     if let Some(failure) = all.iter().find_map(|id| sessions::view(&store, id).err()) {
         return bad("sessions", failure.message, &failure.hints.join(" "));
     }
@@ -252,7 +268,7 @@ fn store(place: &Place) -> Check {
                 "Restore it from version control, or accept it as it is now: rapport resume {id} --accept-changes"
             )),
         },
-        None => good("sessions", format!("{} in {}", all.len(), place.whereabouts())),
+        None => good("sessions", found),
     }
 }
 

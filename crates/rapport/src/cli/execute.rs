@@ -8,9 +8,9 @@ use rapport_core::{Act, ActionPlan, Aim, Chosen, FileBatch, Session, TurnStage};
 
 use super::output::{say, say_json, warn};
 use super::workflow::open_session::{self, OpenSession};
-use super::workflow::reviewing::{self, Approval};
-use super::workflow::{planning, running};
-use super::{Common, clipboard, screen, typed, undo};
+use super::workflow::review::{self, Approval};
+use super::workflow::{plan, run};
+use super::{Common, clipboard, screen, typed_lines, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -20,6 +20,7 @@ use crate::projects::files::{replace, text};
 use crate::projects::memos;
 use crate::stores::Holder;
 use crate::stores::blocking::{BlockingStore, wait};
+use crate::threads::off_thread;
 use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
@@ -69,7 +70,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 fn source(args: &Args) -> Result<(String, String), Failure> {
     match args.plan.as_deref() {
         Some(dash) if dash == "-" => {
-            Ok((typed::piped("the plan from standard input")?, "standard input".into()))
+            Ok((typed_lines::piped("the plan from standard input")?, "standard input".into()))
         }
         Some(path) => {
             let path = Path::new(path);
@@ -87,7 +88,7 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
                     .hint("or run the turns of a session in order: rapport resume"));
             }
             let name = path.display().to_string();
-            Ok((typed::all(file, &format!("the plan {name}"))?, name))
+            Ok((typed_lines::all(file, &format!("the plan {name}"))?, name))
         }
         None => Ok((clipboard::read()?, "the clipboard".into())),
     }
@@ -163,7 +164,7 @@ impl Job<'_> {
             );
             report.problems = problems.clone();
             let path = self.write(&report.to_string())?;
-            let failure = planning::faulty("this plan", &problems);
+            let failure = plan::faulty("this plan", &problems);
             let failure = in_the_way.into_iter().fold(failure, Failure::hint);
             return Err(failure.hint(format!("The report is in {}", path.display())));
         };
@@ -191,13 +192,13 @@ impl Job<'_> {
     fn chosen(&self, plan: &ActionPlan, approval: Approval) -> Result<Option<Chosen>, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let asked = ActionPlan { context: None, ..plan.clone() };
-        let verdict = reviewing::verdict(self.common, self.place, self.settings, &asked, approval);
+        let verdict = review::verdict(self.common, &self.place.project, self.settings, &asked, approval);
         let verdict = runtime.block_on(verdict);
         runtime.shutdown_background();
         let chosen = match verdict? {
             Verdict::Approve(selection) | Verdict::Run(selection) => selection.chosen(),
             Verdict::Skip => return Ok(None),
-            Verdict::Quit => return Err(reviewing::left()),
+            Verdict::Quit => return Err(review::left()),
         };
         let context = plan.context.iter().flatten().map(|_| Some(NO_NEXT_TURN.to_owned())).collect();
         Ok(Some(Chosen { context, ..chosen }))
@@ -222,7 +223,7 @@ impl Job<'_> {
 
     async fn carry_out(&self, held: &OpenSession<'_>, plan: &ActionPlan, chosen: &Chosen) -> Outcome {
         let act = Act::Approve { folder: ONLY_TURN.into(), revision: 1, chosen: chosen.clone() };
-        let ran = running::run(held, plan, act).await;
+        let ran = run::run(held, plan, act).await;
         let session = held.session().await?;
         let turn = session.file_turn(ONLY_TURN).filter(|turn| turn.stage == TurnStage::Complete);
         let Some((turn, batch)) = turn.and_then(|turn| Some((turn, turn.batch()?))) else {
@@ -257,12 +258,13 @@ impl Job<'_> {
         held.settle().await?;
         let session = held.session().await?;
         if session.file_turn(ONLY_TURN).is_some_and(|turn| !turn.problems.is_empty()) {
-            return Err(planning::faulty(
+            return Err(plan::faulty(
                 "this plan",
                 &session.file_turn(ONLY_TURN).map(|turn| turn.problems.clone()).unwrap_or_default(),
             ));
         }
-        let journal = BatchDir::read(config::batches(&self.place.project).join(held.folder.id.as_str()))?;
+        let journal = config::batches(&self.place.project).join(held.folder.id.as_str());
+        let journal = off_thread(move || BatchDir::read(journal)).await??;
         let ran_so_far = journal.so_far(plan);
         let now = Clock::system().now();
         let approved_at = session.batch(ONLY_TURN).map_or(now, |(_, batch)| batch.approved_at);
@@ -317,10 +319,10 @@ impl Job<'_> {
         let path = path.map(|path| path.display().to_string());
         if self.common.json {
             return say_json(&serde_json::json!({
-                "report": path, "status": status.to_string(), "actions": reviewing::counts(batch),
+                "report": path, "status": status.to_string(), "actions": review::counts(batch),
             }));
         }
-        reviewing::say_outcome(status, batch)?;
+        review::say_outcome(status, batch)?;
         path.map_or(Ok(()), |path| say(format_args!("The report is in {}", safe::line(&path))))
     }
 }

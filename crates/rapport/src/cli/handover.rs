@@ -1,16 +1,17 @@
 //! Common parts of `apply`, `discard` and the end of a run: the handover of work from a worktree.
 
-use rapport_core::{Act, Session, SessionId, Status, View, WorkplaceState, WorkplaceView};
+use rapport_core::{Act, Session, SessionId, View, WorkplaceState, WorkplaceView};
 
 use super::output::say;
 use super::page::Page;
-use super::{Common, choose, diff, host, sessions};
+use super::screen::word;
+use super::{Common, diff, host, session_choice, sessions};
 use crate::channels::terminal::safe;
 use crate::config::{Layer, Settings};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
-use crate::workers::kinds;
+use crate::workers::work_only;
 
 /// The maximum number of diff lines at the end of a run.
 const SHOWN: usize = 400;
@@ -60,7 +61,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
 
 /// Records the state in which a cancelled agent left the files, if that is still to be done.
 pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
-    if choose::known(place, id)?.session.is_left_unnoted() {
+    if session_choice::known(place, id)?.session.is_left_unnoted() {
         see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
     }
     Ok(())
@@ -68,11 +69,14 @@ pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
 
 /// Refuses a session that worked in the project itself: its changes are there already.
 pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Outcome {
-    let known = choose::known(place, id)?;
-    if known.view.workplace.is_some()
-        || known.view.branched_from.is_some()
-        || !diff::has_changes(&known.session)
-    {
+    let known = session_choice::known(place, id)?;
+    if known.view.workplace.is_some() {
+        return Ok(());
+    }
+    if known.view.branched_from.is_some() {
+        return Err(older_branch(id, &known.view));
+    }
+    if !diff::has_changes(&known.session) {
         return Ok(());
     }
     let what =
@@ -82,11 +86,24 @@ pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Ou
         .hint(format!("Undo them with: rapport undo {id}")))
 }
 
+/// A branch of an older version has a worktree that no session owns, as if that were its project.
+fn older_branch(id: &SessionId, view: &View) -> Failure {
+    let (worktree, work) = (word(&view.project), work_only());
+    let what = format!("{id} is a branch of an older version, whose worktree only git knows");
+    Failure::new(Code::Refused, what)
+        .hint("To apply its changes to this directory:")
+        .hint(format!(
+            "git -C {worktree} add -A && git -C {worktree} diff --cached --binary {work} | git apply --3way"
+        ))
+        .hint("To remove it, and what was done there:")
+        .hint(format!("git worktree remove --force {worktree}"))
+}
+
 /// Reports what is left of a workplace, if anything.
-pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
-    let workplace = kinds::workplace(&ended.worker);
+pub(super) fn tell_left(place: &Place, id: &SessionId, ended: &WorkplaceView) -> Outcome {
+    let workplace = place.worker_kinds.workplace(&ended.worker);
     match &ended.left {
-        None if kinds::has_branch(&ended.worker) => {
+        None if place.worker_kinds.has_branch(&ended.worker) => {
             say(format_args!("Its {workplace} and its branch are gone."))
         }
         None => say(format_args!("Its {workplace} is gone.")),
@@ -99,7 +116,7 @@ pub(super) fn tell_left(id: &SessionId, ended: &WorkplaceView) -> Outcome {
 
 /// Refuses a worker that this project or this machine does not support.
 pub(super) fn check_worker(place: &Place, settings: &Settings) -> Outcome {
-    let kind = kinds::find(settings.worker.as_str()).map_err(|why| Failure::new(Code::Usage, why))?;
+    let kind = settings.workers.find(&settings.worker).map_err(|why| Failure::new(Code::Usage, why))?;
     kind.check(&place.project, &place.worker_setup_of(settings)?).map_err(|none| {
         let failure = Failure::new(Code::Refused, none.why);
         none.advice.into_iter().fold(failure, Failure::hint)
@@ -118,7 +135,7 @@ pub(super) async fn tell_work(
         return Ok(());
     }
     let worker = view.workplace.map(|workplace| workplace.worker).unwrap_or_default();
-    let workplace = kinds::workplace(&worker);
+    let workplace = place.worker_kinds.workplace(&worker);
     let diff = sessions::diff(sessions, id).await?;
     say("")?;
     let mut page = Page::new(common);
@@ -137,7 +154,7 @@ pub(super) fn can_apply(view: &View) -> bool {
     let Some(place) = &view.workplace else { return false };
     match place.state {
         WorkplaceState::Waiting | WorkplaceState::Applying => true,
-        WorkplaceState::Open => view.status == Status::Failed,
+        WorkplaceState::Open => view.has_failed(),
         WorkplaceState::Applied | WorkplaceState::Discarded => false,
     }
 }

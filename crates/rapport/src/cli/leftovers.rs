@@ -11,7 +11,7 @@ use super::screen::word;
 use crate::config;
 use crate::stores::blocking::wait;
 use crate::wiring::{Place, SessionKind};
-use crate::workers::{worktree, worktrees};
+use crate::workers::{self, worktrees};
 
 /// What no session uses. The worktree of a branch that is being made at this moment looks the same.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Leftovers {
     /// Looks for them. What cannot be read is left out: it may be used.
     pub(super) fn find(place: &Place) -> Self {
         let Some(sessions) = sessions(place) else { return Self::default() };
-        let inside = worktree::prefix(&place.project).unwrap_or_default();
+        let inside = workers::prefix(&place.project).unwrap_or_default();
         let is_used = |name: &str, root: &Path| {
             let there = Place { project: root.join(&inside), ..place.clone() };
             sessions.contains(name)
@@ -44,10 +44,13 @@ impl Leftovers {
 
     /// The commands that remove them.
     pub(super) fn removal(&self, place: &Place) -> Vec<String> {
-        let remove = |path: &PathBuf| format!("rm -r {}", word(&path.display().to_string()));
+        let remove = |path: &&PathBuf| format!("rm -r {}", word(&path.display().to_string()));
         let project = word(&place.project.display().to_string());
-        let worktrees = self.worktrees.iter().map(remove);
-        let prune = (!self.worktrees.is_empty()).then(|| format!("git -C {project} worktree prune"));
+        // The worktree of a reserved name is removed with it.
+        let is_named = |path: &&PathBuf| self.names.iter().any(|name| path.ends_with(name.as_str()));
+        let unnamed: Vec<_> = self.worktrees.iter().filter(|path| !is_named(path)).collect();
+        let worktrees = unnamed.iter().map(remove);
+        let prune = (!unnamed.is_empty()).then(|| format!("git -C {project} worktree prune"));
         let names = self.names.iter().map(|id| format!("rapport discard {id} --project {project}"));
         worktrees.chain(prune).chain(names).collect()
     }

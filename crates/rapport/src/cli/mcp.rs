@@ -1,7 +1,10 @@
 //! `rapport mcp`: a server for another assistant, over standard input and output.
 
-use rapport_core::Decider;
-use rapport_mcp::{CHANNEL, DeciderName, McpLayer, McpSetup, StdioError, serve_stdio};
+use std::sync::Arc;
+
+use rapport_core::routing::Policy;
+use rapport_core::{Decider, SessionId};
+use rapport_mcp::{CHANNEL, DeciderName, McpLayer, McpSetup, PolicyName, StdioError, serve_stdio};
 use rapport_settings::Setting as _;
 
 use super::agent_flags::AgentFlags;
@@ -29,14 +32,24 @@ pub(super) struct Args {
     /// Who may apply what workers did: you alone ("person"), or the client's model as well ("lead")
     #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
     apply: Option<DeciderName>,
-    /// Who may answer what workers ask: you alone ("person"), or the client's model as well ("lead")
-    #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
-    questions: Option<DeciderName>,
+    /// What the client's model may do with what workers ask: nothing ("ask", or "person"), draft ("assist"), answer with a
+    /// ground ("auto"), answer on its own word ("trust", or "lead")
+    #[arg(long, value_name = "POLICY", value_parser = PolicyName::parse)]
+    questions: Option<PolicyName>,
+    /// Connect the agent of a lead to its tools, at this socket of the process that runs it
+    #[arg(long, value_name = "SOCKET", hide = true, requires = "lead")]
+    relay: Option<String>,
+    /// The lead whose agent is connected
+    #[arg(long, value_name = "SESSION", hide = true, requires = "relay")]
+    lead: Option<String>,
     #[command(flatten)]
     agent: AgentFlags,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
+    if let (Some(address), Some(lead)) = (&args.relay, &args.lead) {
+        return relay(address, &SessionId::new(lead));
+    }
     let place = Place::find(common)?;
     let sources = place.sources()?;
     let settings = place.settings_of(&sources, args.agent.layer())?;
@@ -45,10 +58,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         project: place.project.clone(),
         workers: place.worker_choice(&settings),
         apply: args.apply.or(said.apply).map_or(Decider::Person, Into::into),
-        questions: args.questions.or(said.questions).map_or(Decider::Lead, Into::into),
+        questions: args.questions.or(said.questions).map_or(Policy::Trust, |named| named.0),
+        lead: None,
         // The person started the client, which shows them its dialogs.
         dialogs: said.dialogs.unwrap_or(true),
         person: socket::person_here(),
+        projects: Arc::new(place.projects()),
         version: env!("CARGO_PKG_VERSION"),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -60,6 +75,20 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // A thread may still be reading standard input.
     runtime.shutdown_background();
     outcome
+}
+
+/// Connects the agent of a lead, at standard input and output, to the process that runs it. Nothing else is known here.
+fn relay(address: &str, lead: &SessionId) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let relayed =
+        runtime.block_on(socket::relay_tools(address, lead, tokio::io::stdin(), tokio::io::stdout()));
+    // A thread may still be reading standard input.
+    runtime.shutdown_background();
+    relayed.map_err(|error| {
+        Failure::new(Code::Refused, format!("the tools of {lead} are not offered here: {error}")).hint(
+            "An agent gets them from Rapport itself; to lead with another assistant, attach `rapport mcp`.",
+        )
+    })
 }
 
 async fn serve(place: &Place, settings: &Settings, setup: McpSetup) -> Outcome {

@@ -2,20 +2,20 @@
 
 use std::process::Command;
 
-use super::typed;
-use super::workflow::asking;
+use super::typed_lines;
+use super::workflow::prompts;
 use super::{Common, screen};
 use crate::error::{Code, Failure};
 
 /// The value of `-m`: a text, "-" for standard input, empty for an editor.
 pub(super) async fn given(common: &Common, words: &str) -> Result<String, Failure> {
     let message = match words {
-        "-" => typed::piped("the message from standard input")?,
+        "-" => typed_lines::piped("the message from standard input")?,
         "" if screen::is_interactive() && !common.json => edited()?,
         words => words.to_owned(),
     };
     if message.trim().is_empty() {
-        return Err(asking::no_message());
+        return Err(prompts::no_message());
     }
     Ok(message)
 }

@@ -9,30 +9,41 @@ mod branch;
 mod branch_turn;
 mod branch_worktree;
 mod cancel;
-mod choose;
+mod chat;
 mod clipboard;
 mod complete;
 mod completions;
 mod context;
 mod demo;
+#[cfg(feature = "web")]
+mod devices;
 mod diff;
 mod diff_sessions;
 mod diff_turns;
+mod digest;
 mod discard;
 mod doctor;
 mod execute;
-mod follow;
+mod follower;
+mod foreign_preview;
 mod graph;
 mod handover;
 mod host;
 mod leftovers;
 mod log;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(not(feature = "mcp"))]
+#[path = "without_mcp.rs"]
 mod mcp;
 mod message;
 mod new;
+#[cfg(feature = "web")]
+mod open;
 mod page;
 mod plan;
 mod plan_turn;
+mod project;
 mod report;
 mod resume;
 mod revise;
@@ -41,6 +52,7 @@ mod run;
 mod say;
 mod screen;
 mod serve;
+mod session_choice;
 mod sessions;
 mod shell;
 mod status;
@@ -48,15 +60,18 @@ mod stop;
 mod tree;
 mod trust;
 mod trust_session;
-mod typed;
+mod typed_lines;
 mod undo;
 mod undo_work;
+#[cfg(not(feature = "web"))]
+mod without_web;
 mod workflow;
-mod would;
 
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
+#[cfg(not(feature = "web"))]
+use {without_web as devices, without_web as open};
 
 use clap::{Parser, Subcommand};
 use rapport_engine::variant;
@@ -89,7 +104,7 @@ const EXAMPLES: &str = "Examples:
   rapport resume add-a-greeting          go on, whatever comes next
   rapport apply add-a-greeting           take over what was done in a worktree
   rapport plan idea.md --as progress     a plan of phases, in progress.md
-  rapport serve                          the same in Telegram: docs/telegram.md
+  rapport serve                          the same in a browser or in Telegram: docs/web.md
   rapport mcp                            for another assistant: docs/mcp.md
 
 Turn by turn, as files:
@@ -109,6 +124,8 @@ Exit codes:
 enum Command {
     Demo(demo::Args),
     Run(run::Args),
+    Chat(chat::Args),
+    Digest(digest::Args),
     New(new::Args),
     Context(context::Args),
     Plan(plan::Args),
@@ -129,9 +146,12 @@ enum Command {
     Apply(apply::Args),
     Discard(discard::Args),
     Serve(serve::Args),
+    Open(open::Args),
+    Devices(devices::Args),
     Mcp(mcp::Args),
     Cancel(cancel::Args),
     Trust(trust::Args),
+    Project(project::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
     /// Print what can come next on a command line, for the scripts of `rapport completions`
@@ -186,6 +206,8 @@ impl Cli {
             Command::New(args) => new::execute(common, args),
             Command::Context(args) => context::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
+            Command::Chat(args) => chat::execute(common, args),
+            Command::Digest(args) => digest::execute(common, args),
             Command::Resume(args) => resume::execute(common, args),
             Command::Execute(args) => execute::execute(common, args),
             Command::Undo(args) => undo::execute(common, args),
@@ -203,9 +225,12 @@ impl Cli {
             Command::Apply(args) => apply::execute(common, args),
             Command::Discard(args) => discard::execute(common, args),
             Command::Serve(args) => serve::execute(common, args),
+            Command::Open(args) => open::execute(common, args),
+            Command::Devices(args) => devices::execute(common, args),
             Command::Mcp(args) => mcp::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Trust(args) => trust::execute(common, args),
+            Command::Project(args) => project::execute(common, args),
             Command::Doctor(args) => doctor::execute(common, args),
             Command::Completions(args) => completions::execute(args),
             Command::Complete { words } => complete::execute(common, &words),

@@ -1,7 +1,5 @@
 //! `rapport new`: begins a session with turns.
 
-use std::path::Path;
-
 use rapport_core::{Aim, Session, slug};
 use serde_json::json;
 
@@ -10,13 +8,14 @@ use super::output::{say, say_json, warn};
 use super::screen::word;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
-use crate::config::{self, Layer};
+use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
-use crate::projects::files::{FileError, io_error, replace};
 use crate::projects::gathering::suggested;
 use crate::stores::Holder;
 use crate::stores::blocking::wait;
-use crate::turns::{Folder, SESSION_CONTEXT, TurnError};
+use crate::threads::off_thread;
+use crate::turns::Folder;
+use crate::turns::preparation::TurnPreparation;
 use crate::wiring::{Place, SessionKind};
 
 /// Begin a session with turns: plan, review, run what you approve, report, turn by turn
@@ -34,11 +33,6 @@ pub(super) struct Args {
     /// What it is about, in kebab-case (add-user-auth)
     name: String,
 }
-
-const SESSION_HEAD: &str =
-    "# What every turn of this session is shown: a path, directory or glob per line.\n";
-const GLOBAL_HEAD: &str =
-    "# What every turn of every session is shown: a path, directory or glob per line.\n";
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
@@ -64,32 +58,19 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Creates a session of this name, and the files that all sessions share, if necessary.
 pub(super) async fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
-    let settings = place.settings(Layer::default())?;
-    let facts = Session::begin(place.session(name.to_owned(), Aim::Files, &settings)?)?;
+    let (own, task) = (place.clone(), name.to_owned());
+    let created = off_thread(move || {
+        let settings = own.settings(Layer::default())?;
+        own.session(task, Aim::Files, &settings)
+    });
+    let facts = Session::begin(created.await??)?;
     let holder = Holder::this_process(None);
     let store = place.store_in(&SessionKind::Sessions);
     let (id, _, log) = store.create(name, Clock::system().now(), facts, &holder).await?;
     let folder = place.folder(&id);
-    lay_out(place, &folder).await?;
+    TurnPreparation::lay_out(&folder, &place.project).await?;
     drop(log);
     Ok(folder)
-}
-
-/// Makes the files in which people say what the agent is shown, where they are missing: `new` may have been killed before it
-/// made them.
-pub(super) async fn lay_out(place: &Place, folder: &Folder) -> Result<(), TurnError> {
-    if folder.read(SESSION_CONTEXT).await?.is_none() {
-        folder.write(SESSION_CONTEXT, SESSION_HEAD.as_bytes().to_vec()).await?;
-    }
-    make_if_missing(&config::global_context(&place.project), GLOBAL_HEAD)?;
-    Ok(make_if_missing(&config::memos(&place.project), "[]\n")?)
-}
-
-fn make_if_missing(path: &Path, content: &str) -> Result<(), FileError> {
-    if path.try_exists().map_err(io_error("look for", path))? {
-        return Ok(());
-    }
-    replace(path, content.as_bytes())
 }
 
 /// A name in kebab-case, or why this cannot be one.

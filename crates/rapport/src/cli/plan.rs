@@ -10,9 +10,9 @@ use super::agent_flags::AgentFlags;
 use super::plan_turn::{self, Planning, UnderWay};
 use super::run::{self, Start};
 use super::workflow::Where;
-use super::workflow::planning::Consent;
+use super::workflow::plan::Consent;
 use super::workflow::seals::Changed;
-use super::{Common, text, trust, typed};
+use super::{Common, text, trust, typed_lines};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
 use crate::wiring::Place;
@@ -167,14 +167,14 @@ fn asking(args: &Args) -> Asking {
 fn idea(args: &Args) -> Result<String, Failure> {
     if let [only] = args.idea.as_slice() {
         if only == "-" {
-            return typed::piped("the idea from standard input");
+            return typed_lines::piped("the idea from standard input");
         }
         let path = Path::new(only);
         if path.is_file() {
             let file = std::fs::File::open(path).map_err(|error| {
                 Failure::new(Code::Usage, format!("cannot read the idea from {}: {error}", path.display()))
             })?;
-            return typed::all(file, &format!("the idea in {}", path.display()));
+            return typed_lines::all(file, &format!("the idea in {}", path.display()));
         }
     }
     Ok(text(&args.idea, "this idea")?.join(" "))

@@ -3,16 +3,16 @@
 use rapport_core::{Act, Asking};
 
 use super::agent_flags::AgentFlags;
-use super::workflow::context::{self, Base};
+use super::workflow::context;
 use super::workflow::open_session::{self, OpenSession};
-use super::workflow::planning::{self, Consent, Request};
+use super::workflow::plan::{self, Consent, Request};
 use super::workflow::seals::{self, Changed};
 use super::workflow::{self, Where};
 use super::{Common, message, sessions, trust};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::stores::blocking::wait;
-use crate::turns::Folder;
+use crate::turns::{Folder, preparation};
 use crate::wiring::Place;
 
 pub(super) struct Planning<'a> {
@@ -46,7 +46,9 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
         refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let request = runtime.block_on(request(common, planning))?;
+    let mut request = runtime.block_on(request(common, planning))?;
+    let session = workflow::state(&place, &folder)?;
+    request.terms = planning.agent.change(&place, session.created(), &settings);
     // Before the session is held, because holding it resumes its agent.
     let under_way = match planning.under_way {
         UnderWay::GoOn => under_way(&place, &folder, &request.message)?,
@@ -56,9 +58,9 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
         }
     };
     open_session::hold(common, &place, &settings, folder, async |held| {
-        planning::begin_with(held, planning.changed).await?;
+        plan::begin_with(held, planning.changed).await?;
         match &under_way {
-            Some(turn) => planning::go_on(held, turn, &request).await,
+            Some(turn) => plan::go_on(held, turn, &request).await,
             None => next(held, planning, &request).await,
         }
     })
@@ -87,16 +89,17 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     let session = workflow::state(&place, &folder)?;
     let turn = workflow::turn(&session, &folder, planning.at.turn.as_deref())?;
     let directory = turn.map(|turn| wait(folder.turn(&turn.folder))).transpose()?;
+    let preparation = wait(workflow::preparation(&place, &settings, &folder, &session))?;
     let (base, name) = match (turn, &directory) {
-        (Some(turn), Some(directory)) if planning::is_unplanned(turn) => {
-            (wait(Base::of(&place, &settings, &folder, directory))?, turn.folder.clone())
+        (Some(turn), Some(directory)) if turn.is_unplanned() => {
+            (wait(preparation.base_of(&session, directory))?, turn.folder.clone())
         }
         (_, directory) => {
             let number = directory.as_ref().map_or(1, |turn| turn.name.number + 1);
-            (wait(Base::after(&place, &settings, &folder, directory.as_ref()))?, format!("{number:02}"))
+            (wait(preparation.base_after(&session, directory.as_ref()))?, format!("{number:02}"))
         }
     };
-    let payload = wait(context::payload(&place, &settings, &folder, &base, &request))?;
+    let payload = wait(context::payload(&preparation, &base, &request))?;
     if common.json {
         let files: Vec<_> = payload
             .files
@@ -118,22 +121,22 @@ async fn next(held: &OpenSession<'_>, planning: &Planning<'_>, request: &Request
     let turn = workflow::turn(&session, &held.folder, planning.at.turn.as_deref())?;
     // A failed or abandoned turn is planned again, in the same directory, with the new message.
     match session.drafting() {
-        Some(under_way) => planning::plan(held, Some(under_way), request).await,
-        None => planning::plan(held, turn, request).await,
+        Some(under_way) => plan::plan(held, Some(under_way), request).await,
+        None => plan::plan(held, turn, request).await,
     }
 }
 
 async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Failure> {
     let message = message::given(common, planning.message).await?;
-    Ok(Request { message, asking: planning.asking, consent: planning.consent })
+    Ok(Request { message, asking: planning.asking, consent: planning.consent, terms: None })
 }
 
 /// Refuses before the person writes a message in an editor, because that would be lost.
 fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
     let session = workflow::state(place, folder)?;
-    let turn = workflow::turn(&session, folder, named)?.filter(|turn| planning::is_waiting(turn));
+    let turn = workflow::turn(&session, folder, named)?.filter(|turn| turn.is_waiting());
     match turn.filter(|_| session.drafting().is_none()) {
-        Some(waiting) => Err(planning::waits(folder, &waiting.folder)),
+        Some(waiting) => Err(plan::waits(folder, &waiting.folder)),
         None => Ok(()),
     }
 }
@@ -146,7 +149,7 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
         return Ok(None);
     };
     let turn = wait(folder.turn(&turn.folder))?;
-    if wait(context::message_to(&turn))?.is_some_and(|told| told.trim_end() == message.trim_end()) {
+    if wait(preparation::message_to(&turn))?.is_some_and(|told| told.trim_end() == message.trim_end()) {
         return Ok(Some(turn.name.to_string()));
     }
     let what = format!("turn {} of {} is being planned already, with another message", turn.name, folder.id);

@@ -11,6 +11,7 @@ use rapport_core::View;
 use rapport_engine::variant;
 use serde::Serialize;
 use serde_json::json;
+use tracing::Level;
 
 use super::output::{say, say_json};
 use super::{Common, doctor, screen, sessions};
@@ -65,9 +66,13 @@ fn gather(common: &Common, place: &Place) -> Report {
         system: system(),
         programs: doctor::programs(place).into_iter().map(|(name, found)| (name, tilde(found))).collect(),
         terminal: terminal_state(),
-        settings: config::said(&place.home, &place.project, utf8_env(), &place.sections(), |variable| {
-            place.agents.are_set_up_by(variable)
-        }),
+        settings: config::said(
+            &place.home,
+            &place.project,
+            utf8_env(),
+            &place.known_settings().sections,
+            |variable| place.agents.are_set_up_by(variable),
+        ),
         sessions: count(place),
         free: [("home", &place.home), ("project", &place.project)]
             .map(|(name, path)| (name, free(path)))
@@ -158,7 +163,9 @@ fn limits() -> BTreeMap<&'static str, String> {
 fn last_errors(log: &Path) -> Vec<String> {
     let log = std::fs::read(log).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
-    let is_error = |line: &&str| line.contains(" WARN ") || line.contains(" ERROR ");
+    // A line begins with the time and the level.
+    let level = |line: &str| line.split_whitespace().nth(1)?.parse::<Level>().ok();
+    let is_error = |line: &&str| level(line).is_some_and(|level| level <= Level::WARN);
     let mut last: Vec<_> = log.lines().rev().filter(is_error).take(LAST_ERRORS).map(str::to_owned).collect();
     last.reverse();
     last

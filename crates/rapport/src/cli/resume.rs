@@ -1,18 +1,20 @@
 //! `rapport resume`: the next step of any session.
 
 use rapport_core::report::Overall;
-use rapport_core::{Act, Aim, Asking, Branch, Entry, Event, FileTurn, Session, SessionId, Status, TurnStage};
+use rapport_core::{
+    Act, Aim, Asking, Branch, Entry, Event, FileTurn, Session, SessionId, Status, TermsChange, TurnStage,
+};
 
 use super::agent_flags::AgentFlags;
-use super::choose::{self, Known, Verb, Which};
 use super::output;
 use super::run::{self, Start};
+use super::session_choice::{self, Known, Verb, Which};
 use super::workflow::open_session::{self, OpenSession};
-use super::workflow::planning::{self, Consent, Request};
-use super::workflow::reviewing::{Approval, Reviewing};
+use super::workflow::plan::{self, Consent, Request};
+use super::workflow::review::{Approval, Reviewing};
 use super::workflow::seals::Changed;
-use super::workflow::{self, asking};
-use super::{Common, ask, message, say, trust, undo_work};
+use super::workflow::{self, prompts};
+use super::{Common, ask, message, say, sessions, trust, undo_work};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
@@ -93,7 +95,7 @@ pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome
     let verb = verb.rather(Known::goes_on).rather(Known::is_free);
     let verb = verb
         .else_try("Begin one with: rapport run \"what you want done\"\nOr turn by turn: rapport new NAME");
-    let known = choose::known(&place, &choose::choose(&place, named, &verb)?)?;
+    let known = session_choice::known(&place, &session_choice::choose(&place, named, &verb)?)?;
     go_on_with(common, &place, &known, how)
 }
 
@@ -119,7 +121,11 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
         let what = format!("{flag} is about turns, and {id} has none");
         return Err(Failure::new(Code::Usage, what).hint(format!("Go on with: rapport resume {id}")));
     }
-    if known.is_held() && !view.questions.is_empty() && asking::is_possible(common) {
+    if let Some(change) = how.agent.change(place, known.session.created(), settings) {
+        // Before its agent is resumed, for which it counts.
+        sessions::act(place, id, &Act::ChangeTerms { change })?;
+    }
+    if known.is_held() && !view.questions.is_empty() && prompts::is_possible(common) {
         // It runs in another process; its questions can be answered here.
         return ask::execute(common, place, id.clone());
     }
@@ -153,7 +159,7 @@ fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Opti
     let text = match &how.message {
         Some(words) => runtime.block_on(message::given(common, words))?,
         None if !rests => return Ok(None),
-        None if asking::is_possible(common) => runtime.block_on(asking::message(common, id))?,
+        None if prompts::is_possible(common) => runtime.block_on(prompts::message(common, id))?,
         None => return Err(nobody_to_ask(id)),
     };
     // A thread may still wait for a line.
@@ -163,7 +169,7 @@ fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Opti
 
 /// The possible commands for a session in which nothing is left to do.
 fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
-    let known = choose::known(place, id)?;
+    let known = session_choice::known(place, id)?;
     let mut left = vec![format!("Nothing is left to do in {id}. What can be done:")];
     if known.session.has_worked() {
         left.push(format!("  rapport diff {id}"));
@@ -201,18 +207,28 @@ fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Kno
     let is_over = |turn: &&FileTurn| turn.stage == TurnStage::Ended && turn.status != Some(Overall::Skipped);
     let ended = before.file_turns().iter().find(is_over);
     let ended = ended.map(|turn| turn.folder.clone());
-    open_session::hold(common, place, settings, folder, async |held| go_on(held, how, ended.as_deref()).await)
+    let terms = how.agent.change(place, before.created(), settings);
+    open_session::hold(common, place, settings, folder, async |held| {
+        go_on(held, how, terms, ended.as_deref()).await
+    })
 }
 
 /// Continues. `ended` is a turn of which only the report was missing: it exists by now.
-async fn go_on(held: &OpenSession<'_>, how: &How, ended: Option<&str>) -> Outcome {
+async fn go_on(
+    held: &OpenSession<'_>,
+    how: &How,
+    terms: Option<TermsChange>,
+    ended: Option<&str>,
+) -> Outcome {
     let changed = Changed::from_flag(how.accept_changes);
-    planning::begin_with(held, changed).await?;
+    plan::begin_with(held, changed).await?;
     let mut request = Request {
         message: String::new(),
         asking: if how.adaptive { Asking::Adaptive } else { Asking::Assume },
         consent: if how.replan { Consent::Given } else { Consent::Ask },
+        terms,
     };
+    plan::change_terms(held, &request).await?;
     let session = held.session().await?;
     if let Some(turn) = ended.filter(|_| how.message.is_none()) {
         let approval = Approval::from_flag(how.yes);
@@ -229,30 +245,30 @@ async fn go_on(held: &OpenSession<'_>, how: &How, ended: Option<&str>) -> Outcom
             )));
     }
     if let Some(turn) = session.drafting() {
-        return planning::go_on(held, &turn.folder, &request).await;
+        return plan::go_on(held, &turn.folder, &request).await;
     }
     let turn = workflow::turn(&session, &held.folder, how.turn.as_deref())?;
     match turn.map(|turn| (turn.stage, turn)) {
-        Some((_, turn)) if planning::is_waiting(turn) && how.message.is_some() => {
-            Err(planning::waits(&held.folder, &turn.folder)
+        Some((_, turn)) if turn.is_waiting() && how.message.is_some() => {
+            Err(plan::waits(&held.folder, &turn.folder)
                 .hint(format!("Or have something else planned: rapport revise {} FEEDBACK", held.folder.id)))
         }
-        Some((_, turn)) if planning::is_waiting(turn) => {
+        Some((_, turn)) if turn.is_waiting() => {
             let approval = Approval::from_flag(how.yes);
             Reviewing { held, approval, changed, request: &request }.turn(&turn.folder).await
         }
         Some((TurnStage::Unplanned { is_ready: true }, turn)) if how.message.is_none() => {
-            planning::go_on(held, &turn.folder, &request).await
+            plan::go_on(held, &turn.folder, &request).await
         }
         Some(_) | None => {
             request.message = match &how.message {
                 Some(words) => message::given(held.common, words).await?,
-                None if asking::is_possible(held.common) => {
-                    asking::message(held.common, &held.folder.id).await?
+                None if prompts::is_possible(held.common) => {
+                    prompts::message(held.common, &held.folder.id).await?
                 }
                 None => return Err(nobody_to_ask(&held.folder.id)),
             };
-            planning::plan(held, turn, &request).await
+            plan::plan(held, turn, &request).await
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 
-use rapport_core::{Act, Aim, Asking, Purpose, QuestionId, Reply};
+use rapport_core::{Act, Aim, Purpose, QuestionId, Reply};
 use serde_json::json;
 
-use super::choose::{self, Known};
 use super::output::{say, say_json};
-use super::workflow::planning::{self, Consent, Request};
+use super::session_choice::{self, Known};
+use super::workflow::plan::{self, Request};
 use super::workflow::seals::Changed;
-use super::workflow::{open_session, reviewing};
+use super::workflow::{open_session, review};
 use super::{Common, say, sessions, trust};
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    let known = session_choice::known(&place, &session_choice::by_name(&place, &args.session)?)?;
     known.check_counts()?;
     let confirmation = known.view.questions.iter().find(|question| question.purpose == Purpose::Confirm);
     if let Some(question) = confirmation {
@@ -76,9 +76,9 @@ fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, messa
     trust::ask_once(common, place)?;
     let settings = place.settings(Layer::default())?;
     let folder = place.folder(&known.id);
-    let request = Request { message, asking: Asking::Assume, consent: Consent::Ask };
+    let request = Request { message, ..Request::plain() };
     open_session::hold(common, place, &settings, folder, async |held| {
-        planning::begin_with(held, Changed::Refuse).await?;
-        reviewing::plan_instead(held, turn, &request).await
+        plan::begin_with(held, Changed::Refuse).await?;
+        review::plan_instead(held, turn, &request).await
     })
 }

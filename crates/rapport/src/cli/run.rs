@@ -4,21 +4,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use rapport_core::routing::Policy;
 use rapport_core::{Act, Aim, Created, SessionId, Status};
 
 use super::agent_flags::AgentFlags;
 use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, cancel, follow, handover, host, sessions, text, trust, typed};
+use super::{Common, cancel, chat, follower, handover, host, text, trust, typed_lines};
 use crate::channels::terminal::safe;
-use crate::config::{self, Layer, Settings, WorkerLayer, WorkerName};
-use crate::engine::{Sessions, socket};
+use crate::config::{Layer, Settings, WorkerLayer};
+use crate::engine::{DoorError, Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::stores::Holder;
+use crate::stores::StoreError;
 use crate::wiring::Place;
-use crate::workers::kinds;
+use crate::workers::WorkerKinds;
 use crate::workers::local::Directory;
 
 /// Clarify a task with the agent, agree on a plan, let it work, see the report
@@ -45,15 +46,15 @@ pub(super) struct Args {
     resume: Option<Option<String>>,
     /// Where the agent works (default: the setting `worker`, or the project itself)
     #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
-    worker: Option<WorkerName>,
+    worker: Option<String>,
     #[command(flatten)]
     agent: AgentFlags,
 }
 
 /// The kinds of places, each with its help.
-fn worker_parser() -> impl TypedValueParser<Value = WorkerName> {
-    let kinds = kinds::all().map(|kind| PossibleValue::new(kind.name()).help(kind.in_brief()));
-    PossibleValuesParser::new(kinds).try_map(|name| config::worker(&name))
+fn worker_parser() -> PossibleValuesParser {
+    let kinds = WorkerKinds::builtin();
+    PossibleValuesParser::new(kinds.iter().map(|kind| PossibleValue::new(kind.name()).help(kind.in_brief())))
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
@@ -62,10 +63,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
     let place = Place::find(common)?;
     trust::ask_once(common, &place)?;
-    let worker = WorkerLayer { kind: args.worker, ..WorkerLayer::default() };
+    let worker = WorkerLayer { kind: args.worker.clone(), ..WorkerLayer::default() };
     let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
     handover::check_worker(&place, &settings)?;
-    let created = place.session(task(&args)?, Aim::Work, &settings)?;
+    let mut created = place.session(task(&args)?, Aim::Work, &settings)?;
+    if settings.lead_policy != Policy::Ask {
+        created.lead = chat::lead_here(&place)?;
+    }
     tell_of_no_history(&place);
     host(common, &place, &settings, Start::New(Box::new(created)))
 }
@@ -84,7 +88,6 @@ fn tell_of_no_history(place: &Place) {
 
 /// Begins or resumes a session, and shows it until it ends or the person leaves.
 pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
-    tell_of_others(place, &start)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
@@ -94,9 +97,11 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
             let id = match start {
                 Start::New(created) => sessions.create(*created, None).await?,
                 Start::Resume { id, said } => resume_session(&sessions, id, said).await?,
+                Start::Join { id, said } => join_session(&sessions, id, said).await?,
             };
+            tell_of_others(place, &*sessions, &id).await?;
             if common.json {
-                return follow::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
+                return follower::as_json(common, &sessions, &id, &Answering::Person, 0, stop).await;
             }
             let outcome = screen::show(common, &sessions, &id, Answering::Person, stop).await;
             handover::tell_work(common, place, &*sessions, &id).await?;
@@ -115,22 +120,8 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
 }
 
 /// Warns if other sessions work in the same directory: nobody could tell who changed which file.
-fn tell_of_others(place: &Place, start: &Start) -> Outcome {
-    let store = place.store();
-    let is_apart = |id: &SessionId| sessions::view(&store, id).is_ok_and(|view| view.workplace.is_some());
-    let this_is_apart = match start {
-        Start::New(created) => created.works_apart(),
-        Start::Resume { id, .. } => is_apart(id),
-    };
-    if this_is_apart {
-        return Ok(());
-    }
-    let sessions = store.list()?;
-    let newest = sessions.iter().rev().take(LOOKED_AT);
-    let others = newest.filter(|id| !matches!(start, Start::Resume { id: this, .. } if this == *id));
-    let held = others.filter(|id| matches!(store.holder(id), Ok(Some(Holder { address: Some(_), .. }))));
-    let at_work = held.filter(|id| !is_apart(id));
-    let (what, each) = match at_work.count() {
+async fn tell_of_others(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+    let (what, each) = match sessions.beside(id).await? {
         0 => return Ok(()),
         1 => ("another session is".to_owned(), "Either"),
         several => (format!("{several} other sessions are"), "Each"),
@@ -143,12 +134,15 @@ fn tell_of_others(place: &Place, start: &Start) -> Outcome {
     Ok(())
 }
 
-/// The number of recent sessions to check: with thousands of them, checking all takes too long.
-const LOOKED_AT: usize = 100;
-
 pub(super) enum Start {
     New(Box<Created>),
     Resume {
+        id: SessionId,
+        /// The message to its agent, if any.
+        said: Option<Act>,
+    },
+    /// The same for a session that another process may run: then it goes on there, and is shown here.
+    Join {
         id: SessionId,
         /// The message to its agent, if any.
         said: Option<Act>,
@@ -174,11 +168,29 @@ async fn resume_session(
     Ok(id)
 }
 
+/// Resumes a session, unless another process runs it.
+async fn join_session(
+    sessions: &Arc<dyn Sessions>,
+    id: SessionId,
+    said: Option<Act>,
+) -> Result<SessionId, Failure> {
+    match sessions.resume(&id).await {
+        Err(DoorError::Store(StoreError::Busy { .. })) => {
+            if let Some(said) = said {
+                sessions.act(&id, &socket::person_here(), &said).await?;
+            }
+            Ok(id)
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => resume_session(sessions, id, said).await,
+    }
+}
+
 /// Whether it failed, or its agent was stopped in the middle of a task.
 async fn is_to_restart(sessions: &Arc<dyn Sessions>, id: &SessionId) -> Result<bool, Failure> {
     let view = sessions.view(id).await?;
     let is_stopped = view.status == Status::Idle && matches!(view.aim, Aim::Work | Aim::Progress(_));
-    Ok(view.status == Status::Failed || is_stopped)
+    Ok(view.has_failed() || is_stopped)
 }
 
 fn task(args: &Args) -> Result<String, Failure> {
@@ -191,7 +203,7 @@ fn task(args: &Args) -> Result<String, Failure> {
     }
     let words = text(&args.task, "this task")?;
     if words == ["-"] {
-        return typed::piped("the task from standard input");
+        return typed_lines::piped("the task from standard input");
     }
     Ok(words.join(" "))
 }

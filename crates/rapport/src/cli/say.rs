@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use rapport_core::{Act, Aim, Purpose, Status, WorkplaceState};
 use serde_json::json;
 
-use super::choose::{self, Known};
 use super::output::{say, say_json};
-use super::{Common, resume, sessions, text, typed};
+use super::session_choice::{self, Known};
+use super::{Common, resume, sessions, text, typed_lines};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
@@ -32,7 +32,7 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
-    let known = choose::known(&place, &choose::by_name(&place, &args.session)?)?;
+    let known = session_choice::known(&place, &session_choice::by_name(&place, &args.session)?)?;
     known.check_counts()?;
     refuse_if_asked(&known)?;
     say_to(common, &place, &known, &words(&args.text)?)
@@ -42,7 +42,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 pub(super) fn words(given: &[OsString]) -> Result<String, Failure> {
     let words = text(given, "this message")?;
     let words =
-        if words == ["-"] { typed::piped("the message from standard input")? } else { words.join(" ") };
+        if words == ["-"] { typed_lines::piped("the message from standard input")? } else { words.join(" ") };
     if words.trim().is_empty() {
         return Err(Failure::new(Code::Usage, "the message is empty"));
     }

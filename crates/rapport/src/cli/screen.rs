@@ -103,12 +103,19 @@ impl StopSignal {
 /// Maps the end of a session to an exit code.
 pub(super) fn ended(view: &View) -> Outcome {
     match view.status {
-        Status::Failed => {
+        _ if view.has_failed() => {
             let reason = view.failure.clone().unwrap_or_else(|| "failed".into());
             let failure = Failure::new(Code::Agent, reason)
                 .hint(format!("Everything up to here is kept. Try again with: rapport resume {}", view.id));
-            Err(advice(view).fold(failure, Failure::hint))
+            let stored = view.undelivered.iter().map(|answer| {
+                format!(
+                    "The answer to {} is stored, and the agent does not have it: {}",
+                    answer.id, answer.answer
+                )
+            });
+            Err(advice(view).fold(stored.fold(failure, Failure::hint), Failure::hint))
         }
+        Status::Failed => Err(Failure::new(Code::Agent, "failed")),
         Status::Idle if matches!(view.aim, Aim::Work | Aim::Progress(_)) => {
             let what = format!("the agent of {} was stopped; the conversation is kept", view.id);
             Err(Failure::new(Code::Interrupted, what)
@@ -145,6 +152,7 @@ fn advice(view: &View) -> impl Iterator<Item = &'static str> {
 /// Whether nothing more happens by itself.
 pub(super) fn is_over(view: &View) -> bool {
     match view.status {
+        _ if view.has_failed() => true,
         Status::Completed | Status::Cancelled | Status::Failed | Status::Idle => true,
         Status::Started | Status::Running | Status::NeedsInput => view.is_at_rest(),
     }

@@ -27,7 +27,7 @@ const WRITERS: usize = 64;
 /// The time limit for printing the last notices.
 const LAST_NOTICES: Duration = Duration::from_secs(1);
 
-/// Serve the sessions of a project in the channels that are configured, such as a Telegram bot
+/// Serve the sessions of a project in the channels that are configured, such as a page for browsers
 ///
 /// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them. Serves the
 /// project it is started in, or those that are named here or in serve.projects. It can be stopped at any moment, even
@@ -55,7 +55,7 @@ fn help() -> String {
         "{channels}
 
 Examples:
-  rapport serve ~/shop ~/blog                   two projects with one bot
+  rapport serve ~/shop ~/blog                   two projects, in one inbox
   rapport serve --json                          what happens, as lines of JSON
   rapport serve --agent rehearsal               with the scripted agent"
     )
@@ -112,7 +112,7 @@ fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Fai
         return Ok((here, Vec::new()));
     }
     let sources = here.sources()?;
-    let settings = Settings::load(&sources, Layer::default())?;
+    let settings = here.settings_of(&sources, Layer::default())?;
     let mut places = several(&settings.serve_projects)?.into_iter();
     if let Some(first) = places.next() {
         return Ok((first, places.collect()));
@@ -269,6 +269,9 @@ fn as_event(notice: ChannelNotice, projects: &[PathBuf]) -> Value {
             let project = projects.first();
             json!({ "event": "serving", "channel": channel, "name": name, "project": project, "projects": projects })
         }
+        ChannelNotice::Invitation { channel, link, .. } => {
+            json!({ "event": "invitation", "channel": channel, "link": link })
+        }
         ChannelNotice::Told { channel, message } => {
             json!({ "event": "notice", "channel": channel, "message": message })
         }
@@ -285,6 +288,10 @@ fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
             let projects = projects.iter().map(|project| safe::line(&project.display().to_string()));
             let (name, projects) = (safe::line(&name), projects.collect::<Vec<_>>().join(" and "));
             format!("Serving {name} for {projects}. Stop with Ctrl-C; nothing is lost.")
+        }
+        ChannelNotice::Invitation { link, picture, .. } => {
+            let picture = picture.iter().map(|line| format!("{}\n", safe::line(line))).collect::<String>();
+            format!("{picture}Open it within 15 minutes, on one device: {}", safe::line(&link))
         }
         ChannelNotice::Told { message, .. } => safe::line(&message),
         ChannelNotice::LeftOut { project, message } => {

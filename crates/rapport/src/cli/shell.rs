@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 
-use super::{Common, choose};
+use super::{Common, session_choice};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{self, Place};
 use crate::workers::Worker as _;
@@ -28,9 +28,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // An agent could reach the workplace of another.
     wiring::refuse_agents()?;
     let place = Place::find(common)?;
-    let id = choose::by_name(&place, &args.session)?;
-    choose::check_counts(&place, &id)?;
-    let created = choose::known(&place, &id)?.session.created().clone();
+    let id = session_choice::by_name(&place, &args.session)?;
+    session_choice::check_counts(&place, &id)?;
+    let created = session_choice::known(&place, &id)?.session.created().clone();
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(Code::Trouble, format!("cannot look into the workplace of {id}: {why}"))
     };

@@ -5,29 +5,34 @@ use std::cmp::Reverse;
 use rapport_core::{Aim, OpenQuestion, Purpose, Status, View};
 use serde::Serialize;
 
-use super::choose::{self, Known};
 use super::log::mark_tone;
 use super::output::{ago, say_json, shorten};
 use super::page::Page;
+use super::session_choice::{self, Known};
 use super::workflow::seals;
 use super::{Common, handover, tree};
 use crate::channels::terminal::check_lines;
-use crate::channels::terminal::text::{Line, Tone, width};
+use crate::channels::terminal::text::{Line, Tone, shorten as in_short, width};
 use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::blocking::wait;
 use crate::wiring::Place;
-use crate::workers::kinds;
 
 /// The number of ended sessions to list without --all.
 const ENDED: usize = 5;
+/// From how many sessions on they are listed in groups, each with a heading.
+const GROUPED: usize = 4;
 
 /// The maximum number of lines of a permission in the list.
 const FIRST_LINES: usize = 12;
 
-/// Names are aligned up to this many columns.
+/// The number of sessions that go on to list without --all: those that wait for the person, then the latest.
+const GOING_ON: usize = 20;
+
+/// Names are aligned up to this many columns without a terminal, and on a terminal shortened to their share of a row.
 const LONGEST_NAME: usize = 48;
+const LEAST_NAME: usize = 24;
 
 /// The maximum length of a session's activity without a terminal.
 const NOTE: usize = 100;
@@ -62,7 +67,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
-        let known = choose::known(&place, &choose::by_name(&place, name)?)?;
+        let known = session_choice::known(&place, &session_choice::by_name(&place, name)?)?;
         if common.json {
             return say_json(&Shown::of(&known));
         }
@@ -70,7 +75,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         detail(&mut page, &place, &known);
         return page.print_paged();
     }
-    let (known, mut damaged) = choose::all(&place)?;
+    let (known, mut damaged) = session_choice::all(&place)?;
     if common.json {
         say_json(&known.iter().map(Shown::of).collect::<Vec<_>>())?;
     } else if !known.is_empty() || damaged.is_empty() {
@@ -118,25 +123,70 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
     if known.is_empty() {
         return NONE_YET.lines().for_each(|line| page.say(line));
     }
-    let (mut ended, mut going): (Vec<_>, Vec<_>) = known.iter().partition(is_done_with);
-    // Sessions that wait for the person come first, then the latest.
-    for list in [&mut ended, &mut going] {
-        let waits = |known: &Known| known.view.status == Status::NeedsInput;
-        list.sort_by_key(|known| Reverse((waits(known), known.view.updated_at, &known.id)));
-    }
-    let left = if everything { 0 } else { ended.len().saturating_sub(ENDED) };
-    ended.truncate(ended.len() - left);
-    let table = Table::of(going.iter().chain(&ended).copied());
-    for known in &going {
+    let mut all: Vec<_> = known.iter().map(|known| (Group::of(known), known)).collect();
+    // Within a group the latest comes first.
+    all.sort_by_key(|(group, known)| (*group, Reverse((known.view.updated_at, &known.id))));
+    let has_headings =
+        all.len() >= GROUPED && all.first().map(|(group, _)| group) != all.last().map(|(group, _)| group);
+    let in_group = |wanted: Group| all.iter().filter(|(group, _)| *group == wanted).count();
+    let (mut going, mut ended): (Vec<_>, Vec<_>) =
+        all.iter().copied().partition(|(group, _)| *group != Group::Ended);
+    let shorten = |list: &mut Vec<(Group, &Known)>, most: usize| {
+        let left = if everything { 0 } else { list.len().saturating_sub(most) };
+        list.truncate(list.len() - left);
+        left
+    };
+    let left = [(shorten(&mut going, GOING_ON), "go on"), (shorten(&mut ended, ENDED), "ended")];
+    let table = Table::of(going.iter().chain(&ended).map(|(_, known)| *known), page.columns());
+    let mut last = None;
+    for (group, known) in going.iter().chain(&ended) {
+        if has_headings && last.replace(*group) != Some(*group) {
+            page.push(Line::new(Tone::Dim, &format!("{} ({})", group.heading(), in_group(*group))));
+        }
         page.push(table.row(known, page.columns()));
-        what_waits(page, place, known, FIRST_LINES);
+        if *group != Group::Ended {
+            what_waits(page, place, known, FIRST_LINES);
+        }
     }
-    ended.iter().for_each(|known| page.push(table.row(known, page.columns())));
-    if left > 0 {
-        page.push(
-            Line::new(Tone::Dim, &format!("and {left} more that ended: "))
-                .and(Tone::Text, "rapport status --all"),
-        );
+    for (left, what) in left.into_iter().filter(|(left, _)| *left > 0) {
+        let line = Line::new(Tone::Dim, &format!("and {left} more that {what}: "));
+        page.push(line.and(Tone::Text, "rapport status --all"));
+    }
+}
+
+/// What a person has to do with a session; those that need them most come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    Waiting,
+    Review,
+    Failed,
+    AtWork,
+    Resting,
+    Ended,
+}
+
+impl Group {
+    fn of(known: &Known) -> Self {
+        let view = &known.view;
+        match view.status {
+            Status::NeedsInput => Self::Waiting,
+            _ if handover::awaits_decision(view) => Self::Review,
+            Status::Failed => Self::Failed,
+            Status::Started | Status::Running if known.is_held() => Self::AtWork,
+            Status::Started | Status::Running | Status::Idle => Self::Resting,
+            Status::Completed | Status::Cancelled => Self::Ended,
+        }
+    }
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Waiting => "Waiting for you",
+            Self::Review => "To apply or discard",
+            Self::Failed => "Failed",
+            Self::AtWork => "At work",
+            Self::Resting => "At rest",
+            Self::Ended => "Ended",
+        }
     }
 }
 
@@ -144,21 +194,26 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
 struct Table {
     name: usize,
     word: usize,
+    /// Whether names longer than their column are shortened, so that the columns stay aligned.
+    shortens: bool,
 }
 
 impl Table {
-    fn of<'a>(all: impl Iterator<Item = &'a Known> + Clone) -> Self {
+    fn of<'a>(all: impl Iterator<Item = &'a Known> + Clone, columns: Option<usize>) -> Self {
         let name = all.clone().map(|known| width(known.id.as_str())).max().unwrap_or_default();
         let word = all.map(|known| width(&word(known))).max().unwrap_or_default();
-        Self { name: name.min(LONGEST_NAME), word }
+        // One long name must not leave the others without their tasks.
+        let most = columns.map_or(LONGEST_NAME, |columns| (columns * 2 / 5).max(LEAST_NAME));
+        Self { name: name.min(most), word, shortens: columns.is_some() }
     }
 
     /// A session in one line. If there is no room for the task, its name is enough.
     fn row(&self, known: &Known, columns: Option<usize>) -> Line {
         let Known { id, view, .. } = known;
+        let name = if self.shortens { in_short(id.as_str(), self.name) } else { id.to_string() };
         let when = ago(view.updated_at, Clock::system().now());
         let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
-        let line = Line::new(Tone::Strong, &format!("{:<1$}", id.as_str(), self.name))
+        let line = Line::new(Tone::Strong, &format!("{name:<0$}", self.name))
             .and(known.tone(), &format!("  {:<1$}", word(known), self.word))
             .and(Tone::Dim, &format!("  {when:>7}"));
         let room = columns.map_or(TASK, |columns| columns.saturating_sub(line.width() + 2));
@@ -186,6 +241,15 @@ fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
     if let Some(beside) = view.agent.kept_by {
         page.push(note(Tone::Dim, &format!("kept running: {beside}")));
     }
+    if let Some(why) = &view.agent.unkept {
+        page.push(note(Tone::Care, &shorten(why, 200)));
+    }
+    for stored in &view.undelivered {
+        let line = note(Tone::Care, stored.id.as_str())
+            .and(Tone::Text, &format!("  {}", shorten(&stored.text, 200)));
+        let line = line.and(Tone::Good, &format!(" -> {}", stored.answer));
+        page.push(line.and(Tone::Dim, " (stored; the agent could not take it)").hanging(8));
+    }
     if let Some(reason) = &view.failure {
         page.push(note(Tone::Bad, &shorten(reason.lines().next().unwrap_or_default(), 200)));
     }
@@ -197,7 +261,7 @@ fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
     if let Some(turn) = turn(place, known) {
         page.push(note(Tone::Dim, &shorten(&turn, room)));
     }
-    if let Some((why, command)) = next_step(known) {
+    if let Some((why, command)) = next_step(place, known) {
         page.next_step(&why, &command);
     }
 }
@@ -217,7 +281,7 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 }
 
 /// The next step for a person in a session, and why.
-fn next_step(known: &Known) -> Option<(String, String)> {
+fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
         return Some(("nothing is done for it until you say so".into(), format!("rapport trust {id}")));
@@ -227,9 +291,12 @@ fn next_step(known: &Known) -> Option<(String, String)> {
     }
     if handover::awaits_decision(view) {
         let worker = view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());
-        let workplace = kinds::workplace(worker);
+        let workplace = place.worker_kinds.workplace(worker);
         let why = format!("its work waits in a {workplace}; see it, then apply or discard it");
         return Some((why, format!("rapport diff {id}")));
+    }
+    if !view.undelivered.is_empty() {
+        return Some(("try to deliver it again with".into(), format!("rapport resume {id}")));
     }
     let goes_on = known.goes_on() && known.is_free();
     goes_on.then(|| ("go on with".into(), format!("rapport resume {id}")))
@@ -270,7 +337,7 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     let row = |label: &str, text: &str| {
         Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text).hanging(12)
     };
-    page.push(Table::of([known].into_iter()).row(known, page.columns()));
+    page.push(Table::of([known].into_iter(), None).row(known, page.columns()));
     page.push(row("task", &shorten(&view.task, 400)));
     page.push(row("project", &view.project));
     page.push(row("files", &place.store().whereabouts(&view.id)));
@@ -317,9 +384,4 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
         page.next_step("apply it", &format!("rapport apply {}", view.id));
         page.next_step("discard it", &format!("rapport discard {}", view.id));
     }
-}
-
-/// Whether a session has ended, and nobody has to decide about its work.
-fn is_done_with(known: &&Known) -> bool {
-    !known.goes_on() && !handover::awaits_decision(&known.view)
 }

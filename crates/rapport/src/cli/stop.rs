@@ -3,8 +3,8 @@
 use rapport_core::{Act, Status};
 use serde_json::json;
 
-use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
+use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, sessions};
 use crate::error::Outcome;
 use crate::wiring::Place;
@@ -26,7 +26,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
     let verb = Verb::new("rapport stop SESSION", "whose agent is at work", &is_at_work);
-    let id = choose::choose(&place, args.which.name(), &verb.rather(Known::is_held))?;
+    let id = session_choice::choose(&place, args.which.name(), &verb.rather(Known::is_held))?;
     sessions::act(&place, &id, &Act::Stop)?;
     if common.json {
         return say_json(&json!({ "session": id, "status": "idle" }));
@@ -37,5 +37,6 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 fn is_at_work(known: &Known) -> bool {
-    matches!(known.view.status, Status::Started | Status::Running | Status::NeedsInput)
+    !known.view.has_failed()
+        && matches!(known.view.status, Status::Started | Status::Running | Status::NeedsInput)
 }

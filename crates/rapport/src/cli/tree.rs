@@ -7,10 +7,10 @@ use rapport_core::{ActionPlan, Aim, FileTurn, Session, Status, TurnStage, UndoSt
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::choose::{self, Known};
 use super::graph::{self, Row};
 use super::output::{ago, say, say_json};
 use super::page::Page;
+use super::session_choice::{self, Known};
 use super::workflow::seals;
 use super::{Common, status};
 use crate::channels::terminal::text::{Line, Tone};
@@ -39,6 +39,8 @@ struct Node {
     key: String,
     before: Option<String>,
     tone: Tone,
+    /// Its name, which is typed or copied and therefore never broken; empty if the line says it.
+    name: Line,
     line: Line,
     /// Its JSON for scripts. A session with turns is represented by its turns.
     json: Option<Value>,
@@ -46,8 +48,8 @@ struct Node {
 
 /// Draws the named session, or the one around, with its whole family; else all sessions.
 pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Outcome {
-    let (mut known, damaged) = choose::all(place)?;
-    if let Some(id) = choose::named_or_around(place, named)? {
+    let (mut known, damaged) = session_choice::all(place)?;
+    if let Some(id) = session_choice::named_or_around(place, named)? {
         let family: BTreeSet<_> = family(&known, id.as_str()).into_iter().map(str::to_owned).collect();
         known.retain(|known| family.contains(known.id.as_str()));
     }
@@ -73,7 +75,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Ou
         return say(status::NONE_YET);
     }
     let mut page = Page::new(common);
-    lines(&nodes).into_iter().for_each(|line| page.push(line));
+    lines(&nodes, page.columns()).into_iter().for_each(|line| page.push(line));
     if let [only] = known.as_slice()
         && only.has_turns()
         && only.session.file_turns().is_empty()
@@ -114,8 +116,7 @@ fn session(known: &Known) -> Node {
     let branched = at.map(|at| format!("  (branched at {})", at.question)).unwrap_or_default();
     let mark = if undone { ", undone" } else { "" };
     let when = ago(view.updated_at, Clock::system().now());
-    let line = Line::new(Tone::Strong, known.id.as_str())
-        .and(known.tone(), &format!("  {}{mark}", known.word()))
+    let line = Line::new(known.tone(), &format!("  {}{mark}", known.word()))
         .and(Tone::Dim, &format!("  {when}"))
         .and(Tone::Text, &format!("  {task}"))
         .and(Tone::Dim, &branched);
@@ -123,6 +124,7 @@ fn session(known: &Known) -> Node {
         key: known.id.to_string(),
         before: at.map(|at| at.session.to_string()),
         tone: known.tone(),
+        name: Line::new(Tone::Strong, known.id.as_str()),
         line,
         json: (view.aim != Aim::Files).then(|| {
             json!({
@@ -145,6 +147,7 @@ fn turns(session: &Session, folder: &Folder) -> Result<Vec<Node>, Failure> {
             key: key(&drawn.turn),
             before: before.or_else(|| Some(folder.id.to_string())),
             tone: tone(drawn.status),
+            name: Line::empty(),
             line: in_tones(&drawn),
             json: Some(json),
         })
@@ -230,8 +233,9 @@ fn in_tones(turn: &Drawn) -> Line {
         .and(Tone::Dim, &cost)
 }
 
-/// Each node above its parent, with the graph before it; separate trees are apart.
-fn lines(nodes: &[Node]) -> Vec<Line> {
+/// Each node above its parent, with the graph before it; separate trees are apart. A name that does not fit this many columns
+/// has a row of its own, which only the terminal wraps.
+fn lines(nodes: &[Node], columns: Option<usize>) -> Vec<Line> {
     let order = newest_first(nodes);
     let places: BTreeMap<_, _> =
         order.iter().enumerate().map(|(place, node)| (node.key.as_str(), place)).collect();
@@ -246,7 +250,16 @@ fn lines(nodes: &[Node]) -> Vec<Line> {
                 let graph =
                     Line::new(Tone::Dim, &before).and(drawn.tone, "○").and(Tone::Dim, &format!(" {after} "));
                 let hang = graph.width();
-                lines.push(graph.then(drawn.line.clone()).hanging(hang));
+                let is_too_wide = columns.is_some_and(|columns| hang + drawn.name.width() > columns);
+                let named = graph.then(drawn.name.clone());
+                if is_too_wide {
+                    lines.push(named.whole());
+                    // It begins with the two spaces that come after a name.
+                    let indent = hang.saturating_sub(2);
+                    lines.push(drawn.line.clone().hanging(2).indented(indent));
+                } else {
+                    lines.push(named.then(drawn.line.clone()).hanging(hang));
+                }
                 if follows[node].is_none() && node + 1 < order.len() {
                     lines.push(Line::empty());
                 }
@@ -284,6 +297,7 @@ mod tests {
             key: key.into(),
             before: before.map(str::to_owned),
             tone: Tone::Text,
+            name: Line::empty(),
             line: Line::new(Tone::Text, key),
             json: None,
         };
@@ -299,7 +313,8 @@ mod tests {
             node("other-branch", Some("one that is gone")),
             node("its-own-origin", Some("its-own-origin")),
         ];
-        let drawn: Vec<_> = lines(&nodes).iter().map(|line| line.text().trim_end().to_owned()).collect();
+        let drawn: Vec<_> =
+            lines(&nodes, None).iter().map(|line| line.text().trim_end().to_owned()).collect();
         assert_eq!(
             drawn,
             [

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::output::{say, say_json};
 use super::screen::word;
-use super::workflow::asking;
+use super::workflow::prompts;
 use super::{Common, trust_session};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
@@ -114,7 +114,7 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     let used = place.brought_and_used();
     let is_new =
         trust.standing(&used) == TrustLevel::Unseen && brought.iter().all(|one| one.digest.is_some());
-    if !is_new || !asking::is_possible(common) || refuse_agents().is_err() {
+    if !is_new || !prompts::is_possible(common) || refuse_agents().is_err() {
         return Ok(());
     }
     show(&place.project, &brought)?;
@@ -140,11 +140,11 @@ fn refuse_unseen(brought: &[Brought]) -> Outcome {
 
 /// Asks whether to trust all of this. `None` at the end of the input.
 fn answer(common: &Common) -> Result<Option<bool>, Failure> {
-    if !asking::is_possible(common) {
+    if !prompts::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to trust this project")
             .hint("If you have looked at it, say so: rapport trust --yes"));
     }
-    asking::decision("Do you trust this project with all of this?")
+    prompts::decision("Do you trust this project with all of this?")
 }
 
 fn show(project: &Path, brought: &[Brought]) -> Outcome {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use rapport_core::{Aim, Entry, Event, FoundTurns, Input, Session, SessionId, World};
 use serde_json::{Value, json};
 
+use super::foreign_preview::Would;
 use super::output::{say, say_json};
-use super::workflow::{self, asking};
-use super::would::Would;
-use super::{Common, choose, screen, sessions};
+use super::workflow::{self, prompts};
+use super::{Common, screen, session_choice, sessions};
 use crate::actions::journal::Journal;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
@@ -19,7 +19,7 @@ use crate::seals::{Seal, Verifier};
 use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::{Holder, Looked, StoreError};
 use crate::turns::batches::{self, BatchDir};
-use crate::turns::found;
+use crate::turns::discovery;
 use crate::wiring::Place;
 
 /// The named session or batch, if there is one.
@@ -31,7 +31,7 @@ pub(super) enum Named {
 /// Finds a session, else a batch, by name.
 pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
     let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
-    match (choose::by_name(place, name), batch) {
+    match (session_choice::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
         (found, None) => found.map(Named::Session),
     }
@@ -72,7 +72,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
         Ok(finding) => findings.push(finding),
         Err(failure) => failure.print(common.json),
     };
-    choose::ids(place)?.into_iter().for_each(|id| add(Finding::session(place, id)));
+    session_choice::ids(place)?.into_iter().for_each(|id| add(Finding::session(place, id)));
     batches::all(&place.project)?.into_iter().for_each(|path| add(Finding::batch(place, path)));
     let of_sessions: Vec<_> = findings.iter().flat_map(Finding::batches).cloned().collect();
     findings.retain(|finding| {
@@ -108,10 +108,10 @@ fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
 
 /// Asks whether to trust something. Only a yes is one.
 fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
-    if !asking::is_possible(common) {
+    if !prompts::is_possible(common) {
         return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether to trust it").hint(hint));
     }
-    Ok(asking::decision(question)? == Some(true))
+    Ok(prompts::decision(question)? == Some(true))
 }
 
 fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
@@ -167,7 +167,7 @@ impl FoundSession {
         let mut turns = None;
         if session.created().aim == Aim::Files {
             let counted = wait(workflow::found(place, &folder, found.seal.counts()))?;
-            found.seal = found::seal(found.seal.clone(), &session, &counted);
+            found.seal = discovery::seal(found.seal.clone(), &session, &counted);
             // What is trusted as a whole is shown as it says.
             let shown = match found.seal.counts() {
                 true => counted,

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{
     Act, Aim, FileBatch, LaterChanges, Session, SessionId, Status, UndoProblem, UndoState, UndoneFiles,
+    WorkplaceState,
 };
 use serde_json::json;
 
-use super::choose::{self, Known, Verb, Which};
 use super::output::{say, say_json};
+use super::session_choice::{self, Known, Verb, Which};
 use super::workflow::open_session::{self, OpenSession};
-use super::workflow::{self, asking};
+use super::workflow::{self, prompts};
 use super::{Common, screen, sessions, undo_work};
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
@@ -27,8 +28,8 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 
 /// Undo a session's changes to files: the work of a run, or the last batch of a plan
 ///
-/// The work of a run is undone file by file, if a file is as the work left it. Files that somebody changed since stay
-/// as they are, and are listed. You are asked first.
+/// The work of a run, of a conversation, or a progress file is undone file by file, if a file is as the work left it.
+/// Files that somebody changed since stay as they are, and are listed. You are asked first.
 ///
 /// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a git
 /// repository. Other effects of commands cannot be undone, and are listed. If somebody changed a file since, nothing is
@@ -60,10 +61,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Found::Work(id) => return undo_work::execute(common, &place, &id, args.yes),
     };
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
-    if !args.yes && asking::is_possible(common) {
+    if !args.yes && prompts::is_possible(common) {
         // A batch that cannot be read is reported when it is to be undone.
         let story = BatchDir::read(path.clone()).map(|batch| batch.story()).unwrap_or_default();
-        asking::agree(&format!("{}:", batches::name(&path)), story, "Undo its changes to files?")?;
+        prompts::agree(&format!("{}:", batches::name(&path)), story, "Undo its changes to files?")?;
     }
     match owner(&place, &path)? {
         Some(owner) => in_its_session(common, &place, owner, later),
@@ -195,15 +196,27 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     let verb = Verb::new("rapport undo SESSION", "with something to undo", &fits)
         .beside(alone.map(|batch| plan_run_alone(place, batch)))
         .else_try(BATCHES);
-    let id = choose::choose(place, args.which.name(), &verb)?;
+    let id = session_choice::choose(place, args.which.name(), &verb)?;
     let alone = alone.filter(|batch| batches::name(&batch.path) == id.as_str());
-    if let Some(batch) = alone.or_else(|| last_of(&id)) {
+    if let Some(batch) = alone {
         return Ok(Found::Batch(batch.path.clone()));
     }
-    match choose::known(place, &id)?.view.aim {
-        Aim::Work => Ok(Found::Work(id)),
-        Aim::Files | Aim::Progress(_) | Aim::Chat => Err(none(&format!("there is nothing to undo in {id}"))),
+    let known = session_choice::known(place, &id)?;
+    if is_applied(&known) {
+        return Ok(Found::Work(id));
     }
+    if let Some(batch) = last_of(&id) {
+        return Ok(Found::Batch(batch.path.clone()));
+    }
+    match known.view.aim {
+        Aim::Work | Aim::Progress(_) | Aim::Chat => Ok(Found::Work(id)),
+        Aim::Files => Err(none(&format!("there is nothing to undo in {id}"))),
+    }
+}
+
+/// Whether the work of a session was done apart, and is in the project by now: it is undone as a whole.
+fn is_applied(known: &Known) -> bool {
+    known.view.workplace.as_ref().is_some_and(|workplace| workplace.state == WorkplaceState::Applied)
 }
 
 /// The last plan that was run without a session. An older version's has no log, only a journal.
@@ -289,7 +302,7 @@ pub(super) async fn offer(held: &OpenSession<'_>, batch: &FileBatch) -> Outcome 
     if !batch.has_changes {
         return Err(failure);
     }
-    if asking::is_possible(held.common) && asking::yes("Undo the changes to files?").await? {
+    if prompts::is_possible(held.common) && prompts::yes("Undo the changes to files?").await? {
         return in_session(held, &batch.name, LaterChanges::Refuse).await;
     }
     let named = match &held.kind {

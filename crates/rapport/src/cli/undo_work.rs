@@ -1,9 +1,9 @@
-//! `rapport undo` after `rapport run`: undoes the agent's changes to files since its work began.
+//! `rapport undo` of a session whose agent changed files: undoes these changes, since its work began.
 
 use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, WorkUndo};
 
-use super::choose::{self, Known};
-use super::workflow::asking;
+use super::session_choice::{self, Known};
+use super::workflow::prompts;
 use super::{Common, handover, undo};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
@@ -12,20 +12,20 @@ use crate::workers::local::Directory;
 /// Whether there is work that can be undone and is not.
 pub(super) fn is_due(known: &Known) -> bool {
     let session = &known.session;
-    session.is_over()
+    session.rests()
         && (!session.undoable_work().is_empty() || session.is_left_unnoted())
         && !matches!(session.work_undo(), WorkUndo::Done(_))
 }
 
 /// Undoes the work of this session, if the person agrees.
 pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool) -> Outcome {
-    let known = choose::known(place, id)?;
-    if !known.session.is_over() {
+    let known = session_choice::known(place, id)?;
+    if !known.session.rests() {
         return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may continue"))
             .hint(format!("Nothing was undone. Cancel it first: rapport cancel {id}")));
     }
     handover::settle(place, id)?;
-    let known = choose::known(place, id)?;
+    let known = session_choice::known(place, id)?;
     let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
     let stretches = known.session.undoable_work();
     if is_new && !yes && !stretches.is_empty() {
@@ -48,7 +48,7 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
 
 /// Shows the changes, and asks whether to undo them.
 fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged]) -> Outcome {
-    if !asking::is_possible(common) {
+    if !prompts::is_possible(common) {
         return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
             .hint(format!("See what it changed: rapport diff {id}"))
             .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
@@ -61,5 +61,5 @@ fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged
         files.extend(changed.iter().map(|file| format!("{:<9} {}", file.status, file.path)));
     }
     let question = "Undo these changes? Files that somebody changed since stay as they are.";
-    asking::agree(&format!("{id} changed:"), files, question)
+    prompts::agree(&format!("{id} changed:"), files, question)
 }

@@ -21,7 +21,7 @@ impl TurnsFlow {
             return unknown_act(self, shared, act);
         };
         let failed_draft = self.is_failed_draft(shared);
-        if !self.rests(shared) && !failed_draft {
+        if !self.is_resting(shared) && !failed_draft {
             return Err(self.not_now(shared, "planning"));
         }
         self.nothing_is_undone("planning")?;
@@ -161,7 +161,7 @@ impl TurnsFlow {
     ) -> Result<Vec<Event>, Refusal> {
         const WHAT: &str = "resuming a batch";
         let (turn, _) = self.known_batch(WHAT, batch)?;
-        if !self.rests(shared) {
+        if !self.is_resting(shared) {
             return Err(self.not_now(shared, WHAT));
         }
         let is_latest = turn.batch().is_some_and(|latest| latest.name == batch && latest.stands());
@@ -218,7 +218,7 @@ impl TurnsFlow {
     fn planned(&self, shared: &Shared, what: &'static str, folder: &str) -> Result<&FileTurn, Refusal> {
         let turn =
             self.file_turn(folder).ok_or_else(|| refused(what, format!("there is no turn {folder}")))?;
-        if !self.rests(shared) {
+        if !self.is_resting(shared) {
             return Err(self.not_now(shared, what));
         }
         self.nothing_is_undone(what)?;

@@ -167,7 +167,7 @@ impl TurnsFlow {
         let World::BatchEnded { status, report, has_changes, .. } = ended else { return Vec::new() };
         // The batch may have ended just when it was paused.
         let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
-        let is_free = self.running(shared) == Some(batch) || self.rests(shared);
+        let is_free = self.running(shared) == Some(batch) || self.is_resting(shared);
         let ended = || Event::BatchEnded {
             batch: batch.to_owned(),
             status: *status,

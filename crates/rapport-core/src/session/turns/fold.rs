@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::action_plan::ActionPlan;
+use crate::action_plan::{ActionPlan, Change};
 use crate::event::{Asker, Event};
 use crate::id::{QuestionId, TurnId};
 use crate::report::{Overall, Report};
@@ -113,6 +113,7 @@ impl TurnsFlow {
                     self.with_file_turn(&folder, |turn| {
                         turn.status = Some(*status);
                         turn.report = Some(report.clone());
+                        turn.approved_context = approved_context(turn);
                     });
                     self.phase = TurnsPhase::Concluding { folder };
                 }
@@ -256,6 +257,7 @@ impl TurnsFlow {
             turn.stage = TurnStage::Ended;
             turn.status = Some(status);
             turn.report = Some(report.to_string());
+            turn.approved_context = Some(Vec::new());
         });
         self.phase = TurnsPhase::Concluding { folder: folder.to_owned() };
     }
@@ -373,4 +375,12 @@ fn asked_by_header(shared: &Shared) -> Vec<(String, QuestionId)> {
 fn asked_by(batch: &str, header: &str, question: &QuestionId) -> Option<(usize, QuestionId)> {
     let number: usize = header.strip_prefix(batch)?.strip_prefix(" action ")?.parse().ok()?;
     Some((number.checked_sub(1)?, question.clone()))
+}
+
+/// The changes of the Active Context that the last batch of a turn was approved with, if its plan can be read.
+fn approved_context(turn: &FileTurn) -> Option<Vec<Change>> {
+    let (plan, batch) = (turn.plan.as_ref()?.read().ok()?, turn.batch()?);
+    let all = plan.context.unwrap_or_default();
+    let taken = all.into_iter().zip(&batch.chosen.context).filter(|(_, left)| left.is_none());
+    Some(taken.map(|(change, _)| change).collect())
 }

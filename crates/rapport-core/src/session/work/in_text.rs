@@ -1,5 +1,5 @@
 //! A question that the agent asks in its reply, instead of with its tool (WORK-6). This is a guess by the looks of the reply, so it is
-//! made only where somebody switched it on, and only for a turn that did nothing.
+//! made only where somebody switched it on, and only for a turn that changed nothing.
 
 use super::WorkFlow;
 use crate::answer::{Answer, By};
@@ -13,6 +13,14 @@ use crate::want::Told;
 /// A reply with as many characters as this, or more, is no question.
 const TOO_LONG: usize = 500;
 
+/// Tools that only read, by the names that agents give them. Any other may have written something.
+const READING: [&str; 7] = ["Glob", "Grep", "LS", "NotebookRead", "Read", "WebFetch", "WebSearch"];
+
+/// Whether the use of this tool may have changed a file.
+pub(in crate::session) fn may_write(tool: &str) -> bool {
+    !READING.contains(&tool)
+}
+
 /// Whether a reply looks like a question: it is short, has a question mark, and no code.
 fn looks_like_one(reply: &str) -> bool {
     reply.contains('?') && !reply.contains("```") && reply.chars().count() < TOO_LONG
@@ -24,13 +32,13 @@ fn is_in_text(round: &Round) -> bool {
 }
 
 impl WorkFlow {
-    /// The question in the reply that ended a turn, if there is one. A turn that used a tool may have done its work, and asks whether
-    /// there is anything else.
+    /// The question in the reply that ended a turn, if there is one. A turn that used a tool that writes may have done its work, and asks
+    /// whether there is anything else.
     pub(super) fn ask_in_text(&self, shared: &Shared, turn: &Turn, reply: &str) -> Option<Event> {
         let asked = shared.rounds.iter().filter(|round| is_in_text(round)).count() as u64;
         let terms = &shared.created.terms;
         let may = terms.questions_in_text && asked < u64::from(terms.max_rounds);
-        if !may || turn.has_used_tools || !looks_like_one(reply) {
+        if !may || turn.may_have_written || !looks_like_one(reply) {
             return None;
         }
         let question = Question {
@@ -60,6 +68,7 @@ impl WorkFlow {
     ) -> Option<Event> {
         let kind = if self.is_begun() { TurnKind::Work } else { TurnKind::Plan };
         let told = Told {
+            because: None,
             question: item.question.text.clone(),
             answer: item.question.words(answer),
             by: by.clone(),

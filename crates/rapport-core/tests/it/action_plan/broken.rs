@@ -126,11 +126,7 @@ fn file_9_nothing_is_dropped_in_silence() {
         &[(5, "**2. EXECUTE** is an action, but not a heading of the third level")],
     );
     for level in ["##", "####", "######"] {
-        let what = if level == "##" {
-            "\"`EXECUTE`\" is not a section of a plan"
-        } else {
-            "`EXECUTE` is an action, but not a heading of the third level"
-        };
+        let what = "`EXECUTE` is an action, but not a heading of the third level";
         for before in
             [READ, "### RESEARCH\n```\nq\n```\n", "### CHAT_WITH_USER\n\nHi\n", "### EXECUTE\n```\na\n```\n"]
         {

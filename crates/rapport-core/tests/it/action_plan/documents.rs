@@ -17,7 +17,7 @@ use crate::plan_check::Made;
 /// Where the project is that the documents are about.
 const ROOT: &str = "/home/ann/shop";
 /// So many are there at least.
-const LEAST: usize = 150;
+const LEAST: usize = 280;
 
 fn project() -> Made {
     let mut made = Made::of(&[
@@ -67,6 +67,7 @@ fn checked(plan: &ActionPlan) -> String {
             _ => "",
         };
         writeln!(read, "{}: {}{shell}{about}", action.line, action.kind.identity()).unwrap();
+        action.remark.iter().for_each(|remark| writeln!(read, "    remark: {remark}").unwrap());
     }
     for remark in remarks {
         writeln!(read, "remark about {}: {}", remark.action, remark.text).unwrap();

@@ -98,8 +98,7 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
         assert_eq!(apply(text, &[(find, replace)]).as_deref(), Ok(expected), "{text:?}");
     }
     for (text, find, replace) in [
-        // Two places, and one of which the rest is another.
-        ("  a\n  b\n    a\n    b\n", "a\nb", "c"),
+        // One of which the rest is another.
         ("  a\n  b\n", "a\nb\nc", "d"),
         // White space is what is to be changed.
         ("a = 1\n", "a  = 1", "a = 1"),
@@ -110,6 +109,8 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
     ] {
         assert_eq!(apply(text, &[(find, replace)]), Err(Mismatch::Missing), "{text:?}");
     }
+    let twice = apply("  a\n  b\n    a\n    b\n", &[("a\nb", "c")]);
+    assert_eq!(twice, Err(Mismatch::SeveralAlike { lines: vec![1, 3] }));
     let project = Made::of(&[("a.rs", FILE)]);
     let parsed = crate::action_plan::parse(&crate::action_plan::plan(&edit(
         "a.rs",

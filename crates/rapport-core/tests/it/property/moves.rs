@@ -137,6 +137,8 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 agent(order.turn, AgentDid::Leave(Leave::Finished { result: "# Login\n\n1. Do it".into() }))
             }
             Want::AgentRunning(_)
+            | Want::LeadTold { .. }
+            | Want::LeadReleased { .. }
             | Want::PlanChecked { .. }
             | Want::BatchRunning(_)
             | Want::ActionReplied { .. }

@@ -38,11 +38,16 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         16 => return Input::World(World::Lost),
         17 => return Input::World(World::Tick),
         18 | 19 => {
-            let saved = play.session.wants().into_iter().find_map(|want| match want {
+            let done = play.session.wants().into_iter().find_map(|want| match want {
+                Want::Baseline(turn) => {
+                    Some(World::Baseline { turn, baseline: (how % 2 == 0).then(|| "b".into()) })
+                }
                 Want::PlanSaved(file) => Some(World::PlanSaved { revision: file.revision, path: file.path }),
+                Want::Report { .. } => Some(World::Report { changes: None }),
+                Want::WorkLeft => Some(World::WorkLeft { state: Some("l".into()) }),
                 _ => None,
             });
-            return Input::World(saved.unwrap_or(World::Failed { reason: "no space".into() }));
+            return Input::World(done.unwrap_or(World::Failed { reason: "no space".into() }));
         }
         20 => return Input::World(World::Report { changes: None }),
         21 => return person(ann(), [Act::Restart, Act::Confirm, Act::Back][usize::from(how % 3)].clone()),
@@ -92,15 +97,16 @@ proptest! {
                         prop_assert_eq!(file.path, "progress.md");
                         prop_assert_eq!(ProgressFile::parse(&file.content).unwrap().problems(), []);
                     }
-                    Want::Baseline(_) | Want::Snapshot(_) | Want::Checked { .. } | Want::Report { .. } => prop_assert!(false, "this is no work"),
-                    Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
+                    Want::Baseline(_) | Want::Report { .. } | Want::WorkLeft => {}
+                    Want::Snapshot(_) | Want::Checked { .. } => prop_assert!(false, "this is no work"),
+                    Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkUndone(_) => {
                         prop_assert!(false, "it is done in the project itself")
                     }
                     Want::QuestionRound(_) | Want::Filed { .. } | Want::PlanChecked { .. } | Want::BatchRunning(_)
                     | Want::ActionReplied { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
                         prop_assert!(false, "the agent makes it");
                     }
-                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } => {}
+                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } | Want::LeadTold { .. } | Want::LeadReleased { .. } => {}
                     Want::HostsAllowed(_) => prop_assert!(false, "nobody allowed a host"),
                 }
             }

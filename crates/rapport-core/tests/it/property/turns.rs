@@ -123,7 +123,8 @@ fn batch_world(batch: &str, how: u8) -> World {
     let (batch, action) = (batch.to_owned(), usize::from(how % 3));
     match how % 8 {
         0..=2 => {
-            let end = ActionEnd { action, result: ActionResult::Done, why: None, session: None };
+            let end =
+                ActionEnd { action, result: ActionResult::Done, why: None, session: None, left_behind: 0 };
             World::ActionEnded { batch, end }
         }
         3 => World::ActionAsks { batch, action, message: "Ship it?".into() },

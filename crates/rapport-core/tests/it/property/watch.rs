@@ -519,7 +519,9 @@ impl Watch {
         hold!(answered.eq(shown), "other answers are shown than were given");
         hold!(play.session.is_over() == self.over, "it is over, or it is not");
         hold!(play.session.is_failed() == (self.failed && !self.over), "it has failed, or it has not");
-        let needs_input = !open.is_empty() && !self.over && !self.failed;
+        // WORK-20: an answer that did not reach the agent keeps a failed session waiting.
+        let waits = if self.failed { self.has_undelivered() } else { !open.is_empty() };
+        let needs_input = waits && !self.over;
         hold!(
             needs_input == (view.status == Status::NeedsInput),
             "open are {open:?}, but it is {:?}",
@@ -530,6 +532,15 @@ impl Watch {
             self.reached.insert("two open calls");
         }
         Ok(())
+    }
+
+    /// Whether a round of this turn has all its answers and the agent took none of them.
+    fn has_undelivered(&self) -> bool {
+        let is_given = |question: &Question| self.given.contains_key(&question.id);
+        self.rounds
+            .iter()
+            .filter(|seen| seen.turn == Some(self.turn) && !seen.taken && has_reply(seen))
+            .any(|seen| seen.questions.iter().all(is_given))
     }
 
     /// A tick does something when it is due and never before: else the engine would spin, or sleep too long.
@@ -601,6 +612,7 @@ impl Watch {
                 Want::Checked { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be checked"),
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
+                Want::LeadTold { .. } | Want::LeadReleased { .. } => hold!(false, "it has no lead"),
                 Want::QuestionRound(_)
                 | Want::Filed { .. }
                 | Want::PlanChecked { .. }
@@ -687,7 +699,12 @@ impl Watch {
         hold!(!seen.taken || seen.doubtful, "{call} gets a reply it no longer waits for");
         let told = seen.questions.iter().filter_map(|question| {
             let (answer, by) = self.given.get(&question.id)?;
-            Some(Told { question: question.text.clone(), answer: words(question, answer), by: by.clone() })
+            Some(Told {
+                question: question.text.clone(),
+                answer: words(question, answer),
+                by: by.clone(),
+                because: None,
+            })
         });
         let told: Vec<_> = told.collect();
         if seen.closed == Some(Ending::Expired) {

@@ -1,6 +1,6 @@
 //! A budget is used up: the turn is stopped after that message, and a person is asked whether to go on.
 
-use rapport_core::{Act, AgentDid, Aim, Created, DayBudget, Leave, Status, Terms, Usage};
+use rapport_core::{Act, AgentDid, Aim, Created, DayBudget, Leave, Status, Terms, TermsChange, Usage};
 
 use crate::support::{Story, created};
 
@@ -13,7 +13,7 @@ fn terms() -> Terms {
 /// A conversation with a budget of a dollar.
 fn chatting() -> Story {
     let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", terms()) });
-    story.connects();
+    story.baseline().connects();
     story
 }
 
@@ -52,6 +52,25 @@ fn consent_raises_the_budget_by_as_much_again() {
         story.play.view().questions[0].text,
         "This session has cost about $2.10, and its budget is $2.10. Go on?"
     );
+}
+
+/// A budget that a person sets later counts instead of the first, and instead of what it was raised to.
+#[test]
+fn a_budget_is_changed_for_the_rest_of_the_session() {
+    let budget = |micros| TermsChange { budget_micros: Some(micros), ..TermsChange::default() };
+    let change = |micros| Act::ChangeTerms { change: budget(micros) };
+    let mut story = chatting();
+    story
+        .act(change(3_000_000), "the budget is $3.00, says ann (terminal)")
+        .did(so_far(2_900_000), "")
+        .did(so_far(3_000_000), REACHED)
+        .did(spent(3_000_000), "spent 0")
+        .leaves(Leave::Stopped, "cut off: it was stopped")
+        .answer("q1", "yes", "q1 answered go_on by ann (terminal); restarted by ann (terminal)")
+        .connects_again()
+        .act(change(3_500_000), "the budget is $3.50, says ann (terminal)")
+        .did(so_far(400_000), "")
+        .did(so_far(500_000), "turn 1 stopped by the rule budget; Rapport asked round 2: q2");
 }
 
 #[test]
@@ -108,6 +127,7 @@ fn the_budget_of_a_day_is_asked_about_in_every_session_that_goes_on() {
     };
     let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", Terms::default()) });
     story
+        .baseline()
         .connects()
         .did(today("2026-01-24", 4_999_999), "")
         .did(today("2026-01-24", 5_200_000), REACHED)

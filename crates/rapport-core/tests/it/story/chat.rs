@@ -1,11 +1,13 @@
 //! Conversations: turn by turn, with rests in between.
 
-use rapport_core::{Act, AgentDid, Aim, Created, Leave, Status, Terms};
+use rapport_core::{Act, AgentDid, Aim, Created, Event, Leave, Status, Terms, TurnId, UndoneFiles, World};
 
 use crate::support::{Story, created};
 
 fn chat(first: &str) -> Story {
-    Story::begun(Created { aim: Aim::Chat, ..created(first, Terms::default()) })
+    let mut story = Story::begun(Created { aim: Aim::Chat, ..created(first, Terms::default()) });
+    story.wants(&["baseline of turn 1"]).baseline();
+    story
 }
 
 fn say(text: &str) -> Act {
@@ -27,12 +29,51 @@ fn a_conversation_goes_on_message_by_message() {
         .act(say("hello"), "heard hello from ann (terminal)")
         .did(finish("Hi!"), "turn 1 ended; turn 2 started to chat");
     assert_eq!(story.order().prompt, "are you there?\n\nhello");
-    story.did(finish("Yes."), "turn 2 ended").wants(&[]);
+    story.did(finish("Yes."), "turn 2 ended").wants(&["the state that was left noted"]);
     assert_eq!(story.play.view().status, Status::Idle);
     assert_eq!(story.play.view().result.as_deref(), Some("Yes."));
     story.act(say("hello"), "heard hello from ann (terminal); turn 3 started to chat");
     assert_eq!((story.order().prompt.as_str(), story.order().told_before), ("hello", 1));
     assert!(story.order().linger.is_some(), "its process stays for the next message");
+}
+
+/// The agent may change files in any turn: what it changed is known, and is undone while it rests.
+#[test]
+fn what_a_conversation_changes_is_recorded_and_undone() {
+    let left = |state: &str| World::WorkLeft { state: Some(state.into()) };
+    let mut story = chat("hello");
+    story
+        .connects()
+        .act(Act::UndoWork, "refused: undoing is not possible now: the agent is working")
+        .did(finish("Hi!"), "turn 1 ended")
+        .wants(&["the state that was left noted"])
+        .act(Act::UndoWork, "refused: undoing is not possible now: the state in which its agent left the files is still being recorded")
+        .world(left("l1"), "left at l1")
+        .wants(&[]);
+    let stretches = story.play.session.stretches();
+    assert_eq!(stretches.len(), 1);
+    assert_eq!((stretches[0].from.as_deref(), stretches[0].to.as_deref()), (Some("b1"), Some("l1")));
+    story
+        .act(Act::UndoWork, "the work to be undone by ann (terminal)")
+        .act(say("more"), "refused: saying something is not possible now: its work is being undone")
+        .wants(&["the work undone from l1 to b1"])
+        .world(World::WorkUndone { outcome: Ok(UndoneFiles::default()) }, "the work undone")
+        .wants(&[])
+        .act(say("more"), "heard more from ann (terminal); turn 2 started to chat")
+        .wants(&["baseline of turn 2"]);
+    assert_eq!(story.play.session.stretches(), [], "the next work begins anew");
+    // A turn that changes nothing is not remembered.
+    let baseline = World::Baseline { turn: TurnId(2), baseline: Some("b2".into()) };
+    story.world(baseline, "turn 2 baselined at b2").connects();
+    story.did(finish("Yes."), "turn 2 ended").world(left("b2"), "left at b2");
+    assert_eq!(story.play.session.stretches(), []);
+    assert!(!story.play.session.is_record_incomplete());
+    // Conversations of older programs have no record, and that is not the same as no changes.
+    for entry in &mut story.play.log {
+        entry.facts.retain(|fact| !matches!(fact, Event::Baselined { .. } | Event::WorkLeft { .. }));
+    }
+    story.play.replay();
+    assert!(story.play.session.is_record_incomplete());
 }
 
 /// What a chat brings twice is heard once; the same words said twice are heard twice.

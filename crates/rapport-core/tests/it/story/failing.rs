@@ -1,6 +1,8 @@
 //! What goes wrong: agents that die, other conversations, things that cannot be done. All of it can be restarted.
 
-use rapport_core::{Act, AgentDid, AgentState, ConversationId, Leave, Status, Terms, Usage, World};
+use rapport_core::{
+    Act, AgentDid, AgentState, Ask, ConversationId, Leave, Permission, Rule, Status, Terms, Usage, World,
+};
 
 use super::{way, working};
 use crate::support::{Story, call};
@@ -108,7 +110,10 @@ fn an_answer_that_cannot_be_delivered_is_tried_three_times() {
     story.leaves(exits(), cut_off).leaves(exits(), cut_off).open(&[]);
     assert_eq!(story.play.view().status, Status::Running);
     story.leaves(exits(), &format!("{cut_off}; failed: exit status 1")).crash("").wants(&[]).open(&[]);
-    assert_eq!((story.play.view().status, undelivered(&story)), (Status::Failed, vec!["q3".to_owned()]));
+    assert_eq!((story.play.view().status, undelivered(&story)), (Status::NeedsInput, vec!["q3".to_owned()]));
+    let view = story.play.view();
+    let stored: Vec<_> = view.undelivered.iter().map(|one| (one.id.as_str(), one.answer.as_str())).collect();
+    assert_eq!((stored, view.failure.as_deref()), (vec![("q3", "Passkeys")], Some("exit status 1")));
     // Another three, because somebody said so.
     story.act(Act::Restart, "restarted by ann (terminal)");
     for _ in 0..2 {
@@ -118,6 +123,49 @@ fn an_answer_that_cannot_be_delivered_is_tried_three_times() {
     assert!(undelivered(&story).is_empty());
     // With nothing to deliver, one that dies is not started again by itself.
     story.leaves(exits(), &format!("{cut_off}; failed: exit status 1"));
+}
+
+/// The agent is dead, and its host does not know it yet, when somebody answers and is thanked: another process is started to
+/// take the answer. One that dies of it whenever it gets it is not started for ever.
+#[test]
+fn an_answer_that_came_when_the_agent_had_died_is_delivered() {
+    let (dies, cut_off) = (|| Leave::Failed { reason: "signal 9".into() }, "cut off: signal 9");
+    let answered = || {
+        let mut story = working();
+        story.asks("c2", &[way()], "c2 asked round 3: q3").answer(
+            "q3",
+            "Passkeys",
+            "q3 answered passkeys by ann (terminal)",
+        );
+        let wanted = ["turn 2 running to work [c2]", "c2 replied: Which way? Passkeys"];
+        story.leaves(dies(), cut_off).wants(&wanted);
+        story
+    };
+    answered().connects().takes("c2").leaves(dies(), &format!("{cut_off}; failed: signal 9"));
+    let mut story = answered();
+    story.connects().asks("c3", &[way()], "c3 asked round 3 again").leaves(dies(), cut_off);
+    story.crash("").connects().asks("c4", &[way()], "c4 asked round 3 again");
+    story.leaves(dies(), &format!("{cut_off}; failed: signal 9"));
+    let stored: Vec<_> = story.play.view().undelivered.iter().map(|one| one.answer.clone()).collect();
+    assert_eq!(stored, ["Passkeys"], "it is shown as stored");
+}
+
+/// A permission that a rule gave is no reason to start the agent again: nobody waits for it, and it would be given again.
+#[test]
+fn an_agent_that_dies_of_what_a_rule_allowed_fails() {
+    let rule = Rule::exactly("Bash", "touch a");
+    let asked = Permission { rule: Some(rule), ..Permission::new("Bash", "touch a") };
+    let did = |id: &str| {
+        let ask = Ask::Permission(asked.clone());
+        AgentDid::Ask { call: call(id), ask, parkable: false }
+    };
+    let mut story = working();
+    story
+        .did(did("c2"), "c2 asked round 3: q3")
+        .answer("q3", "session", "q3 answered session by ann (terminal)")
+        .takes("c2")
+        .did(did("c3"), "c3 asked round 4: q4; q4 answered allow by the rule Bash(touch a) for this session");
+    story.leaves(Leave::Failed { reason: "signal 9".into() }, "cut off: signal 9; failed: signal 9");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
 use rapport_core::{
-    Act, AgentDid, By, Created, Leave, MAX_TEXT, Merged, NotMerged, Status, Terms, WorkplaceState, World,
+    Act, AgentDid, ApplyTo, By, Created, Leave, MAX_TEXT, Merged, NotMerged, Status, Terms, WorkplaceState,
+    World,
 };
 
 use crate::support::{Story, ann, created, person};
 
-const APPLY: Act = Act::Apply { with_conflicts: false, end: None };
+const APPLY: Act = Act::Apply { with_conflicts: false, end: None, to: ApplyTo::Files };
 const DISCARD: Act = Act::Discard { reason: None, end: None };
 
 /// A session in a worktree of its own, whose agent works.
@@ -65,7 +66,10 @@ fn conflicts_leave_it_as_it_was_and_can_be_asked_for() {
         .wants(&[]);
     assert_eq!(story.play.view().workplace.map(|place| place.conflicts), Some(vec!["a.txt".to_owned()]));
     story
-        .act(Act::Apply { with_conflicts: true, end: None }, "to be applied by ann (terminal)")
+        .act(
+            Act::Apply { with_conflicts: true, end: None, to: ApplyTo::Files },
+            "to be applied by ann (terminal)",
+        )
         .wants(&["merged with conflicts"])
         .world(World::Failed { reason: "no git".into() }, "not applied: no git")
         .wants(&[])
@@ -111,7 +115,7 @@ fn work_in_the_project_itself_is_neither() {
 /// An act that names the end of the work that was seen is about that work: if it went on meanwhile, nothing happens.
 #[test]
 fn work_that_nobody_has_seen_is_neither_applied_nor_discarded() {
-    let apply = |end| Act::Apply { with_conflicts: false, end: Some(end) };
+    let apply = |end| Act::Apply { with_conflicts: false, end: Some(end), to: ApplyTo::Files };
     let discard = |end| Act::Discard { reason: Some("Too blue.".into()), end: Some(end) };
     let mut story = done_apart();
     assert_eq!(story.play.session.ends(), 1);

@@ -13,7 +13,8 @@ fn uses(story: &mut Story, tool: &str) {
     story.did(used, &format!("used {tool} src/login.rs"));
 }
 
-/// WORK-6: a reply is a question if it has a question mark, no fence, fewer than 500 characters, and nothing was done: all four.
+/// WORK-6: a reply is a question if it has a question mark, no fence, fewer than 500 characters, and no tool that
+/// writes was used: all four.
 #[test]
 fn a_short_reply_with_a_question_mark_is_a_question() {
     let asked = "turn 1 ended; Rapport asked round 1: q1";
@@ -24,17 +25,19 @@ fn a_short_reply_with_a_question_mark_is_a_question() {
     let long = format!("Passkeys or passwords? {}", "x".repeat(477));
     assert_eq!(long.chars().count(), 500);
     for (reply, used, is_question) in [
-        ("Passkeys or passwords?", false, true),
-        (&long[..499], false, true),
-        (long.as_str(), false, false),
-        ("# Login\n\n1. Passkeys.", false, false),
-        ("Like this?\n```\nfn login()\n```", false, false),
-        ("Passkeys or passwords?", true, false),
+        ("Passkeys or passwords?", None, true),
+        (&long[..499], None, true),
+        (long.as_str(), None, false),
+        ("# Login\n\n1. Passkeys.", None, false),
+        ("Like this?\n```\nfn login()\n```", None, false),
+        ("Passkeys or passwords?", Some("Edit"), false),
+        ("Passkeys or passwords?", Some("Bash"), false),
+        ("Passkeys or passwords?", Some("Read"), true),
     ] {
         let mut story = Story::with("Add login", switched_on());
         story.connects();
-        if used {
-            uses(&mut story, "Edit");
+        if let Some(tool) = used {
+            uses(&mut story, tool);
         }
         let expected = if is_question { asked.to_owned() } else { planned(reply) };
         story.finishes(reply, &expected);

@@ -1,8 +1,8 @@
 //! Sessions whose aim is a progress file.
 
 use rapport_core::{
-    Act, AgentDid, Aim, Ask, Asking, Created, Event, Existing, Leave, PlanMode, ProgressAim, ProgressFile,
-    Status, Terms, TurnId, Want, World, plan_prompt,
+    Act, AgentDid, Aim, Ask, Asking, Changes, Created, Event, Existing, Leave, PlanMode, ProgressAim,
+    ProgressFile, Status, Terms, TurnId, Want, World, plan_prompt,
 };
 
 use crate::support::{Story, call, created, draft};
@@ -29,14 +29,22 @@ fn planning(asking: Asking) -> Story {
 
 #[track_caller]
 fn saves(story: &mut Story) {
+    if let Some(Want::Baseline(turn)) = story.play.session.wants().first().cloned() {
+        let world = World::Baseline { turn, baseline: Some("b1".into()) };
+        story.world(world, &format!("turn {turn} baselined at b1"));
+    }
     story.wants(&["plan 1 saved at progress.md"]);
     let world = World::PlanSaved { revision: 1, path: "progress.md".into() };
-    story.world(world, "plan 1 saved; reported").wants(&[]);
+    story.world(world, "plan 1 saved");
+    let changes = Changes { result: Some("r1".into()), ..Changes::default() };
+    story.world(World::Report { changes: Some(changes) }, "reported").wants(&[]);
     let view = story.play.view();
     assert_eq!(view.status, Status::Completed);
     assert_eq!(view.plan.unwrap().path.as_deref(), Some("progress.md"));
     assert_eq!(view.result.as_deref(), Some("1 task in 1 phase; next: Begin"));
     assert_eq!(view.changes.unwrap().files[0].path, "progress.md");
+    let states = story.play.session.undoable_work();
+    assert_eq!((states[0].from.as_str(), states[0].to.as_str()), ("r1", "b1"), "it can be undone");
 }
 
 // CLARIFY-1, CLARIFY-17, CLARIFY-18: only the line of the active mode is there, and only adaptive names the tool.
@@ -77,6 +85,7 @@ fn clarify_18_the_first_message_has_the_stack_and_the_request() {
 fn clarify_14_without_a_question_the_file_is_written_and_that_is_all() {
     let mut story = planning(Asking::Adaptive);
     story.finishes(FILE, "turn 1 ended; plan proposed: todo-app/progress");
+    story.wants(&["baseline of turn 1"]).baseline();
     let Some(Want::PlanSaved(file)) = story.play.session.wants().pop() else { panic!("the file is wanted") };
     assert_eq!((file.content.as_str(), file.existing), (FILE, Existing::Refuse));
     saves(&mut story);
@@ -174,11 +183,17 @@ fn a_file_that_cannot_be_written_is_written_after_a_restart() {
 fn clarify_13_the_last_file_that_was_said_counts() {
     let said = |text: &str| AgentDid::Say { text: text.into() };
     let fenced = format!("```markdown\n{FILE}```");
+    let older = FILE.replace("Todo App", "Older App");
+    let both = format!("{older}\nNo, rather:\n\n{FILE}");
     for (words, result) in [
         (vec!["Let me see."], FILE.to_owned()),
         (vec!["Let me see.", FILE], "That is the plan.".to_owned()),
         (vec![&*fenced, "Anything else?"], "Anything else?".to_owned()),
         (vec![&FILE[..40], &FILE[40..]], FILE[40..].to_owned()),
+        // Of several the last.
+        (vec![&*older], FILE.to_owned()),
+        (vec![&*older, FILE], "That is the plan.".to_owned()),
+        (vec!["Let me see."], both),
     ] {
         let mut story = planning(Asking::Assume);
         for text in words {
@@ -208,7 +223,7 @@ fn a_file_to_leave_plan_mode_with_is_the_file_unless_another_follows() {
     let mut story = planning(Asking::Assume);
     story.did(leave(FILE), noted).takes("c1");
     story.finishes(&FILE.replace("Todo", "New"), "turn 1 ended; plan proposed: new-app/progress");
-    story.wants(&["plan 2 saved at progress.md"]);
+    story.baseline().wants(&["plan 2 saved at progress.md"]);
 
     let mut story = planning(Asking::Assume);
     story.did(leave("my plan"), "c1 declined: Your reply (number 1) is no valid progress file:\n\n- line 1: there is no heading `# Progress: Name` to begin with\n\nReply with the whole file again, mended: the raw file and nothing else, beginning with `# Progress:`");

@@ -1,6 +1,8 @@
 //! Words for the agent of a task: in the middle of its turn, and once its work is done.
 
-use rapport_core::{Act, Aim, Changes, Created, FileChange, Leave, ProgressAim, Status, Terms, World};
+use rapport_core::{
+    Act, Aim, ApplyTo, Changes, Created, FileChange, Leave, ProgressAim, Status, Terms, World,
+};
 
 use super::{length, planned, way, working};
 use crate::support::{Story, bob, created, person};
@@ -17,7 +19,7 @@ fn said(story: &Story) -> Vec<(u32, String)> {
 fn changed(state: &str, files: &[(&str, &str)]) -> World {
     let file = |(path, status): &(&str, &str)| FileChange {
         path: (*path).into(),
-        status: (*status).into(),
+        status: serde_json::from_value((*status).into()).unwrap(),
         added: Some(1),
         removed: Some(0),
     };
@@ -185,7 +187,10 @@ fn what_was_ended_takes_no_words() {
         .baseline()
         .finishes("Done.", "turn 2 ended")
         .world(changed("r1", &[]), "reported")
-        .act(Act::Apply { with_conflicts: false, end: None }, "to be applied by ann (terminal)")
+        .act(
+            Act::Apply { with_conflicts: false, end: None, to: ApplyTo::Files },
+            "to be applied by ann (terminal)",
+        )
         .act(say("more"), &not("its work is being applied"));
     story.act(say(" "), "refused: the task is empty");
 }

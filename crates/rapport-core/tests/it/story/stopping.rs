@@ -139,6 +139,7 @@ fn what_does_not_go_on_is_not_stopped() {
 fn a_conversation_is_stopped_too() {
     let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", Terms::default()) });
     story
+        .baseline()
         .connects()
         .act(say("and more"), "heard and more from ann (terminal)")
         .act(Act::Stop, "turn 1 stopped by ann (terminal)")

@@ -7,7 +7,7 @@ use rapport_core::report::{Overall, Report};
 use rapport_core::{
     Act, ActionEnd, ActionReply, ActionResult, AgentDid, Aim, Asking, By, Chosen, ConversationId, Created,
     FoundBatch, FoundTurn, FoundTurns, Input, Interrupted, LaterChanges, PhaseView, Presenter, Status, Terms,
-    TurnOrigin, TurnStage, UndoProblem, UndoState, UndoneFiles, Want, World,
+    TermsChange, TurnOrigin, TurnStage, UndoProblem, UndoState, UndoneFiles, Want, World,
 };
 
 use crate::support::{CONVERSATION, Story, bob, created, draft, person};
@@ -56,7 +56,7 @@ fn approve(revision: u32, chosen: Chosen) -> Act {
 }
 
 fn ended(action: usize) -> World {
-    let end = ActionEnd { action, result: ActionResult::Done, why: None, session: None };
+    let end = ActionEnd { action, result: ActionResult::Done, why: None, session: None, left_behind: 0 };
     World::ActionEnded { batch: "01".into(), end }
 }
 
@@ -237,6 +237,37 @@ fn an_approval_has_to_fit_the_plan() {
         );
 }
 
+/// FILE-15, FILE-16: what the next turn is shown follows from the plan and what was approved of it, not from the text of a report.
+#[test]
+fn file_15_the_approved_context_is_a_fact() {
+    let context = "## Active Context\n\n```text\n[+] src/a.rs\n[-] docs/b.md\n```\n\n## Memos";
+    let plan = PLAN.replace("## Memos", context);
+    let mut story = files();
+    story.act(begin("01", CONVERSATION), "turn 1 started to draft in 01").connects();
+    story.finishes(&plan, "turn 1 ended");
+    let turn = rapport_core::TurnId(1);
+    story.world(World::Filed { turn, path: "01/plan.md".into() }, "filed at 01/plan.md");
+    story.world(checked(&[]), "01 checked at 1");
+    let known = |story: &Story| {
+        let turn = story.play.session.file_turn("01").unwrap();
+        let all = turn.approved_context.as_ref()?.iter();
+        Some(all.map(|change| change.what.clone()).collect::<Vec<_>>())
+    };
+    assert_eq!(known(&story), None, "nobody approved anything yet");
+    let chosen = Chosen { context: vec![None, Some("not now".into())], ..all() };
+    story.put(&person(bob(), approve(1, chosen)));
+    (0..3).for_each(|action| drop(story.put(&Input::World(ended(action)))));
+    story.put(&Input::World(done()));
+    story.put(&Input::World(filed("01")));
+    assert_eq!(known(&story), Some(vec!["src/a.rs".to_owned()]));
+    story.crash("");
+    assert_eq!(known(&story), Some(vec!["src/a.rs".to_owned()]), "it is derived again from the log");
+
+    let mut story = planned();
+    story.act(Act::Skip { folder: "01".into(), message: None }, "01 skipped by ann (terminal)");
+    assert_eq!(known(&story), Some(Vec::new()), "of a plan that was skipped, nothing is approved");
+}
+
 /// FILE-31: nothing is done, what the person said is in the report, and the next turn is free.
 #[test]
 fn file_31_a_plan_is_skipped() {
@@ -355,7 +386,13 @@ fn a_batch_that_was_killed_waits_for_a_person() {
     story.act(approve(1, all()), "01 approved without 0 by ann (terminal)");
     let approved_at = story.play.session.batch("01").unwrap().1.approved_at;
     let found = |unsure| {
-        let ended = vec![ActionEnd { action: 0, result: ActionResult::Done, why: None, session: None }];
+        let ended = vec![ActionEnd {
+            action: 0,
+            result: ActionResult::Done,
+            why: None,
+            session: None,
+            left_behind: 0,
+        }];
         let batch = FoundBatch {
             approved_at,
             chosen: all(),
@@ -599,6 +636,7 @@ fn acts_survive_json() {
         Act::GoOn { batch: "01".into(), interrupted: Interrupted::Again },
         Act::Pause,
         Act::LeaveDraft,
+        Act::ChangeTerms { change: TermsChange { max_rounds: Some(2), ..TermsChange::default() } },
         Act::Skip { folder: "01".into(), message: None },
     ] {
         let json = serde_json::to_string(&act).unwrap();

@@ -1,10 +1,10 @@
 //! Hot, cooled, parked, cut off: how an agent waits and how it gets its answer. Nobody is asked twice.
 
 use jiff::SignedDuration;
-use rapport_core::{Act, AgentDid, Ask, Beside, Leave, Terms, TurnId, World};
+use rapport_core::{Act, AgentDid, Ask, Beside, By, Leave, Terms, TermsChange, TurnId, World};
 
 use super::{length, way};
-use crate::support::{Story, call};
+use crate::support::{Story, call, person};
 
 #[test]
 fn hot_then_cooled_then_parked_then_answered_at_the_same_call() {
@@ -26,6 +26,37 @@ fn hot_then_cooled_then_parked_then_answered_at_the_same_call() {
         .wants(&["turn 1 running to plan [c1]", "c1 replied: Which way? Passkeys"])
         .takes("c1")
         .wants(&["turn 1 running to plan []"]);
+}
+
+/// A person may change the terms while the session goes on. They hold at once, also for the question that waits, and over a
+/// kill; what holds already is no change, and nobody else changes them.
+#[test]
+fn the_hot_time_is_changed_for_the_rest_of_the_session() {
+    let hot =
+        |minutes| TermsChange { hot: Some(SignedDuration::from_mins(minutes)), ..TermsChange::default() };
+    let change = |minutes| Act::ChangeTerms { change: hot(minutes) };
+    let mut story = Story::of("Add login");
+    story
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1: q1")
+        .act(change(5), "")
+        .act(change(1), "a waiting agent is kept for 1m, says ann (terminal)")
+        .act(change(1), "")
+        .due("1m", "c1 cooled")
+        .leaves(Leave::Deferred { call: call("c1") }, "parked at c1")
+        .crash("")
+        .answer("q1", "1", "q1 answered passkeys by ann (terminal)")
+        .connects()
+        .asks("c1", &[way()], "c1 asked round 1 again")
+        .takes("c1")
+        .asks("c2", &[length()], "c2 asked round 2: q2")
+        .due("1m", "c2 cooled");
+    let lead = By::Lead { name: "claude-code".into() };
+    let refused = "refused: going on over budget needs a person, the lead claude-code cannot decide it";
+    story.check(&person(lead, change(3)), refused);
+    let cancelled =
+        "round 2 closed: it was withdrawn: the session was cancelled; cancelled by ann (terminal)";
+    story.act(Act::Cancel { reason: None }, cancelled).act(change(3), "");
 }
 
 #[test]
@@ -163,7 +194,7 @@ fn an_answer_that_was_taken_and_lost_with_the_process_is_given_again() {
         .asks("c1", &[way()], "");
 }
 
-/// Or it does not ask again: then the answer goes along when the conversation is taken up, and the driver sees whether
+/// Or it does not ask again: then the answer goes along when the conversation is resumed, and the driver sees whether
 /// it is in there.
 #[test]
 fn an_answer_that_may_be_lost_with_the_process_goes_along() {

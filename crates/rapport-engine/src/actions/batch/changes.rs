@@ -3,18 +3,41 @@
 //! copy of the files' current state is kept as well.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use rapport_durable::digest;
 
 use super::snapshot::note_command_changes;
 use crate::actions::files::{JournaledFiles, content_of};
-use rapport_durable::digest;
-
-use crate::actions::journal::{Fact, JournalError};
+use crate::actions::journal::{Fact, Journal, JournalError};
 use crate::actions::outcome::Outcome;
 
-/// Records what a command did to files that the batch had changed before.
+/// Records what a command did that has ended, or that a person decided not to wait for.
 pub(in crate::actions) fn note_changes(journaled: &mut JournaledFiles) {
-    let expected = expected_files(journaled.journal.facts());
-    let JournaledFiles { root, journal, .. } = &mut *journaled;
+    let JournaledFiles { root, journal, .. } = journaled;
+    // Without it, an undo treats these changes as somebody else's, and asks.
+    let _: Result<(), JournalError> = note_own_files(root, journal);
+    // The same for all files that Git knows.
+    let _: Result<(), JournalError> = note_command_changes(root, journal);
+}
+
+/// Records what a command did that was killed, with the batch, before this was recorded.
+pub(in crate::actions) fn note_interrupted(root: &Path, journal: &mut Journal) -> Result<(), JournalError> {
+    if journal.facts().iter().any(|fact| is_interrupted(fact, journal.facts())) {
+        note_own_files(root, journal)?;
+    }
+    note_command_changes(root, journal)
+}
+
+fn is_interrupted(fact: &Fact, facts: &[Fact]) -> bool {
+    let Fact::Began { n, intent: None, .. } = fact else { return false };
+    let is_end = |fact: &Fact| matches!(fact, Fact::Ended { n: ended, .. } if ended == n);
+    fact.is_irreversible() && !facts.iter().any(is_end)
+}
+
+/// Records the current state of files that the batch had changed before.
+fn note_own_files(root: &Path, journal: &mut Journal) -> Result<(), JournalError> {
+    let expected = expected_files(journal.facts());
     let now = expected.into_iter().filter_map(|(file, expected)| {
         let now = content_of(root, &file).ok()?;
         if now.as_deref().map(digest) == expected {
@@ -24,12 +47,7 @@ pub(in crate::actions) fn note_changes(journaled: &mut JournaledFiles) {
         Some((file, kept))
     });
     let files: BTreeMap<_, _> = now.collect();
-    if !files.is_empty() {
-        // Without it, an undo treats these changes as somebody else's, and asks.
-        let _: Result<(), JournalError> = journaled.journal.note(Fact::Changed { files });
-    }
-    // The same for all files that Git knows.
-    let _: Result<(), JournalError> = note_command_changes(&journaled.root, &mut journaled.journal);
+    if files.is_empty() { Ok(()) } else { journal.note(Fact::Changed { files }) }
 }
 
 /// The files that the batch changed, with the digests that the journal expects.

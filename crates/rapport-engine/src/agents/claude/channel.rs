@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use rapport_settings::{Setting, one_of};
 use tokio::time::timeout;
 
 use super::command::ClaudeConfig;
 use super::once;
 use crate::workers::Workplace;
-
-pub use crate::config::ChannelChoice;
 
 /// The first version with a live channel that supports questions.
 pub const LIVE_SINCE: Version = Version(2, 0, 0);
@@ -18,6 +17,24 @@ const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
 /// How long a CLI may take to say something about itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How to communicate with the agent's CLI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelChoice {
+    /// Live if the CLI's version allows it, otherwise print.
+    #[default]
+    Auto,
+    /// Over its live channel.
+    Live,
+    /// One process per message, for CLIs without a live channel.
+    Print,
+}
+
+impl Setting for ChannelChoice {
+    fn parse(word: &str) -> Result<Self, String> {
+        one_of(word, &[("auto", Self::Auto), ("live", Self::Live), ("print", Self::Print)])
+    }
+}
 
 /// The channel in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rapport_core::{ConversationId, TurnKind};
+use serde_json::json;
 
-use super::brought::{self, Own};
 use super::channel::ChannelChoice;
+use super::project_setup::{self, Own};
 use super::{credentials, transcript};
+use crate::agents::AgentPlace;
 use crate::projects::trust::{Trust, TrustLevel};
 use crate::workers::Workplace;
 
@@ -43,6 +45,8 @@ pub struct ClaudeConfig {
     pub grace: Duration,
     /// Whether the project's own configuration of the CLI is trusted.
     pub trust: Trust,
+    /// The file with the person's login, for a workplace without access to their home; it is read outside of it.
+    pub login: Option<PathBuf>,
     /// A private directory in which the driver may put files for the agent.
     pub private: Option<PathBuf>,
     /// Whether it is the scripted agent, which supports every channel and has no account.
@@ -82,6 +86,7 @@ impl ClaudeConfig {
             silence: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
             trust: Trust::none(),
+            login: None,
             private: None,
             is_rehearsal: false,
         }
@@ -90,20 +95,22 @@ impl ClaudeConfig {
     /// What the CLI may use of this directory, checked at every start, because files may have been added.
     pub fn from_project(&self, directory: &Path) -> FromProject {
         let own = self.own();
-        match self.trust.standing(&brought::brought(directory, &own)) {
+        match self.trust.standing(&project_setup::brought(directory, &own)) {
             TrustLevel::Trusted => FromProject::Everything,
             TrustLevel::Declined | TrustLevel::Unseen => FromProject::nothing(directory, &own),
         }
     }
 
-    /// The same for a workplace. If its files are not on this machine, the agent could have changed there what was looked
-    /// at here: it counts as long as it is the same, and if there was nothing, nothing counts.
+    /// The same for a workplace. If its files are on another machine, the agent may have changed there the configuration that the
+    /// person trusted here. So that counts only while it is unchanged there, and if there was none here, none counts.
     pub(super) fn of_project_at(&self, place: &dyn Workplace) -> FromProject {
         let seen = place.seen_at();
         let from_project = self.from_project(seen);
         let own = self.own();
         let is_elsewhere = seen != place.directory() && from_project == FromProject::Everything;
-        if is_elsewhere && (brought::brought(seen, &own).is_empty() || !brought::is_unchanged(place)) {
+        if is_elsewhere
+            && (project_setup::brought(seen, &own).is_empty() || !project_setup::is_unchanged(place))
+        {
             return FromProject::nothing(seen, &own);
         }
         from_project
@@ -120,7 +127,11 @@ impl ClaudeConfig {
     pub(super) fn at(&self, place: &dyn Workplace) -> Self {
         match place.home() {
             None => self.clone(),
-            Some(home) => Self { env: credentials::away_from_home(&self.env, home), ..self.clone() },
+            Some(home) => Self {
+                env: credentials::away_from_home(&self.env, home),
+                login: credentials::login(&self.env),
+                ..self.clone()
+            },
         }
     }
 
@@ -191,6 +202,19 @@ impl ClaudeConfig {
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
 
+    /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process that
+    /// runs the session. What speaks there is known by its ancestors, so the arguments hold no secret.
+    pub(super) fn tools(&self, place: &AgentPlace) -> Option<[OsString; 2]> {
+        let (address, session) = (place.reached_at.as_ref()?, place.mark.session()?);
+        let server = json!({
+            "type": "stdio",
+            "command": self.keeper.to_str()?,
+            "args": ["mcp", "--relay", address, "--lead", session],
+        });
+        let servers = json!({ "mcpServers": { OWN_SERVER: server } });
+        Some([OsString::from("--mcp-config"), servers.to_string().into()])
+    }
+
     /// The permission mode. Resuming does not restore it, so it is passed every time.
     fn mode(&self, kind: TurnKind) -> &str {
         match kind {
@@ -200,6 +224,9 @@ impl ClaudeConfig {
         }
     }
 }
+
+/// The name of Rapport's own server, by which the agent names its tools.
+const OWN_SERVER: &str = "rapport";
 
 /// The permission mode in which the CLI changes nothing.
 pub(super) const PLAN: &str = "plan";
@@ -240,15 +267,15 @@ const INSTRUCTIONS: &str = "The project you work in has instructions for agents.
 impl FromProject {
     /// Nothing of this directory but its instructions, as text.
     pub(super) fn nothing(directory: &Path, own: &Own) -> Self {
-        Self::Nothing { instructions: brought::instructions(directory, own) }
+        Self::Nothing { instructions: project_setup::instructions(directory, own) }
     }
 
-    /// The system prompt with the project's instructions, if they have to be passed.
+    /// The system prompt after the project's instructions, if they have to be passed: the last word is not the project's.
     pub(super) fn with_instructions(&self, system: Option<&str>) -> Option<String> {
         let system = system.filter(|system| !system.is_empty()).map(str::to_owned);
         let Self::Nothing { instructions: Some(instructions) } = self else { return system };
-        let before = system.map(|system| format!("{system}\n\n")).unwrap_or_default();
-        Some(format!("{before}{INSTRUCTIONS}\n{instructions}"))
+        let after = system.map(|system| format!("\n\n{system}")).unwrap_or_default();
+        Some(format!("{INSTRUCTIONS}\n{instructions}{after}"))
     }
 }
 

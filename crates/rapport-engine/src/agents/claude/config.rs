@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::brought::{self, Own};
+use rapport_settings::{ConfigError, Declared, section};
+
 use super::channel::ChannelChoice;
 use super::command::{ClaudeConfig, takes_variable};
+use super::project_setup::{self, Own};
 use super::{Claude, credentials};
 use crate::agents::Agent;
 use crate::agents::by_name::{AgentKind, AgentSetup, Environment};
@@ -34,6 +36,17 @@ const OF_REHEARSAL: [&str; 2] = ["FAKE_CLAUDE_CONFIG", "RAPPORT_REHEARSAL_RECORD
 /// The prefixes of the variables that configure the CLI.
 const PREFIXES: [&str; 3] = ["ANTHROPIC_", "CLAUDE_", "DISABLE_"];
 
+section! {
+    /// What Claude Code adds to the settings of agents.
+    struct ClaudeLayer in "agent.", shared, blank variables: Value {
+        /// The permission mode of working turns (`default`, `acceptEdits`, ...).
+        permission_mode: String, Trusted, Shown;
+        /// How to communicate with the CLI: `auto`, `live` or `print`.
+        channel: ChannelChoice, Trusted, Shown;
+    }
+    sections {}
+}
+
 /// Claude Code, and other programs that speak its protocol, such as the scripted agent.
 #[derive(Clone, Copy, Debug)]
 pub struct ClaudeCode;
@@ -48,8 +61,13 @@ impl AgentKind for ClaudeCode {
     }
 
     fn make(&self, command: &[String], setup: &AgentSetup) -> Result<Arc<dyn Agent>, String> {
-        let config = ClaudeConfig::from_settings(command, setup).ok_or("the agent's command is empty")?;
+        let config = ClaudeConfig::from_settings(command, setup).map_err(|error| error.to_string())?;
+        let config = config.ok_or("the agent's command is empty")?;
         Ok(Arc::new(Claude::new(config)))
+    }
+
+    fn section(&self) -> Option<Declared> {
+        Some(Declared::of::<ClaudeLayer>())
     }
 
     fn installation(&self) -> &'static str {
@@ -63,7 +81,7 @@ impl AgentKind for ClaudeCode {
 
     fn brought(&self, project: &Path, environment: &Environment) -> Vec<Brought> {
         let path = |name: &str| environment.get(name).map(PathBuf::from);
-        brought::brought(project, &Own::new(path("HOME"), path(FOLDER)))
+        project_setup::brought(project, &Own::new(path("HOME"), path(FOLDER)))
     }
 
     fn credentials(&self) -> &'static [&'static str] {
@@ -77,9 +95,10 @@ impl AgentKind for ClaudeCode {
 
 impl ClaudeConfig {
     /// The driver's configuration for this command, according to the settings; `None` if the command is empty.
-    fn from_settings(command: &[String], setup: &AgentSetup) -> Option<Self> {
+    fn from_settings(command: &[String], setup: &AgentSetup) -> Result<Option<Self>, ConfigError> {
         let settings = &setup.settings;
-        let (program, rest) = command.split_first()?;
+        let own = settings.sources.load::<ClaudeLayer>()?;
+        let Some((program, rest)) = command.split_first() else { return Ok(None) };
         let is_rehearsal = program == REHEARSAL;
         let rest = rest.iter().map(OsString::from);
         let (program, leading_args) = if is_rehearsal {
@@ -87,24 +106,25 @@ impl ClaudeConfig {
         } else {
             (PathBuf::from(program), rest.collect())
         };
-        Some(Self {
+        Ok(Some(Self {
             program,
             leading_args,
             extra_args: Vec::new(),
             // The scripted agent supports every channel, so its version does not matter.
-            channel: match settings.channel {
+            channel: match own.channel.unwrap_or_default() {
                 ChannelChoice::Auto if is_rehearsal => ChannelChoice::Live,
                 choice => choice,
             },
-            work_mode: settings.permission_mode.clone(),
+            work_mode: own.permission_mode.unwrap_or_else(|| "default".into()),
             env: variables(setup, is_rehearsal),
             keeper: setup.keeper.clone(),
             silence: Duration::try_from(settings.silence).unwrap_or(Duration::MAX),
             grace: GRACE,
             trust: setup.trust.clone(),
+            login: None,
             private: Some(setup.home.join("run")),
             is_rehearsal,
-        })
+        }))
     }
 }
 

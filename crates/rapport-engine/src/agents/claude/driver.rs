@@ -12,7 +12,6 @@ mod talk;
 mod words;
 
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +78,7 @@ pub(super) async fn drive(
                 workplace: place.workplace.clone(),
                 conversation: Conversation {
                     config: config.clone(),
-                    directory: place.directory().to_owned(),
+                    workplace: place.workplace.clone(),
                     id: order.conversation.clone(),
                     growing: Growing::default(),
                 },
@@ -91,7 +90,7 @@ pub(super) async fn drive(
         Err(leave) => (leave, Vec::new()),
     };
     let unkept = clean_up(&config, &order, place).await.err();
-    let unkept = unkept.map(|error| AgentDid::Delay { why: format!("{UNKEPT}: {error}") });
+    let unkept = unkept.map(|error| AgentDid::Unkept { why: format!("{UNKEPT}: {error}") });
     let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(Happened::Did);
     for what in rest.into_iter().chain(last) {
         // The engine may be gone.
@@ -119,6 +118,7 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) 
         (config.clone(), order.conversation.clone(), place.workplace.clone());
     let read = move || {
         settings::clear(&config, &conversation);
+        fetch(&config, &*workplace, &conversation)?;
         stays_at_home(&config, &*workplace, &conversation)?;
         transcript::content(&config.env, workplace.directory(), &conversation)
     };
@@ -126,6 +126,12 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) 
         place.conversation_store.keep(content).await?;
     }
     kept
+}
+
+/// Brings the conversation to this machine, if the workplace is on another one.
+fn fetch(config: &ClaudeConfig, place: &dyn Workplace, conversation: &ConversationId) -> io::Result<()> {
+    let file = transcript::expected(&config.env, place.directory(), conversation);
+    file.map_or(Ok(()), |file| place.fetch(&file))
 }
 
 /// Refuses a conversation that is outside the home of its workplace: the agent can create links there, and the host can
@@ -164,7 +170,12 @@ async fn begin(
     let (opening, system) = (start.opening, order.system.as_deref());
     let (printed, told) = opening::printed_message(&start);
     let args = match channel {
-        CliChannel::Live => config.arguments(opening, &order.conversation, order.kind, system, &from_project),
+        CliChannel::Live => {
+            let args = config.arguments(opening, &order.conversation, order.kind, system, &from_project);
+            let tools = order.tools.then(|| config.tools(place)).flatten();
+            // The flag takes all words up to the next one, so it comes last.
+            args.into_iter().chain(tools.into_iter().flatten()).collect()
+        }
         CliChannel::Print => {
             let said = Some(printed.as_str()).filter(|message| can_be_argument(message));
             config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
@@ -214,9 +225,12 @@ async fn find_conversation(
         (config.clone(), place.workplace.clone(), order.conversation.clone());
     let is_missing = {
         let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
-        move || transcript::is_missing(&config.env, workplace.directory(), &conversation)
+        move || {
+            fetch(&config, &*workplace, &conversation)?;
+            Ok::<_, io::Error>(transcript::is_missing(&config.env, workplace.directory(), &conversation))
+        }
     };
-    let kept = match spawn_blocking(is_missing).await? {
+    let kept = match spawn_blocking(is_missing).await?? {
         true => place.conversation_store.kept().await?,
         false => None,
     };
@@ -224,6 +238,9 @@ async fn find_conversation(
         let directory = workplace.directory();
         stays_at_home(&config, &*workplace, &conversation)?;
         transcript::restore(&config.env, directory, &conversation, kept)?;
+        if let Some(file) = transcript::expected(&config.env, directory, &conversation) {
+            workplace.provide(&file)?;
+        }
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
         let from_project = config.of_project_at(&*workplace);
         let config = settings::asking_in_plan_mode(&config, workplace.seen_at(), &conversation);
@@ -276,7 +293,7 @@ struct Driver<'a> {
 /// Where the agent stores its conversation.
 struct Conversation {
     config: Arc<ClaudeConfig>,
-    directory: PathBuf,
+    workplace: Arc<dyn Workplace>,
     id: ConversationId,
     /// The part of it that was read.
     growing: Growing,
@@ -286,10 +303,11 @@ impl Conversation {
     /// Reads new lines of the transcript, under the name that the agent has given it since.
     async fn read(&mut self, now_called: Option<&ConversationId>) -> io::Result<&Transcript> {
         let id = now_called.unwrap_or(&self.id).clone();
-        let (config, directory) = (self.config.clone(), self.directory.clone());
+        let (config, workplace) = (self.config.clone(), self.workplace.clone());
         let mut growing = std::mem::take(&mut self.growing);
         let read = move || {
-            let read = growing.read(transcript::path(&config.env, &directory, &id));
+            let path = || transcript::path(&config.env, workplace.directory(), &id);
+            let read = fetch(&config, &*workplace, &id).and_then(|()| growing.read(path()));
             (growing, read)
         };
         let (growing, read) = spawn_blocking(read).await?;

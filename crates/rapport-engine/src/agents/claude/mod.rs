@@ -2,26 +2,26 @@
 //!
 //! `config` makes one from the settings, `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
 //! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
-//! `once` and `structured` are talks of their own, outside of any session; `aside` has what the agent does beside driving.
+//! `once` and `structured` are talks of their own, outside of any session; `diagnosis` has what the agent does beside driving.
 //! `prices` tells about what a message costs.
-//! `brought` is what the CLI would take from a project, `credentials` what it takes from the person.
+//! `project_setup` is what the CLI would take from a project, `credentials` what it takes from the person.
 
-pub mod brought;
 pub mod channel;
 pub mod once;
+pub mod project_setup;
 pub mod response;
 pub mod structured;
 pub mod transcript;
 pub mod wire;
 
-mod aside;
 mod command;
 mod config;
 mod credentials;
+mod diagnosis;
 mod driver;
+mod message_ids;
 mod prices;
 mod process;
-mod said;
 mod settings;
 mod spending;
 
@@ -76,7 +76,6 @@ impl Agent for Claude {
             listens: true,
             stays: true,
             servers: true,
-            goes_on_at_eof: true,
         }
     }
 

@@ -11,10 +11,11 @@ use super::process::Process;
 use super::structured::{last_words, result_line};
 use super::wire;
 use crate::workers::Workplace;
-use crate::workers::keeper::{mark::Mark, start_failure};
+use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
-/// Sends the prompt, with only these tools, and returns the last text. Dropping the future ends the agent.
+/// Sends the prompt, with only these tools, and returns the last text. Hooks and servers of the project do not run, trusted or
+/// not. Dropping the future ends the agent.
 pub async fn ask(
     config: &ClaudeConfig,
     directory: &Path,
@@ -34,6 +35,7 @@ pub async fn ask(
         tools,
         "--disallowedTools",
         NOT_FOR_DRAFTS,
+        "--strict-mcp-config",
     ];
     let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
     let args: Vec<_> = leading.chain(flags.into_iter().chain(OWN_SETTINGS).map(OsString::from)).collect();
@@ -83,9 +85,9 @@ pub(super) async fn run(
         output.push_str(&heard.lossy());
     }
     let status = process.gone().await?;
-    let errors: Vec<_> = process.last_words().await.into();
-    match start_failure(errors.last()) {
-        Some(why) => Err(io::Error::new(io::ErrorKind::NotFound, why.clone())),
+    let errors = process.last_words().await.into();
+    match process.not_started() {
+        Some(reason) => Err(io::Error::new(io::ErrorKind::NotFound, reason)),
         None => Ok(SaidOfItself { status, output, errors }),
     }
 }

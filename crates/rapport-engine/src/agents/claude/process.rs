@@ -71,7 +71,7 @@ impl Process {
         let mut env = config.env.clone();
         // Otherwise the model is not told that options can have previews.
         env.push(("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), "markdown".into()));
-        let service = credentials::service(&env);
+        let service = credentials::service(&env, config.login.as_deref());
         let kept = workplace.spawn(Launch {
             keeper: &config.keeper,
             kind: ProcessKind::Agent,
@@ -131,6 +131,11 @@ impl Process {
     /// Waits until nothing of it is left. Cancel safe.
     pub(super) async fn gone(&mut self) -> io::Result<ExitStatus> {
         self.kept.gone().await
+    }
+
+    /// Why it was not started, once it is gone; `None` if it was.
+    pub(super) fn not_started(&mut self) -> Option<String> {
+        self.kept.not_started()
     }
 
     /// The last lines of stderr.

@@ -13,7 +13,6 @@ use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, WireKind};
-use crate::agents::keeper::start_failure;
 use crate::agents::{Structured, StructuredCall, StructuredError};
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
@@ -124,8 +123,8 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
 /// The error about a program without a result.
 pub(super) async fn last_words(program: &str, process: &mut Process) -> String {
     let lines = process.last_words().await;
-    if let Some(line) = start_failure(lines.back()) {
-        return line.clone();
+    if let Some(reason) = process.not_started() {
+        return reason;
     }
     let said = lines.into_iter().collect::<Vec<_>>().join(" ");
     let colon = if said.is_empty() { "" } else { ": " };

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{CallId, ConversationId};
 
-use super::{said, wire};
+use super::{message_ids, wire};
 use crate::workers;
 use rapport_durable as durable;
 
@@ -239,7 +239,7 @@ impl Transcript {
             self.results.insert(block.tool_use_id.to_string(), result);
         }
         // A message during a turn is identified by its name: the same words may be the prompt of another turn.
-        if said::is_name(uuid) {
+        if message_ids::is_name(uuid) {
             self.said.insert(uuid.to_owned(), uuid.to_owned());
             return;
         }
@@ -359,7 +359,7 @@ pub(super) fn stays_in(
 }
 
 /// Where the CLI expects this conversation.
-fn expected(
+pub(super) fn expected(
     env: &[(OsString, OsString)],
     directory: &Path,
     conversation: &ConversationId,

@@ -236,6 +236,12 @@ impl Line<'_> {
         matches!(self.stop_reason, Word::Null)
     }
 
+    /// Whether the reason for the end of a turn is that the model called a tool. That ends no turn, so it is the reason
+    /// of an earlier message.
+    pub(crate) fn has_stale_end(&self) -> bool {
+        matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_use")
+    }
+
     /// The cost, in millionths of a dollar: exact if the CLI reports the cost of the process itself.
     pub fn cost_micros(&self) -> u64 {
         let dollars = self.model_usage_since_last_result.0.unwrap_or(self.total_cost_usd.0);

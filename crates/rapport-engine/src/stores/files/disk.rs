@@ -1,7 +1,7 @@
 //! The operations of the files store. All of them block.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -11,8 +11,8 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use super::log::FileLog;
 use super::reserved::ReservedDir;
 use super::{dirs, documents, home, lock, scan};
-use crate::seals::{self, Chain, Seal, Sealing, Seals, Verifier};
-use crate::stores::{Attachment, Holder, Looked, StoreError, names};
+use crate::seals::{self, Chain, CheckedAttachment, Seal, Sealing, Seals, Verifier};
+use crate::stores::{Attachment, Holder, Looked, PIECE, StoreError, names};
 use rapport_durable::{self as durable, Lock};
 
 pub(super) const LOG: &str = "log.jsonl";
@@ -56,17 +56,21 @@ impl Disk {
     }
 
     /// The attachment of this name, if it is trusted.
-    fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    fn kept(&self, id: &SessionId, dir: &Path, name: &str) -> Result<Option<OpenAttachment>, StoreError> {
         refuse_links(dir, KEPT)?;
         let path = dir.join(KEPT).join(name);
-        let Some(written) = read_if_there(&path)? else { return Ok(None) };
-        let opened =
-            self.sealing(id).open_kept(name, written).map_err(io_error("check the seal of", &path))?;
-        if !opened.seal.counts() || !is_part(&dir.join(LOG), &opened.bound)? {
-            let seal = if opened.seal.counts() { Seal::RolledBack } else { opened.seal };
-            return Err(StoreError::NotOurs { id: id.clone(), seal });
-        }
-        Ok(Some(opened.content))
+        let Some(mut file) = if_there(&path, durable::open_own(&path))? else { return Ok(None) };
+        let checked =
+            self.sealing(id).check_kept(name, &file).map_err(io_error("check the seal of", &path))?;
+        let seal = match checked.seal.counts() {
+            true if is_last(&dir.join(LOG), &checked)? => {
+                file.rewind().map_err(io_error("read", &path))?;
+                return Ok(Some(OpenAttachment { path, file, left: checked.length }));
+            }
+            true => Seal::RolledBack,
+            false => checked.seal,
+        };
+        Err(StoreError::NotOurs { id: id.clone(), seal })
     }
 
     fn sealing(&self, id: &SessionId) -> Sealing {
@@ -185,6 +189,18 @@ impl Disk {
         Ok((entries, seals::verdict(verifier.as_ref())))
     }
 
+    /// A piece of the log's file, from this byte on.
+    pub(super) fn raw(&self, id: &SessionId, from: usize) -> Result<Vec<u8>, StoreError> {
+        let path = self.find(id)?.join(LOG);
+        let mut piece = Vec::new();
+        let read = File::open(&path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(from as u64))?;
+            file.take(PIECE as u64).read_to_end(&mut piece)
+        });
+        read.map_err(io_error("read", &path))?;
+        Ok(piece)
+    }
+
     pub(super) fn list(&self) -> Result<Vec<SessionId>, StoreError> {
         let directory = match fs::read_dir(&self.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -230,7 +246,7 @@ impl Disk {
         }
     }
 
-    pub(super) fn attached(&self, id: &SessionId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn attached(&self, id: &SessionId, name: &str) -> Result<Option<OpenAttachment>, StoreError> {
         let dir = self.find_for(id, name)?;
         match checked(&dir, name)? {
             Attachment::Plain(name) => self.kept(id, &dir, name),
@@ -262,10 +278,12 @@ impl Disk {
         let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
         let mut attachments = Vec::new();
         for path in files_in(&dir.join(KEPT))? {
-            let (Some(name), Some(written)) = (path.file_name(), read_if_there(&path)?) else { continue };
+            let (Some(name), Some(mut written)) = (path.file_name(), read_if_there(&path)?) else { continue };
             let name = name.to_string_lossy().into_owned();
-            let opened = self.sealing(id).open_kept(&name, written).map_err(io_error("look at", &path))?;
-            attachments.push((name, opened.content));
+            let checked = self.sealing(id).check_kept(&name, io::Cursor::new(&written));
+            let length = checked.map_err(io_error("look at", &path))?.length;
+            written.truncate(usize::try_from(length).unwrap_or(written.len()));
+            attachments.push((name, written));
         }
         let seal = seals::verdict(verifier.as_ref());
         Ok(Looked { id: id.clone(), entries, attachments, seal, verifier })
@@ -279,6 +297,32 @@ impl Disk {
 
     pub(super) fn whereabouts(&self, id: &SessionId) -> String {
         self.root.join(id.as_str()).display().to_string()
+    }
+}
+
+/// An open attachment, at the beginning of its content.
+#[derive(Debug)]
+pub(super) struct OpenAttachment {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// The number of bytes that are left; all until the end if it has fewer.
+    pub(super) left: u64,
+}
+
+impl OpenAttachment {
+    /// The next piece; empty at the end.
+    pub(super) fn piece(&mut self) -> Result<Vec<u8>, StoreError> {
+        let mut piece = Vec::new();
+        let read = (&self.file).take(self.left.min(PIECE as u64)).read_to_end(&mut piece);
+        self.left -= read.map_err(io_error("read", &self.path))? as u64;
+        Ok(piece)
+    }
+
+    /// All that is left.
+    pub(super) fn whole(self) -> Result<Vec<u8>, StoreError> {
+        let mut whole = Vec::new();
+        (&self.file).take(self.left).read_to_end(&mut whole).map_err(io_error("read", &self.path))?;
+        Ok(whole)
     }
 }
 
@@ -304,14 +348,21 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     let folder = dir.join(KEPT);
     dirs::make_all(&folder)?;
     let path = folder.join(name);
-    let sealed = sealing.seal_kept(name, content).map_err(io_error("seal", &path))?;
-    replace(&path, &sealed)
+    let (sealed, bound) = sealing.seal_kept(name, content).map_err(io_error("seal", &path))?;
+    replace(&path, &sealed)?;
+    sealing.remember_kept(name, &bound);
+    Ok(())
 }
 
-/// Whether a log contains this position.
-fn is_part(log: &Path, place: &Chain) -> Result<bool, StoreError> {
+/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation would
+/// have the agent do again what it has done since.
+fn is_last(log: &Path, checked: &CheckedAttachment) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
-    Ok(place.is_of(bytes.split(|byte| *byte == b'\n')))
+    let is_part = |place: &Chain| place.is_of(bytes.split(|byte| *byte == b'\n'));
+    // The last one may have been in an earlier log of this name.
+    let is_older =
+        checked.last.as_ref().is_some_and(|last| last.seq() > checked.bound.seq() && is_part(last));
+    Ok(is_part(&checked.bound) && !is_older)
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -324,8 +375,13 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    match durable::read_own(path) {
-        Ok(content) => Ok(Some(content)),
+    if_there(path, durable::read_own(path))
+}
+
+/// The result of reading a file; `None` if it does not exist.
+pub(super) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io_error("read", path)(error)),
     }

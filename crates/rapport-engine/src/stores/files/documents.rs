@@ -11,7 +11,7 @@ use rapport_core::{SessionId, slug};
 use rapport_durable as durable;
 
 use super::dirs;
-use super::disk::{Disk, KEPT, io_error, refuse_links, replace};
+use super::disk::{Disk, KEPT, OpenAttachment, if_there, io_error, refuse_links, replace};
 use crate::stores::{DocumentFolder, SESSION_CONTEXT, StoreError, is_folder};
 
 impl Disk {
@@ -95,13 +95,10 @@ impl Disk {
 
     /// A document of the session in this directory; `None` if it does not exist. People may put a link in its place,
     /// unless it leads out of the project.
-    pub(super) fn document(&self, dir: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    pub(super) fn document(&self, dir: &Path, name: &str) -> Result<Option<OpenAttachment>, StoreError> {
         let path = inside(dir, name)?;
-        match durable::read_inside(&path, self.project.as_deref().unwrap_or(dir)) {
-            Ok(content) => Ok(Some(content)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(io_error("read", &path)(error)),
-        }
+        let opened = durable::open_inside(&path, self.project.as_deref().unwrap_or(dir));
+        Ok(if_there(&path, opened)?.map(|file| OpenAttachment { path, file, left: u64::MAX }))
     }
 
     /// The session whose directory contains a path, if any.
@@ -181,7 +178,10 @@ mod tests {
         let [turn] = folders.as_slice() else { panic!("{folders:?}") };
         assert_eq!((turn.name.as_str(), turn.documents.len()), ("01", 3), "{turn:?}");
         assert_eq!(turn.documents, ["_context.log", "plan.md", "turn.context"]);
-        let read = |name: &str| disk.document(&dir, name).map_err(|error| error.to_string());
+        let read = |name: &str| {
+            let opened = disk.document(&dir, name).map_err(|error| error.to_string())?;
+            Ok::<_, String>(opened.map(|opened| opened.whole().unwrap()))
+        };
         assert_eq!(read("01/turn.context"), Ok(Some(b"src\n".to_vec())));
         assert_eq!(read("01/report.md"), Ok(None));
         assert!(read("01/_context.log").unwrap_err().contains("leads out of the project"));

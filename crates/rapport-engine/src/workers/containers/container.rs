@@ -13,10 +13,15 @@ use bollard::models::{
     MountVolumeOptions,
 };
 use jiff::Timestamp;
+use rapport_door::WorkplaceNow;
 use rapport_durable::{self as durable, HeldFolder};
 
-use super::docker::{self, Docker, Exec, Image, Ran};
-use super::{ContainerSettings, FILES, GIVEN, NAME, PREPARED, PROGRAM, RUN};
+use super::archive::Archive;
+use super::docker::{self, Attached, Docker, Exec, Image, Ran};
+use super::tools::{self, Tool};
+use super::{AGENT, FILES, GIVEN, PREPARED, PROGRAM, RUN, TOOLS};
+use crate::clock::Clock;
+use crate::workers::container_kind::{ContainerSettings, NAME};
 use crate::workers::keeper::idle;
 use crate::workers::network::Network;
 use crate::workers::{NoWorkplace, WorkerError, file_error};
@@ -31,6 +36,9 @@ const TRIES: usize = 5;
 
 /// The ending of the name of the folder with sockets, by which one sees that a container was made.
 pub(super) const RUN_FOLDER: &str = "run";
+
+/// Rapport's own program inside, with an engine on another machine.
+const TOOLS_PROGRAM: &str = "/rapport/tools/rapport";
 
 /// The labels of containers and volumes.
 pub(super) const SESSION: &str = "rapport.session";
@@ -47,6 +55,9 @@ pub(super) struct Making {
     pub(super) keeper: PathBuf,
     /// What the agent's program needs of this machine: itself, or the packages that it is part of.
     pub(super) agent: Option<PathBuf>,
+    /// Rapport's home, by which those who bring programs to an engine on another machine know what is theirs.
+    pub(super) rapport_home: PathBuf,
+    pub(super) clock: Clock,
     /// The volume with what the setup made, if its files are filled from one.
     pub(super) prepared: Option<String>,
     pub(super) labels: HashMap<String, String>,
@@ -59,7 +70,8 @@ pub(super) struct Container {
     /// Its name, and that of its volume.
     pub(super) name: String,
     making: Making,
-    /// The agent's home on this machine, which is at the same path inside.
+    /// The agent's home on this machine, which is at the same path inside. With an engine on another machine it is a volume
+    /// there, and a few files of it have copies here.
     pub(super) home: PathBuf,
     /// A folder of this machine with files that the container is given, and cannot change: what an agent can write to,
     /// it can replace by a link, and the host would write through it.
@@ -82,6 +94,24 @@ impl Container {
         let (home, given, run) = (folder("home"), folder("given"), folder(RUN_FOLDER));
         let (starting, started) = (tokio::sync::Mutex::default(), Mutex::default());
         Self { docker, name, making, home, given, run, starting, started }
+    }
+
+    /// Rapport's own program inside.
+    pub(super) fn program(&self) -> &'static str {
+        if self.docker.is_remote() { TOOLS_PROGRAM } else { PROGRAM }
+    }
+
+    /// A program of the agent's package inside.
+    pub(super) fn agent_program(&self, program: &Path) -> PathBuf {
+        match &self.making.agent {
+            Some(package) if self.docker.is_remote() => tools::inside(AGENT, package, program),
+            _ => program.to_owned(),
+        }
+    }
+
+    /// The volume of its home, with an engine on another machine.
+    fn home_volume(&self) -> String {
+        home_volume(&self.name)
     }
 
     /// The folders of this machine that it uses.
@@ -121,10 +151,19 @@ impl Container {
         self.make_template().await
     }
 
-    /// The same if the volume does not exist before the container does.
+    /// The same with a volume that the engine makes with the container.
     pub(super) async fn make_template(&self) -> Result<(), WorkerError> {
+        self.create().await?;
         self.up(Use::Host).await?;
-        // A new volume belongs to root, who has no rights here except those of an owner.
+        self.open_volumes().await
+    }
+
+    /// Lets agents write to its volumes: a new one belongs to root, who has no rights here except those of an owner.
+    async fn open_volumes(&self) -> Result<(), WorkerError> {
+        if self.docker.is_remote() {
+            // The engine makes it theirs.
+            self.put(self.home.clone(), Vec::new()).await?;
+        }
         let open = Exec {
             user: "0:0".into(),
             directory: "/".into(),
@@ -135,7 +174,8 @@ impl Container {
         if ran.code == 0 { Ok(()) } else { Err(unusable(self.making.settings.image(), &ran)) }
     }
 
-    /// Starts it if it does not run; makes it again if only its volume is left. Before an agent starts, whatever another
+    /// Starts it if it does not run; makes it again if only its volume is left. Without that its work is gone, and an empty
+    /// container would pass for it. Before an agent starts, whatever another
     /// process started there is ended: it has no host any more.
     pub(super) async fn up(&self, user: Use) -> Result<(), WorkerError> {
         let _one = self.starting.lock().await;
@@ -148,6 +188,9 @@ impl Container {
             self.docker.kill(&self.name).await?;
         }
         if !is_there {
+            if !self.has_files().await? {
+                return Err(WorkerError::WorkplaceGone { directory: PathBuf::from(&self.name) });
+            }
             self.create().await?;
         }
         if let Err(error) = self.docker.start(&self.name).await {
@@ -161,7 +204,8 @@ impl Container {
         }
         let found = self.docker.inspect(&self.name).await?;
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = found.as_ref().and_then(running_since);
-        Ok(())
+        // Its home may be a new volume.
+        if is_there || !self.docker.is_remote() { Ok(()) } else { self.open_volumes().await }
     }
 
     fn started_here(&self) -> Option<String> {
@@ -182,6 +226,8 @@ impl Container {
             self.up(Use::Host).await?;
             match self.docker.run(&self.name, exec.clone()).await {
                 Err(_) if self.has_stopped().await? => {}
+                // It was stopped just then, because its session is over: programs there end, or do not begin.
+                Ok(ran) if ran.code != 0 && self.has_stopped().await? => {}
                 ran => return ran,
             }
         }
@@ -202,9 +248,73 @@ impl Container {
         self.docker.begin(&self.name, exec).await
     }
 
+    /// Starts a program for an agent inside, with this process at its input and output.
+    pub(super) async fn attach(&self, exec: Exec) -> Result<Attached, WorkerError> {
+        for _ in 1..TRIES {
+            self.up(Use::Agent).await?;
+            match self.docker.attach(&self.name, exec.clone()).await {
+                Err(_) if self.has_stopped().await? => {}
+                attached => return attached,
+            }
+        }
+        self.up(Use::Agent).await?;
+        self.docker.attach(&self.name, exec).await
+    }
+
+    /// Lets the container see these files of the given ones: an engine on another machine gets copies.
+    pub(super) async fn show(&self, names: &[PathBuf]) -> Result<(), WorkerError> {
+        if !self.docker.is_remote() || names.is_empty() {
+            return Ok(());
+        }
+        let files = names.iter().map(|name| (self.given.join(name), name.clone())).collect();
+        self.put(PathBuf::from(GIVEN), files).await
+    }
+
+    /// Removes the copies that were shown.
+    pub(super) async fn hide(&self, names: &[PathBuf]) -> Result<(), WorkerError> {
+        if !self.docker.is_remote() || names.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+        let args: Vec<_> = [GIVEN].into_iter().chain(names.iter().map(AsRef::as_ref)).collect();
+        let ran = self.script(r#"cd "$1" && shift && rm -rf -- "$@""#, &args).await?;
+        if ran.code == 0 { Ok(()) } else { Err(WorkerError::Engine { what: "remove files", why: ran.why() }) }
+    }
+
+    /// Puts files of this machine into a folder inside, under these names, for agents.
+    pub(super) async fn put(
+        &self,
+        folder: PathBuf,
+        files: Vec<(PathBuf, PathBuf)>,
+    ) -> Result<(), WorkerError> {
+        let (owner, below) = (Self::user(), folder.strip_prefix("/").unwrap_or(&folder).to_owned());
+        let write = move |out: &mut dyn io::Write| {
+            let mut archive = Archive::new(out, owner);
+            archive.folder(&below, 0o700)?;
+            for (source, name) in &files {
+                let folders: Vec<_> = name.ancestors().skip(1).collect();
+                for folder in folders.into_iter().rev().skip(1) {
+                    archive.folder(&below.join(folder), 0o700)?;
+                }
+                archive.add(source, &below.join(name))?;
+            }
+            archive.finish()
+        };
+        self.docker.upload(&self.name, "/", write).await
+    }
+
     /// Whether it does not run: an unused one stops by itself, perhaps just before it is used again.
     async fn has_stopped(&self) -> Result<bool, WorkerError> {
         Ok(self.docker.inspect(&self.name).await?.as_ref().and_then(running_since).is_none())
+    }
+
+    /// What the engine tells of it; `None` if it does not exist.
+    pub(super) async fn now(&self) -> Result<Option<WorkplaceNow>, WorkerError> {
+        let found = self.docker.inspect(&self.name).await?;
+        Ok(found.map(|found| WorkplaceNow {
+            is_running: running_since(&found).is_some(),
+            id: found.id.unwrap_or_default(),
+        }))
     }
 
     /// Ends everything in it. It can be started again.
@@ -221,14 +331,23 @@ impl Container {
 
     /// Removes it, and its volume.
     pub(super) async fn remove(&self) -> Result<(), WorkerError> {
+        remove(&self.docker, &self.name).await
+    }
+
+    /// Removes it, and the volume of its home, and leaves that of its files.
+    pub(super) async fn remove_around(&self) -> Result<(), WorkerError> {
         self.docker.remove(&self.name).await?;
-        self.docker.remove_volume(&self.name).await
+        if self.docker.is_remote() { self.docker.remove_volume(&self.home_volume()).await } else { Ok(()) }
     }
 
     fn labels(&self) -> HashMap<String, String> {
         let mut labels = self.making.labels.clone();
-        labels.insert(EPOCH.to_owned(), Timestamp::now().as_millisecond().to_string());
+        labels.extend([self.epoch()]);
         labels
+    }
+
+    fn epoch(&self) -> (String, String) {
+        (EPOCH.to_owned(), self.making.clock.now().as_millisecond().to_string())
     }
 
     async fn create(&self) -> Result<(), WorkerError> {
@@ -254,7 +373,7 @@ impl Container {
             network_mode: Some(if self.making.network == Network::Open { OPEN } else { "none" }.to_owned()),
             // What a container prints is of no use, and would fill the disk.
             log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
-            mounts: Some(self.mounts()),
+            mounts: Some(self.mounts().await?),
             ..HostConfig::default()
         };
         let body = ContainerCreateBody {
@@ -262,7 +381,7 @@ impl Container {
             env: Some(settings.env.iter().map(|(name, value)| format!("{name}={value}")).collect()),
             user: Some(Self::user_name()),
             working_dir: Some(FILES.to_owned()),
-            entrypoint: Some(vec![PROGRAM.to_owned()]),
+            entrypoint: Some(vec![self.program().to_owned()]),
             cmd: Some(["keep", idle::IDLE, &settings.idle.as_secs().to_string()].map(str::to_owned).to_vec()),
             labels: Some(self.labels()),
             host_config: Some(host),
@@ -271,31 +390,42 @@ impl Container {
         self.docker.create(&self.name, body).await
     }
 
-    fn mounts(&self) -> Vec<Mount> {
-        let shown = |source: &Path, target: &Path| Mount { read_only: Some(true), ..bound(source, target) };
-        let volume = |name: &str, target: &str| Mount {
-            typ: Some(MountType::VOLUME),
-            source: Some(name.to_owned()),
-            target: Some(target.to_owned()),
-            // What the image has at that path is not copied there.
-            volume_options: Some(MountVolumeOptions {
-                no_copy: Some(true),
-                labels: Some(self.labels()),
-                ..MountVolumeOptions::default()
-            }),
-            ..Mount::default()
-        };
-        let mut mounts = vec![
-            volume(&self.name, FILES),
-            bound(&self.home, &self.home),
-            shown(&self.given, Path::new(GIVEN)),
-            bound(&self.run, Path::new(RUN)),
-            shown(&self.making.keeper, Path::new(PROGRAM)),
-        ];
-        mounts.extend(self.making.agent.iter().map(|agent| shown(agent, agent)));
+    async fn mounts(&self) -> Result<Vec<Mount>, WorkerError> {
+        let mut mounts = vec![volume(&self.name, Path::new(FILES), self.labels())];
+        if self.docker.is_remote() {
+            mounts.extend(self.volumes_instead().await?);
+        } else {
+            mounts.extend([
+                bound(&self.home, &self.home),
+                shown(bound(&self.given, Path::new(GIVEN))),
+                bound(&self.run, Path::new(RUN)),
+                shown(bound(&self.making.keeper, Path::new(PROGRAM))),
+            ]);
+            mounts.extend(self.making.agent.iter().map(|agent| shown(bound(agent, agent))));
+            let (caches, _) = self.making.settings.caches();
+            mounts.extend(caches.into_iter().map(|path| shown(bound(path, path))));
+        }
         let prepared = self.making.prepared.iter();
-        mounts.extend(prepared.map(|name| Mount { read_only: Some(true), ..volume(name, PREPARED) }));
-        mounts
+        mounts.extend(prepared.map(|name| shown(volume(name, Path::new(PREPARED), self.labels()))));
+        Ok(mounts)
+    }
+
+    /// What a container on another machine has instead of folders and programs of this one.
+    async fn volumes_instead(&self) -> Result<Vec<Mount>, WorkerError> {
+        // It goes with the volume of the files, which has the other labels, and is nobody's without that.
+        let of_home = HashMap::from([self.epoch()]);
+        let mut mounts = vec![volume(&self.home_volume(), &self.home, of_home)];
+        let keeper = Tool { source: self.making.keeper.clone(), name: "rapport".into() };
+        let agent =
+            self.making.agent.as_ref().and_then(|agent| {
+                Some((AGENT, Tool { source: agent.clone(), name: agent.file_name()?.into() }))
+            });
+        for (target, tool) in [Some((TOOLS, keeper)), agent].into_iter().flatten() {
+            let image = self.making.settings.image();
+            let name = tool.volume(&self.docker, image, self.making.rapport_home.clone()).await?;
+            mounts.push(shown(volume(&name, Path::new(target), HashMap::new())));
+        }
+        Ok(mounts)
     }
 }
 
@@ -315,6 +445,47 @@ fn bound(source: &Path, target: &Path) -> Mount {
         target: Some(target.to_string_lossy().into_owned()),
         ..Mount::default()
     }
+}
+
+/// A volume of the engine at a path inside, with these labels if it is new.
+fn volume(name: &str, target: &Path, labels: HashMap<String, String>) -> Mount {
+    Mount {
+        typ: Some(MountType::VOLUME),
+        source: Some(name.to_owned()),
+        target: Some(target.to_string_lossy().into_owned()),
+        // What the image has at that path is not copied there.
+        volume_options: Some(MountVolumeOptions {
+            no_copy: Some(true),
+            labels: Some(labels),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+/// The same for reading.
+fn shown(mount: Mount) -> Mount {
+    Mount { read_only: Some(true), ..mount }
+}
+
+/// The volume of the home of a container with this name, with an engine on another machine.
+fn home_volume(container: &str) -> String {
+    format!("{container}-home")
+}
+
+/// The command with which a person removes a container of this name, and its volumes.
+pub(super) fn removal(docker: &Docker, name: &str) -> String {
+    let home = if docker.is_remote() { format!(" {}", home_volume(name)) } else { String::new() };
+    format!("docker rm --force {name}; docker volume rm {name}{home}")
+}
+
+/// Removes a container and its volumes; that of its files, by which the others are found, at the end.
+pub(super) async fn remove(docker: &Docker, name: &str) -> Result<(), WorkerError> {
+    docker.remove(name).await?;
+    if docker.is_remote() {
+        docker.remove_volume(&home_volume(name)).await?;
+    }
+    docker.remove_volume(name).await
 }
 
 /// Since when a container has been stopped; `None` if it runs, or has never run.
@@ -337,7 +508,8 @@ pub(super) fn give(path: &Path) -> io::Result<()> {
     if nix::unistd::getuid().is_root() { lchown(path, Some(user), Some(group)) } else { Ok(()) }
 }
 
-/// Gives a pipe to them, who could not open it by its name otherwise. Anything else stays whose it is.
+/// Makes the user of agents the owner of a pipe, which they could not open by its path otherwise. Anything that is no pipe keeps its
+/// owner.
 pub(super) fn give_pipe(pipe: &OwnedFd) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let (user, group) = Container::user();

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
+use std::pin::Pin;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -19,40 +21,64 @@ use bollard::models::{
 use bollard::query_parameters::{
     CreateContainerOptions, InspectContainerOptions, InspectNetworkOptions, KillContainerOptions,
     ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptions, RemoveVolumeOptions,
-    StartContainerOptions,
+    StartContainerOptions, UploadToContainerOptionsBuilder,
 };
 use bollard::{API_DEFAULT_VERSION, container::LogOutput};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
+use futures_util::stream::{BoxStream, poll_fn};
+use hyper::body::Bytes;
+use rapport_durable::point;
+use tokio::io::AsyncWrite;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::OnceCell;
-use tokio::task::JoinHandle;
+use tokio::sync::{OnceCell, mpsc};
+use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::remote::Way;
+use crate::workers::container_kind::ENGINE;
 use crate::workers::{NoWorkplace, WorkerError};
 
-/// The variable that names another engine.
-pub const VARIABLE: &str = "DOCKER_HOST";
 /// Where the engine is otherwise.
 const USUAL: &str = "unix:///var/run/docker.sock";
 
 /// How long a call may take, in seconds.
 const TIMEOUT: u64 = 120;
+/// How long it may take to send files to an engine: the agent's program is large, and another machine may be far away.
+const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// How many pieces of an archive are made ahead, and how large each is.
+const PIECES_AHEAD: usize = 4;
+const PIECE: usize = 256 * 1024;
 /// The largest output of a program in a container, in bytes: room for the patch of large work.
 const MOST_OUTPUT: usize = 512 * 1024 * 1024;
+/// The name under which crash tests count changes at the engine.
+const POINT: &str = "container-engine";
 /// The exit code of a program that ended without one.
 const UNKNOWN_CODE: i64 = -1;
 
 const START_IT: &str = "Start the engine, on Debian and Ubuntu with: systemctl start docker";
 const INSTALL: &str = "Install a container engine, on Debian and Ubuntu with: apt-get install docker.io";
 const BE_ALLOWED: &str = "Let yourself use the engine: add your user to the group docker, and log in again";
-const ON_THIS_MACHINE: &str =
-    "Name an engine on this machine by its socket: DOCKER_HOST=unix:///var/run/docker.sock";
+const NAME_IT: &str =
+    "Name an engine as unix:///var/run/docker.sock, ssh://USER@HOST or tcp://HOST:PORT, without a path";
+const LOOK_THERE: &str = "See whether the engine answers: docker --host ADDRESS version";
+const USE_SSH: &str = "Reach the engine through ssh instead: DOCKER_HOST=ssh://USER@HOST";
+
+/// The variable by which Docker's own programs use TLS.
+const TLS: &str = "DOCKER_TLS_VERIFY";
 
 /// A container engine at an address. It is asked for the first time when it is needed.
 #[derive(Debug)]
 pub(super) struct Docker {
     address: String,
+    /// The way to it, if it is on another machine.
+    way: Option<Way>,
     client: OnceCell<bollard::Docker>,
+}
+
+/// A program in a container whose input and output are connected with this process.
+pub(super) struct Attached {
+    pub(super) output: BoxStream<'static, Result<LogOutput, Error>>,
+    pub(super) input: Pin<Box<dyn AsyncWrite + Send>>,
 }
 
 /// What a program in a container said, and how it ended.
@@ -87,6 +113,8 @@ pub(super) struct Image {
 pub(super) struct Labelled {
     pub(super) name: String,
     pub(super) labels: HashMap<String, String>,
+    /// Whether it is more than a volume.
+    pub(super) is_container: bool,
     pub(super) is_running: bool,
 }
 
@@ -103,28 +131,45 @@ impl Docker {
     /// The engine at this address, or the usual one.
     pub(super) fn at(address: Option<&str>) -> Self {
         let address = address.filter(|address| !address.is_empty()).unwrap_or(USUAL).to_owned();
-        Self { address, client: OnceCell::new() }
+        Self { way: Way::to(&address), address, client: OnceCell::new() }
     }
 
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
+    /// Whether it is on another machine, as far as its address tells: then it sees no file of this one.
+    pub(super) fn is_remote(&self) -> bool {
+        self.way.is_some()
+    }
+
     /// Connects, the first time.
     async fn client(&self) -> Result<&bollard::Docker, NoWorkplace> {
         let connect = async || {
-            let Some(path) = self.address.strip_prefix("unix://") else {
-                let why = format!("{VARIABLE} names an engine on another machine: {}", self.address);
-                return Err(NoWorkplace { why, advice: vec![ON_THIS_MACHINE] });
-            };
-            let client = bollard::Docker::connect_with_unix(path, TIMEOUT, API_DEFAULT_VERSION);
-            let connected = match client {
+            let connected = match self.new_client()? {
                 Ok(client) => client.negotiate_version().await,
                 Err(error) => Err(error),
             };
-            connected.map_err(|error| unreachable(path, &error))
+            connected.map_err(|error| self.unreachable(&error))
         };
         self.client.get_or_try_init(connect).await
+    }
+
+    fn new_client(&self) -> Result<Result<bollard::Docker, Error>, NoWorkplace> {
+        if let Some(path) = self.address.strip_prefix("unix://") {
+            return Ok(bollard::Docker::connect_with_unix(path, TIMEOUT, API_DEFAULT_VERSION));
+        }
+        let Some(way) = self.way.clone() else {
+            let why = format!("{ENGINE} is no address of a container engine: {}", self.address);
+            return Err(NoWorkplace { why, advice: vec![NAME_IT] });
+        };
+        if matches!(way, Way::Tcp(_)) && std::env::var_os(TLS).is_some_and(|value| !value.is_empty()) {
+            let why = format!("{TLS} is set, and Rapport does not use TLS with container engines");
+            return Err(NoWorkplace { why, advice: vec![USE_SSH] });
+        }
+        let transport = move |request| way.clone().request(request);
+        let address = Some("http://docker");
+        Ok(bollard::Docker::connect_with_custom_transport(transport, address, TIMEOUT, API_DEFAULT_VERSION))
     }
 
     async fn connected(&self) -> Result<&bollard::Docker, WorkerError> {
@@ -134,8 +179,7 @@ impl Docker {
     /// The engine's version, if it can be reached.
     pub(super) async fn version(&self) -> Result<String, NoWorkplace> {
         let client = self.client().await?;
-        let path = self.address.trim_start_matches("unix://");
-        let found = client.version().await.map_err(|error| unreachable(path, &error))?;
+        let found = client.version().await.map_err(|error| self.unreachable(&error))?;
         let name = found.platform.map(|platform| platform.name).filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| "Docker".to_owned());
         Ok(format!("{name} {} at {}", found.version.unwrap_or_default(), self.address))
@@ -166,13 +210,14 @@ impl Docker {
 
     pub(super) async fn create(&self, name: &str, body: ContainerCreateBody) -> Result<(), WorkerError> {
         let options = CreateContainerOptions { name: Some(name.to_owned()), ..Default::default() };
-        let created = self.connected().await?.create_container(Some(options), body).await;
+        let created = counted(self.connected().await?.create_container(Some(options), body)).await;
         created.map(drop).map_err(failed("make the container"))
     }
 
     /// Starts a container; one that runs already continues.
     pub(super) async fn start(&self, name: &str) -> Result<(), WorkerError> {
-        let started = self.connected().await?.start_container(name, None::<StartContainerOptions>).await;
+        let started =
+            counted(self.connected().await?.start_container(name, None::<StartContainerOptions>)).await;
         started.map_err(failed("start the container"))
     }
 
@@ -195,7 +240,7 @@ impl Docker {
     /// Removes a container, even if it runs.
     pub(super) async fn remove(&self, name: &str) -> Result<(), WorkerError> {
         let options = RemoveContainerOptions { force: true, v: false, link: false };
-        let removed = self.connected().await?.remove_container(name, Some(options)).await;
+        let removed = counted(self.connected().await?.remove_container(name, Some(options))).await;
         there(removed).map(drop).map_err(failed("remove the container"))
     }
 
@@ -215,12 +260,12 @@ impl Docker {
             labels: Some(labels),
             ..VolumeCreateRequest::default()
         };
-        let created = self.connected().await?.create_volume(request).await;
+        let created = counted(self.connected().await?.create_volume(request)).await;
         created.map(drop).map_err(failed("make the volume"))
     }
 
     pub(super) async fn remove_volume(&self, name: &str) -> Result<(), WorkerError> {
-        let removed = self.connected().await?.remove_volume(name, None::<RemoveVolumeOptions>).await;
+        let removed = counted(self.connected().await?.remove_volume(name, None::<RemoveVolumeOptions>)).await;
         there(removed).map(drop).map_err(failed("remove the volume"))
     }
 
@@ -257,6 +302,7 @@ impl Docker {
                     .trim_start_matches('/')
                     .to_owned(),
                 labels: one.labels.unwrap_or_default(),
+                is_container: true,
                 is_running: one.state == Some(ContainerSummaryStateEnum::RUNNING),
             })
             .collect();
@@ -264,7 +310,12 @@ impl Docker {
         let volumes = client.list_volumes(Some(volumes)).await.map_err(failed("list volumes"))?;
         for volume in volumes.volumes.unwrap_or_default() {
             if !found.iter().any(|one| one.name == volume.name) {
-                found.push(Labelled { name: volume.name, labels: volume.labels, is_running: false });
+                found.push(Labelled {
+                    name: volume.name,
+                    labels: volume.labels,
+                    is_container: false,
+                    is_running: false,
+                });
             }
         }
         Ok(found)
@@ -273,10 +324,51 @@ impl Docker {
     /// Starts a program in a running container, and does not wait for it. Returns the name of its run.
     pub(super) async fn begin(&self, container: &str, exec: Exec) -> Result<String, WorkerError> {
         let client = self.connected().await?;
-        let run = client.create_exec(container, options(exec, false)).await.map_err(failed("start it"))?;
+        let options = options(exec, false);
+        let run = client.create_exec(container, options).await.map_err(failed("start it"))?;
         let detached = StartExecOptions { detach: true, ..StartExecOptions::default() };
         client.start_exec(&run.id, Some(detached)).await.map_err(failed("start it"))?;
         Ok(run.id)
+    }
+
+    /// Starts a program in a running container with this process at its input and output.
+    pub(super) async fn attach(&self, container: &str, exec: Exec) -> Result<Attached, WorkerError> {
+        let client = self.connected().await?;
+        let options = CreateExecOptions { attach_stdin: Some(true), ..options(exec, true) };
+        let run = client.create_exec(container, options).await.map_err(failed("start it"))?;
+        match client.start_exec(&run.id, None).await.map_err(failed("start it"))? {
+            StartExecResults::Attached { output, input } => Ok(Attached { output, input }),
+            StartExecResults::Detached => Err(WorkerError::Engine {
+                what: "start it",
+                why: "the engine gave no input and output".into(),
+            }),
+        }
+    }
+
+    /// Puts the files of an archive into a folder of a container, which need not run. `write` makes the archive.
+    pub(super) async fn upload(
+        &self,
+        container: &str,
+        folder: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+    ) -> Result<(), WorkerError> {
+        const WHAT: &str = "put files into the container";
+        let client = self.connected().await?.clone().with_timeout(UPLOAD_TIMEOUT);
+        let (pieces, mut made) = mpsc::channel(PIECES_AHEAD);
+        let writing = spawn_blocking(move || {
+            let failed_to = pieces.clone();
+            let mut out = io::BufWriter::with_capacity(PIECE, Pieces(pieces));
+            let written = write(&mut out).and_then(|()| out.flush());
+            if let Err(error) = written {
+                // The engine must not take a part of an archive for all of it.
+                let _ = failed_to.blocking_send(Err(error));
+            }
+        });
+        let body = bollard::body_try_stream(poll_fn(move |context| made.poll_recv(context)));
+        let options = UploadToContainerOptionsBuilder::new().path(folder).build();
+        let sent = client.upload_to_container(container, Some(options), body).await;
+        sent.map_err(failed(WHAT))?;
+        writing.await.map_err(|error| WorkerError::Engine { what: WHAT, why: error.to_string() })
     }
 
     /// The exit code of a run; `None` while it runs.
@@ -312,6 +404,20 @@ impl Docker {
     }
 }
 
+/// The pieces of an archive on their way.
+struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The exit code of a run; `None` while it runs. If its container is killed, a run ends without one.
 fn exit_code(run: &ExecInspectResponse) -> Option<i64> {
     (run.running == Some(false)).then(|| run.exit_code.unwrap_or(UNKNOWN_CODE))
@@ -327,6 +433,14 @@ fn options(exec: Exec, is_attached: bool) -> CreateExecOptions<String> {
         working_dir: Some(exec.directory),
         ..CreateExecOptions::default()
     }
+}
+
+/// Makes a change at the engine, which crash tests count like a write to a file.
+async fn counted<T>(change: impl Future<Output = T>) -> T {
+    point(Path::new(POINT));
+    let done = change.await;
+    point(Path::new(POINT));
+    done
 }
 
 /// `None` if what was asked about does not exist.
@@ -361,15 +475,22 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     why
 }
 
-/// Why the engine at this socket cannot be reached, and what to do.
-fn unreachable(path: &str, error: &Error) -> NoWorkplace {
-    let found = std::os::unix::net::UnixStream::connect(path);
-    let advice = match found.err().map(|error| error.kind()) {
-        Some(io::ErrorKind::NotFound) => vec![START_IT, INSTALL],
-        Some(io::ErrorKind::PermissionDenied) => vec![BE_ALLOWED],
-        _ => vec![START_IT],
-    };
-    NoWorkplace { why: format!("no container engine answers at {path}: {}", in_words(error)), advice }
+impl Docker {
+    /// Why it cannot be reached, and what to do.
+    fn unreachable(&self, error: &Error) -> NoWorkplace {
+        if self.is_remote() {
+            let why = format!("no container engine answers at {}: {}", self.address, in_words(error));
+            return NoWorkplace { why, advice: vec![LOOK_THERE] };
+        }
+        let path = self.address.trim_start_matches("unix://");
+        let found = std::os::unix::net::UnixStream::connect(path);
+        let advice = match found.err().map(|error| error.kind()) {
+            Some(io::ErrorKind::NotFound) => vec![START_IT, INSTALL],
+            Some(io::ErrorKind::PermissionDenied) => vec![BE_ALLOWED],
+            _ => vec![START_IT],
+        };
+        NoWorkplace { why: format!("no container engine answers at {path}: {}", in_words(error)), advice }
+    }
 }
 
 /// Runs it on the runtime of the engine's calls, and blocks until its end.

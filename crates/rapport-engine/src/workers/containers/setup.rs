@@ -15,13 +15,12 @@ use rapport_durable::{self as durable, Lock};
 
 use super::container::{self, Container, Making};
 use super::docker;
-use super::{Contained, Containers, carrying};
-use crate::workers::apart::Apart;
+use super::{Contained, Containers, transfer};
 use crate::workers::command::{self, CommandCall, CommandEnd, CommandEnding, Stop};
 use crate::workers::git::git;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::network::NetworkAccess;
-use crate::workers::worktree::{make_folder, prefix};
+use crate::workers::separate_work::{Apart, make_folder, prefix};
 use crate::workers::{WorkerError, file_error};
 
 /// Files that pin the versions of what a project depends on, wherever they are in it.
@@ -99,11 +98,12 @@ impl Containers {
         let inside = prefix(&apart.project)?;
         let place = Arc::new(Contained {
             container: Arc::new(self.template(name, created)),
-            directory: carrying::directory(&inside),
+            directory: transfer::directory(&inside),
             apart,
             inside,
             agent: None,
             reach: Arc::new(NetworkAccess::new(self.network.clone())),
+            fetched: Mutex::default(),
             visit: Mutex::default(),
         });
         // What a killed process left.
@@ -115,8 +115,7 @@ impl Containers {
             let _ = self.remove(&place.container);
             return made;
         }
-        let (docker, container) = (self.docker.clone(), name.to_owned());
-        docker::wait(async move { docker.remove(&container).await })?;
+        container::wait(&place.container, |container| async move { container.remove_around().await })?;
         for folder in place.container.folders() {
             durable::remove_folder(folder).map_err(file_error("remove", folder))?;
         }
@@ -126,7 +125,7 @@ impl Containers {
 
     /// Fills the container, and runs the command in it.
     fn set_up(&self, command: &str, place: &Arc<Contained>) -> Result<(), WorkerError> {
-        carrying::fill_template(&place.container, &place.apart, &place.inside)?;
+        transfer::fill_template(&place.container, &place.apart, &place.inside)?;
         let (there, keeper) = (place.clone(), self.keeper.clone());
         let args: [OsString; 4] = ["-c", RUN, "sh", command].map(Into::into);
         let ended = docker::wait(async move {
@@ -156,6 +155,8 @@ impl Containers {
             network: self.network.clone(),
             keeper: self.keeper.clone(),
             agent: None,
+            rapport_home: self.home.clone(),
+            clock: self.clock.clone(),
             prepared: None,
             labels: HashMap::from([(LABEL.to_owned(), created.project.clone())]),
         };

@@ -5,6 +5,8 @@
 //! This keeps the record honest. It is not a security boundary: a program of the same user can read that user's files,
 //! and can get itself started by something else than the agent. Only a sandbox or a container is one.
 
+use rapport_core::SessionId;
+
 use super::{descendants, mark};
 
 /// The maximum number of ancestors to check.
@@ -17,19 +19,70 @@ pub fn is_of_an_agent(pid: u32) -> bool {
     (0..TRIES).find_map(|_| has_mark_above(pid)).unwrap_or(true)
 }
 
+/// The session whose agent this process descends from, if it is the only one: a process can write any mark into its own
+/// environment, and not into that of the keeper above it.
+pub fn session_of(pid: u32) -> Option<SessionId> {
+    let marks = (0..TRIES).find_map(|_| marks_above(pid))?;
+    let mut sessions = marks.iter().map(|mark| mark::session(mark));
+    let first = sessions.next()??;
+    sessions.all(|session| session.as_ref() == Some(&first)).then_some(first)
+}
+
 /// `None` if the chain of ancestors broke off.
 fn has_mark_above(pid: u32) -> Option<bool> {
+    marks_above(pid).map(|marks| !marks.is_empty())
+}
+
+/// The marks of this process and of its ancestors; `None` if the chain of ancestors broke off.
+fn marks_above(pid: u32) -> Option<Vec<String>> {
     let mut next = pid;
+    let mut found = Vec::new();
     for _ in 0..DEEPEST {
-        if descendants::variable(next, mark::VARIABLE).is_some() {
-            return Some(true);
-        }
+        found.extend(descendants::variable(next, mark::VARIABLE));
         // The root of the process tree (in a sandbox, the keeper), or a process in a namespace that is not visible
         // here.
         if next <= 1 {
-            return Some(false);
+            return Some(found);
         }
         next = descendants::find(next)?.parent;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+    use crate::workers::keeper::mark::Mark;
+
+    /// A shell that carries a mark, and in it another process with another one; the inner one waits to be told to end.
+    fn nested(outer: &str, inner: &str) -> Child {
+        let line = format!("{}={inner} sh -c 'echo $$; read end'; true", mark::VARIABLE);
+        let mut command = Command::new("sh");
+        command.args(["-c", &line]).env(mark::VARIABLE, outer);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn inner_pid(child: &mut Child) -> u32 {
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        line.trim().parse().unwrap()
+    }
+
+    /// A worker that writes the mark of its lead into its own environment is still a worker, and speaks as nobody.
+    #[test]
+    fn a_worker_cannot_pose_as_its_lead() {
+        let mark = |name: &str| Mark::of(&SessionId::new(name)).to_string();
+        for (outer, inner, expected) in
+            [("lead", "lead", Some("lead")), ("worker", "lead", None), ("lead", "worker", None)]
+        {
+            let mut child = nested(&mark(outer), &mark(inner));
+            let found = session_of(inner_pid(&mut child));
+            drop(child.stdin.take());
+            child.wait().unwrap();
+            assert_eq!(found, expected.map(SessionId::new), "{inner} below {outer}");
+        }
+    }
 }

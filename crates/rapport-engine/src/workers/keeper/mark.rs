@@ -39,12 +39,17 @@ impl Mark {
         Self { session: String::new(), host: Host::this(), token: uuid::Uuid::new_v4().simple().to_string() }
     }
 
+    /// The session of the run, if it belongs to one.
+    pub fn session(&self) -> Option<&str> {
+        Some(self.session.as_str()).filter(|session| !session.is_empty())
+    }
+
     /// Kills everything of this run, wherever it is in the process tree.
     pub(crate) fn end_all(&self) {
         end(|mark| mark == self);
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let (session, host, token) = (parts.next()?, parts.next()?, parts.next()?);
         Some(Self { session: session.to_owned(), host: Host::parse(host)?, token: token.to_owned() })
@@ -55,6 +60,19 @@ impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Host { pid, start, world } = &self.host;
         write!(f, "{}/{pid}.{start}.{world}/{}", self.session, self.token)
+    }
+}
+
+/// The session of a mark, if it belongs to one.
+pub(super) fn session(mark: &str) -> Option<SessionId> {
+    let mark = Mark::parse(mark)?;
+    (!mark.session.is_empty()).then(|| SessionId::new(mark.session))
+}
+
+/// Kills everything else of the run that this process belongs to.
+pub(super) fn end_own() {
+    if let Some(mark) = std::env::var(VARIABLE).ok().and_then(|text| Mark::parse(&text)) {
+        mark.end_all();
     }
 }
 

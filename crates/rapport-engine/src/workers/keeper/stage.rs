@@ -2,6 +2,7 @@
 //! the program. So the program ends even if its host and its keeper are killed at the same time.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::process::Command;
 
@@ -21,6 +22,18 @@ pub(super) fn command(program: &OsString) -> Command {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn command(program: &OsString) -> Command {
     Command::new(program)
+}
+
+/// Where the stage reports that the program does not start.
+#[cfg(target_os = "linux")]
+pub(super) fn outcome(ours: Option<&File>) -> Option<io::Result<File>> {
+    ours.map(File::try_clone)
+}
+
+/// Without a stage, the program itself would inherit it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn outcome(_: Option<&File>) -> Option<io::Result<File>> {
+    None
 }
 
 /// Becomes the program. Returns only on failure.

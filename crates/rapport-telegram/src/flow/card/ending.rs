@@ -2,16 +2,21 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Changes, Created, FileChange, Presenter, QuestionId, SessionId, View, WorkCheck, visible,
+    ChangeStatus, Changes, Created, FileChange, Presenter, QuestionId, QuestionView, SessionId, View,
+    WorkCheck, visible,
 };
 
 use super::{Card, DIVIDER, TITLE, cut, named, short};
-use crate::flow::button::{Button, Tag};
+use crate::flow::button::{Button, Grave, Tag};
 use crate::flow::chat_state::FAILED;
 use crate::text::Text;
 
 /// The maximum number of files to name.
 const MOST_FILES: usize = 15;
+/// The maximum number of files that can be had by a button.
+const MOST_OFFERED: usize = 6;
+/// The maximum length of a file's name on a button.
+const ON_A_BUTTON: usize = 40;
 /// The number of lines of a failed check's output to show.
 const LINES_OF_CHECK: usize = 8;
 /// The maximum length of that output.
@@ -47,8 +52,18 @@ fn agent(created: &Created) -> String {
 /// The message when the session has failed.
 pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> Card {
     let task = short(&presenter.session().created().task, TITLE);
-    let text = Text::new().plain("❌ ").bold("Cannot continue").plain("\n").italic(&task);
-    let text = text.plain(&format!("\n{DIVIDER}\n{}", cut(reason, LONGEST_REASON)));
+    let undelivered = presenter.session().undelivered();
+    let (mark, what) =
+        if undelivered.is_empty() { ("❌", "Cannot continue") } else { ("⚠️", "Not delivered") };
+    let text = Text::new().plain(&format!("{mark} ")).bold(what).plain("\n").italic(&task);
+    let text = text.plain(&format!("\n{DIVIDER}\n"));
+    // WORK-20: whoever answered sees that the answer is not lost.
+    let stored = |text: Text, item: &QuestionView<'_>| {
+        let answer = item.given.map(|(answer, _)| item.question.words(answer)).unwrap_or_default();
+        let text = text.plain(&format!("{}\n➡️ ", short(&item.question.text, 2 * TITLE)));
+        text.bold(&short(&answer, 2 * TITLE)).plain("\nThis answer is stored. The agent could not take it:\n")
+    };
+    let text = undelivered.iter().fold(text, stored).plain(&cut(reason, LONGEST_REASON));
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
@@ -63,11 +78,99 @@ pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
 
 fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
     let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
-    vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::Cancel, &tag)]]
+    vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::AskCancel, &tag)]]
 }
 
-/// The message when the work is done.
-pub fn ended(view: &View, waited: SignedDuration) -> Card {
+/// Asks what becomes of work whose changes were shown, with what there is to know about other work.
+pub fn decision(tag: &Tag, others: &[String]) -> Card {
+    let text = Text::new().plain("What becomes of these changes? They are not in the project yet.");
+    let text = others.iter().fold(text, |text, other| text.plain("\n").plain(other));
+    let rows = vec![
+        vec![named("✅ Apply", Button::ApplyWork, tag), named("🗑 Discard", Button::DiscardWork, tag)],
+        vec![named("✍️ Revise", Button::ReviseWork, tag)],
+    ];
+    Card { rows, ..Card::plain(text) }
+}
+
+/// Asks whether a session is to be ended: nothing brings it back.
+pub fn cancelling(presenter: &Presenter, tag: &Tag) -> Card {
+    let session = presenter.session();
+    let left = if session.has_worked() { "What the agent changed stays." } else { "All answers are lost." };
+    let text = Text::new().plain("Cancel this task? ").italic(&short(&session.created().task, TITLE));
+    let text = text.plain(&format!("\n{left} It cannot be resumed."));
+    let rows = vec![
+        vec![named("✖ Yes, cancel it", Button::Cancel, tag)],
+        vec![named("▶️ No, go on", Button::NoCancel, tag)],
+    ];
+    Card { rows, ..Card::plain(text) }
+}
+
+/// Asks before one tap does what nothing brings back. `what` is the task or the plan that it is about.
+pub fn sure(grave: Grave, what: &str, tag: &Tag) -> Card {
+    let (question, consequence, yes, no) = match grave {
+        Grave::Discard => (
+            "Discard this work for good?",
+            "The project stays as it is. The changes cannot be brought back.",
+            "🗑 Yes, discard it",
+            "▶️ No, keep it",
+        ),
+        Grave::Skip => (
+            "Skip this plan?",
+            "Nothing of it is run, and it cannot be approved later. To say what to do instead, reply to the plan.",
+            "⏭ Yes, skip it",
+            "▶️ No, keep it",
+        ),
+        Grave::Undo => (
+            "Undo this run?",
+            "Its files become what they were before it.",
+            "↩️ Yes, undo it",
+            "▶️ No, leave it",
+        ),
+        Grave::UndoRest => (
+            "Undo all of this run but what was changed since?",
+            "The other files become what they were before it.",
+            "↩️ Yes, undo it",
+            "▶️ No, leave it",
+        ),
+    };
+    let text = Text::new().plain(&format!("{question} ")).italic(&short(what, TITLE));
+    let text = text.plain(&format!("\n{consequence}"));
+    let rows = vec![vec![named(yes, Button::Sure(grave), tag)], vec![named(no, Button::NoCancel, tag)]];
+    Card { rows, ..Card::plain(text) }
+}
+
+/// The message when a session was cancelled: the files that were changed before, and how to undo that. `names` is `None` if
+/// the changes cannot be read.
+pub fn cancelled(first: &str, names: Option<&[String]>, id: &str, is_apart: bool, is_newest: bool) -> Text {
+    let text = Text::new().plain(first);
+    let Some(names) = names else { return text.plain("\n\nWhat it had changed cannot be listed now.") };
+    if names.is_empty() {
+        return text.plain("\n\nIt had changed no files.");
+    }
+    let text = text.plain("\n\nIt had changed these files, which stay as they are:");
+    let line = |text: Text, name: &String| text.plain("\n• ").code(&visible::line(name));
+    let mut text = names.iter().take(MOST_FILES).fold(text, line);
+    if names.len() > MOST_FILES {
+        text = text.plain(&format!("\nand {} more", names.len() - MOST_FILES));
+    }
+    text = match is_newest {
+        true => text.plain("\n\nSee the changes: /diff"),
+        false => text.plain("\n\nSee the changes, in the project: ").code(&format!("rapport diff {id}")),
+    };
+    let (words, verb) = if is_apart { ("Throw them away", "discard") } else { ("Undo them", "undo") };
+    text.plain(&format!("\n{words}, in the project: ")).code(&format!("rapport {verb} {id}"))
+}
+
+/// The changed files that a message about ended work offers, in the order of its buttons.
+pub fn offered_files(changes: Option<&Changes>) -> Vec<String> {
+    let files = changes.into_iter().flat_map(|changes| &changes.files);
+    let left = files.filter(|file| file.status != ChangeStatus::Deleted);
+    left.take(MOST_OFFERED).map(|file| file.path.clone()).collect()
+}
+
+/// The message when the work is done, with a button for each of the first files. Work that waits for a decision has this tag: its
+/// changes are seen first.
+pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
     let took = view.updated_at.duration_since(view.created_at) - waited;
     let mut text = Text::new().plain("🏁 ").bold("Done").plain(&format!("\n{DIVIDER}\n"));
     text = text.bold("Task:").plain(&format!(" {}\n", short(&view.task, 2 * TITLE)));
@@ -82,7 +185,21 @@ pub fn ended(view: &View, waited: SignedDuration) -> Card {
         text = text.plain("\n").bold("Plan:").plain(" ").code(&visible::line(plan));
     }
     let text = text.text(&files(view.changes.as_ref()));
-    Card::plain(view.check.iter().fold(text, |text, found| text.text(&check(found))))
+    let mut text = view.check.iter().fold(text, |text, found| text.text(&check(found)));
+    let tag = Tag::files(&view.id);
+    let button = |(place, path): (usize, String)| {
+        let name = path.rsplit('/').next().unwrap_or(&path);
+        vec![named(&format!("📄 {}", short(name, ON_A_BUTTON)), Button::File(place), &tag)]
+    };
+    let mut rows: Vec<_> = offered_files(view.changes.as_ref()).into_iter().enumerate().map(button).collect();
+    if let Some(tag) = work {
+        text = text.plain("\n\nThe project is as it was: this work waits until you decide about it.");
+        if let Some(by) = view.workplace.as_ref().and_then(|place| place.requested_by.as_ref()) {
+            text = text.plain(&format!(" {} asks you to apply it.", visible::line(&by.to_string())));
+        }
+        rows.insert(0, vec![named("👀 See the changes", Button::SeeWork, tag)]);
+    }
+    Card { rows, ..Card::plain(text) }
 }
 
 /// How the check of the work ended; if it did not pass, with the last lines of its output.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::Status;
 
 use super::{Card, DIVIDER, TITLE, cost, short};
-use crate::flow::recent::EndedWork;
+use crate::flow::recent_work::EndedWork;
 use crate::text::Text;
 
 /// The maximum number of questions to list.
@@ -13,6 +13,8 @@ const MOST: usize = 20;
 const MOST_ENDED: usize = 8;
 /// The maximum length of a question on a button.
 const ON_A_BUTTON: usize = 36;
+/// A time below a minute.
+const JUST_NOW: &str = "just now";
 
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ pub fn waiting(waiting: &[Waiting], held_back: usize, working: &[String], lately
         text = text.bold("Waiting for you").plain(&format!("\n{DIVIDER}"));
     }
     for (number, one) in waiting.iter().take(MOST).enumerate() {
-        let line = format!("\n{}. {} ({})\n   ", number + 1, short(&one.question, TITLE), ago(one.since));
+        let line = format!("\n{}. {} ({})\n   ", number + 1, short(&one.question, TITLE), since(one.since));
         text = text.plain(&line).italic(&short(&one.task, TITLE / 2));
     }
     if waiting.len() > MOST {
@@ -91,10 +93,8 @@ fn recently(lately: &Lately<'_>) -> Text {
             Status::Failed | Status::Started | Status::Running | Status::Idle | Status::NeedsInput => "❌",
         };
         let task = short(ended.task.as_deref().unwrap_or_default(), TITLE);
-        let ago = match ago(lately.now.duration_since(ended.at)).strip_prefix("for ") {
-            Some(time) => format!("{time} ago"),
-            None => "just now".to_owned(),
-        };
+        let ago = length(lately.now.duration_since(ended.at))
+            .map_or_else(|| JUST_NOW.to_owned(), |time| format!("{time} ago"));
         let paid =
             if ended.cost_micros == 0 { String::new() } else { format!(", {}", cost(ended.cost_micros)) };
         text = text.plain(&format!("\n{mark} {task} ({ago}{paid})"));
@@ -120,12 +120,17 @@ pub fn which(waiting: &[Waiting]) -> Card {
     Card { rows: waiting.iter().take(MOST).enumerate().map(button).collect(), ..Card::plain(text) }
 }
 
-/// A waiting time, in one unit.
-pub fn ago(time: SignedDuration) -> String {
+/// How long something has waited.
+fn since(time: SignedDuration) -> String {
+    length(time).map_or_else(|| JUST_NOW.to_owned(), |time| format!("for {time}"))
+}
+
+/// A time in one unit; `None` below a minute.
+fn length(time: SignedDuration) -> Option<String> {
     match (time.as_hours(), time.as_mins()) {
-        (hours, _) if hours >= 48 => format!("for {} days", hours / 24),
-        (hours, _) if hours >= 1 => format!("for {hours} h"),
-        (_, minutes) if minutes >= 1 => format!("for {minutes} min"),
-        _ => "just now".to_owned(),
+        (hours, _) if hours >= 48 => Some(format!("{} days", hours / 24)),
+        (hours, _) if hours >= 1 => Some(format!("{hours} h")),
+        (_, minutes) if minutes >= 1 => Some(format!("{minutes} min")),
+        _ => None,
     }
 }

@@ -17,10 +17,14 @@ use crate::outgoing::{Edit, OutgoingMessage};
 use crate::split::Reply;
 use crate::text::Text;
 
-pub use ending::{cost, duration, ended, failed, failed_start, no_questions, steps, stopped, working};
-pub use list::{Lately, Waiting, ago, help, waiting, which};
+pub use ending::{
+    cancelled, cancelling, cost, decision, duration, ended, failed, failed_start, no_questions,
+    offered_files, steps, stopped, sure, working,
+};
+pub use list::{Lately, Waiting, help, waiting, which};
 pub use question::{is_listed, is_no, whole};
 pub use summary::edit_menu;
+pub use turn::skip_or_new;
 
 /// The line below a card's title.
 const DIVIDER: &str = "━━━━━━━━━━━━━━━━━━━━━━";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rapport_core::routing::Recipient;
 use rapport_core::{
     Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question, QuestionId,
     RoundView, visible,
@@ -52,6 +53,7 @@ pub(super) fn open(
     if let Some(previous) = item.previous {
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
     }
+    text = text.text(&of_lead(presenter, question));
     let number = number(presenter, round, place).0;
     let mut buttons = if is_listed(question) { Vec::new() } else { options(question, number, tag, chosen) };
     // A planner's question is short on its card; an agent's is shown in full before it can be answered.
@@ -61,6 +63,9 @@ pub(super) fn open(
     };
     if on_demand.is_some() {
         buttons.insert(0, vec![named("📄 Show all", Button::Whole, tag)]);
+    }
+    if presenter.session().draft(&question.id).is_some() {
+        buttons.insert(0, vec![named("📨 Send the draft", Button::SendDraft, tag)]);
     }
     if question.multi && !buttons.is_empty() {
         buttons.push(vec![named("✅ Done", Button::Done, tag)]);
@@ -83,11 +88,35 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
         (Some((answer, by)), _) => {
             let words = cut(&item.question.words(answer), LONGEST_ANSWER);
             let mark = if item.question.is_denied_by(answer) { "⛔ " } else { "✅ " };
-            text.plain(mark).bold(&words).plain(&elsewhere(by))
+            let text = text.plain(mark).bold(&words).plain(&elsewhere(by));
+            item.because.iter().fold(text, |text, because| {
+                let quote = short(&because.quote, LONGEST_ANSWER);
+                text.plain(&format!("\n📎 {}: ", because.ground)).italic(&quote)
+            })
         }
         (None, Some(how)) => text.italic(&unanswered(how)),
         (None, None) if presenter.session().is_over() => text.italic("No longer open."),
         (None, None) => text.italic("Asked again below."),
+    }
+}
+
+/// What the lead does about a question: it looks at it, or it drafted an answer.
+fn of_lead(presenter: &Presenter, question: &Question) -> Text {
+    let session = presenter.session();
+    if let Some(draft) = session.draft(&question.id) {
+        let text = Text::new().plain("\n\n✏️ The lead drafts: ").bold(&short(&draft.answer, LONGEST_ANSWER));
+        return draft.because.iter().fold(text, |text, because| {
+            let quote = short(&because.quote, LONGEST_ANSWER);
+            text.plain(&format!("\n📎 {}: ", because.ground)).italic(&quote)
+        });
+    }
+    match session.way(&question.id) {
+        Some(way) if way.to == Recipient::Lead => {
+            let time = way.until.map(|until| way.since.duration_until(until).as_secs());
+            let time = time.map(|seconds| format!(", up to {seconds} s")).unwrap_or_default();
+            Text::new().plain(&format!("\n\n👀 The lead is looking{time}. Answer it yourself at any time."))
+        }
+        _ => Text::new(),
     }
 }
 
@@ -306,7 +335,7 @@ fn steps(
         round.items[place].previous.is_some() && presenter.session().phase() == PhaseView::Confirming;
     let back = (place > 0 && !changing).then(|| named("← Back", Button::Back, tag));
     let keep = changing.then(|| named("↩️ Keep it", Button::EditCancel, tag));
-    let cancel = (*round.asker == Asker::Planner).then(|| named("✖ Cancel", Button::Cancel, tag));
+    let cancel = (*round.asker == Asker::Planner).then(|| named("✖ Cancel", Button::AskCancel, tag));
     vec![back.into_iter().chain(keep).collect(), cancel.into_iter().collect()]
 }
 

@@ -24,7 +24,7 @@ pub(super) fn open(presenter: &Presenter, tag: &Tag) -> Card {
         vec![named("✅ Confirm & Start", Button::Confirm, tag), named("✏️ Edit Answers", Button::Edit, tag)];
     let has_answers = presenter.clarifying().next().is_some();
     let confirm = confirm.into_iter().take(if has_answers { 2 } else { 1 }).collect();
-    let cancel = vec![named("✖ Cancel", Button::Cancel, tag)];
+    let cancel = vec![named("✖ Cancel", Button::AskCancel, tag)];
     let rows = vec![confirm, cancel];
     let whole = text(presenter, usize::MAX);
     if whole.units() <= LONGEST_CARD {
@@ -38,7 +38,7 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
     let item = &round.items[place];
     let text = brief(presenter).plain("\n\n");
     match (item.given, round.closed) {
-        (Some((answer, by)), _) if answer.text.is_none() && answer.values.iter().any(|v| v == "confirm") => {
+        (Some((answer, by)), _) if answer.confirms() => {
             text.plain("✅ ").bold("Confirmed").plain(&elsewhere(by))
         }
         (Some((answer, by)), _) => {

@@ -9,13 +9,13 @@ use rapport_core::{
 };
 
 use super::{Card, DIVIDER, TITLE, named, picked, short};
-use crate::flow::button::{Button, Tag};
+use crate::flow::button::{Button, ON_A_PAGE, Tag, page_of};
 use crate::flow::turns::{places, plan_of};
 use crate::split::{self, Reply};
 use crate::text::{Text, units};
 
-/// The maximum number of items with check boxes. A message has at most a hundred buttons.
-const MOST_ITEMS: usize = 40;
+/// The maximum number of items to choose from: more have too many pages for one row of buttons.
+const MOST_ITEMS: usize = 8 * ON_A_PAGE;
 /// The maximum length of the list on the card; all items are in the plan, which is sent before it.
 const LONGEST_LIST: usize = 2400;
 /// The maximum lengths of an item on a button, and in the text.
@@ -24,15 +24,44 @@ const LONGEST_ITEM: usize = 120;
 /// The maximum length of a reason.
 const LONGEST_REASON: usize = 300;
 
-/// The card of a turn. `chosen` are the items selected so far, if the list is shown.
-pub fn open(session: &Session, tag: &Tag, card: &TurnCard, chosen: Option<&BTreeSet<usize>>) -> Option<Card> {
+/// The list of a plan's items, as it is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemList<'a> {
+    /// The items selected so far.
+    pub chosen: &'a BTreeSet<usize>,
+    pub page: usize,
+}
+
+/// The card of a turn, with the list if it is shown.
+pub fn open(session: &Session, tag: &Tag, card: &TurnCard, list: Option<ItemList<'_>>) -> Option<Card> {
     let turn = session.file_turn(&card.folder)?;
     Some(match card.kind {
-        TurnCardKind::Review => review(session, turn, tag, chosen),
+        TurnCardKind::Review => review(session, turn, tag, list),
         TurnCardKind::Differs => differs(session, turn, tag),
         TurnCardKind::Paused => paused(session, turn, tag),
         TurnCardKind::Result => result(session, turn, tag),
     })
+}
+
+/// Asks what words under cards about turns are for: to skip one of these plans, each with its title and the data of its
+/// button, or to begin something new. There may be no plan, if all that waits is decided by its own buttons.
+pub fn skip_or_new(plans: &[(String, String)], new: String) -> Card {
+    let (question, labels) = match plans {
+        [] => {
+            ("Please use the buttons above ☝️ to decide about this run. Or begin something new?", Vec::new())
+        }
+        [_] => (
+            "Skip this plan with these words, or begin something new?",
+            vec!["⏭ Skip it with these words".to_owned()],
+        ),
+        plans => (
+            "Skip a plan with these words, or begin something new?",
+            plans.iter().map(|(title, _)| format!("⏭ Skip: {}", short(title, ON_A_BUTTON))).collect(),
+        ),
+    };
+    let skip = labels.into_iter().zip(plans).map(|(label, (_, data))| vec![(label, data.clone())]);
+    let new = vec![("🆕 Begin something new".to_owned(), new)];
+    Card { rows: skip.chain([new]).collect(), ..Card::plain(Text::new().plain(question)) }
 }
 
 /// The text that replaces a card of a turn that is no longer in front of the person.
@@ -62,7 +91,7 @@ fn head(session: &Session, turn: &FileTurn, sign: &str) -> Text {
         .plain(&format!("\n{task}, turn {}\n{DIVIDER}", turn.folder))
 }
 
-fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSet<usize>>) -> Card {
+fn review(session: &Session, turn: &FileTurn, tag: &Tag, shown: Option<ItemList<'_>>) -> Card {
     let plan = plan_of(turn);
     let mut text = head(session, turn, "📋");
     for counted in counts(&plan.actions) {
@@ -73,17 +102,17 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, chosen: Option<&BTreeSe
     }
     text = text.plain("\n").plain(&listed(&plan));
     let choose = is_choosable(&plan).then(|| named("☰ Choose", Button::Choose, tag));
-    let rows = match chosen.filter(|_| is_choosable(&plan)) {
+    let rows = match shown.filter(|_| is_choosable(&plan)) {
         None => vec![
             [named("✅ Approve all", Button::Approve, tag)].into_iter().chain(choose).collect(),
             vec![named("⏭ Skip", Button::Skip, tag)],
         ],
-        Some(chosen) => list(&plan, chosen, tag),
+        Some(shown) => list(&plan, shown, tag),
     };
     Card { before: Some(document(turn)), text, rows }
 }
 
-/// Whether the items of a plan can be selected one by one: only if all of them are on the list.
+/// Whether the items of a plan can be selected one by one: only if all of them are on pages of the list.
 pub fn is_choosable(plan: &ActionPlan) -> bool {
     places(plan).len() <= MOST_ITEMS
 }
@@ -117,10 +146,12 @@ fn document(turn: &FileTurn) -> Reply {
 }
 
 /// Each item with a check box and a preview, and the buttons for the selection.
-fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(String, String)>> {
+fn list(plan: &ActionPlan, shown: ItemList<'_>, tag: &Tag) -> Vec<Vec<(String, String)>> {
+    let ItemList { chosen, page } = shown;
     let notes = notes(plan, chosen);
-    let mut rows = Vec::new();
-    for (place, (group, item)) in places(plan).into_iter().enumerate() {
+    let (all, mut rows) = (places(plan), Vec::new());
+    let on_page = all.iter().copied().enumerate().skip(page * ON_A_PAGE).take(ON_A_PAGE);
+    for (place, (group, item)) in on_page {
         let Some(shown) = items(plan, group).into_iter().nth(item) else { continue };
         let care = if notes.get(place).is_some_and(Option::is_some) { " ⚠️" } else { "" };
         let label = format!("{} {}{care}", shown.label.trim(), short(&shown.what, ON_A_BUTTON));
@@ -129,9 +160,22 @@ fn list(plan: &ActionPlan, chosen: &BTreeSet<usize>, tag: &Tag) -> Vec<Vec<(Stri
             named("👁", Button::Preview(place), tag),
         ]);
     }
+    let pages = all.len().div_ceil(ON_A_PAGE);
+    if pages > 1 {
+        let others = (0..pages).filter(|other| *other != page);
+        rows.push(
+            others.map(|other| named(&page_label(other, all.len()), page_of(other, chosen), tag)).collect(),
+        );
+    }
     let run = format!("▶️ Run {} chosen", chosen.len());
     rows.push(vec![named(&run, Button::Run, tag), named("↩️ Back", Button::Back, tag)]);
     rows
+}
+
+/// The numbers of the items on a page, as in the text of the card.
+fn page_label(page: usize, all: usize) -> String {
+    let last = all.min((page + 1) * ON_A_PAGE);
+    format!("{}–{last}", page * ON_A_PAGE + 1)
 }
 
 /// For each item, a note if something it depends on is not selected.

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 
 use super::super::super::safe;
 use super::super::super::text::{Line, Tone, clip};
@@ -52,7 +52,9 @@ impl Checklist {
         }
         if let Some(row) = here.filter(|row| *row < usize::from(height)) {
             let row = Rect { y: area.y + top + row as u16, height: 1, width: tree as u16, ..area };
-            buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
+            // Reversed, each colour of the row would be a background of its own.
+            let plain = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM);
+            buffer.set_style(row, plain.add_modifier(Modifier::REVERSED));
         }
         for (row, line) in (top..).zip(self.pane(usize::from(height), columns - tree)) {
             self.look.put_at(buffer, tree as u16, row, line);

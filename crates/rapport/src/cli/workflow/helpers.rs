@@ -1,6 +1,6 @@
 //! What actions need others for: web searches, and sessions of other agents.
 
-use super::planning;
+use super::plan;
 use crate::actions::Pending;
 use crate::cli::new;
 use crate::config::Settings;
@@ -31,7 +31,7 @@ impl ProjectHelpers {
     /// Creates a session for another agent, with its first turn ready to be planned.
     async fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
         let folder = new::make(&self.place, agent).await?;
-        planning::prepare_for(&self.place, &self.settings, &folder, agent, message).await?;
+        plan::prepare_for(&self.place, &self.settings, &folder, agent, message).await?;
         Ok(folder)
     }
 

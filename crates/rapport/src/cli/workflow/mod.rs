@@ -1,26 +1,30 @@
 //! Common parts of the commands about sessions with turns: choosing the session and turn, holding it, and the two
-//! halves of a turn: planning ([`planning`]), and reviewing and running ([`reviewing`]).
+//! halves of a turn: planning ([`plan`]), and reviewing and running ([`review`]).
 
-pub(super) mod asking;
 pub(super) mod context;
 pub(crate) mod helpers;
 pub(super) mod open_session;
-pub(super) mod planning;
-pub(super) mod reviewing;
-pub(super) mod running;
+pub(super) mod plan;
+pub(super) mod prompts;
+pub(super) mod review;
+pub(super) mod run;
 pub(super) mod seals;
 
-use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
+use std::path::PathBuf;
 
-use super::choose::{self, Known, Verb};
+use rapport_core::{Aim, Entry, Event, FileTurn, FoundTurns, Input, Session, World};
+use tokio::runtime::Handle;
+
+use super::session_choice::{self, Known, Verb};
 use crate::clock::Clock;
-use crate::config::Layer;
+use crate::config::{Layer, Settings};
 use crate::error::{Code, Failure};
 use crate::seals::Seal;
 use crate::stores::StoreError;
 use crate::stores::blocking::wait;
 use crate::turns::batches::{Batches, Naming};
-use crate::turns::{Folder, TurnError, found};
+use crate::turns::preparation::TurnPreparation;
+use crate::turns::{Folder, TurnError, discovery};
 use crate::wiring::{Place, SessionKind};
 
 /// The session and turn arguments.
@@ -42,7 +46,7 @@ pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> R
 
 /// The session with turns for this verb.
 pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
-    let folder = place.folder(&choose::choose(place, named, verb)?);
+    let folder = place.folder(&session_choice::choose(place, named, verb)?);
     if has_turns(place, &folder)? {
         return Ok(folder);
     }
@@ -89,17 +93,45 @@ pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Sessio
         return Ok((session, seal));
     }
     let found = found(place, folder, seal.counts()).await?;
-    let seal = found::seal(seal, &session, &found);
+    let seal = discovery::seal(seal, &session, &found);
     let facts = session.decide(&Input::World(World::Found(found)), now)?;
     let entry = Entry { seq: session.seq() + 1, at: now, facts };
     session.apply_entry(&entry);
     Ok((session, seal))
 }
 
+/// What prepares the turns of a session.
+pub(super) async fn preparation(
+    place: &Place,
+    settings: &Settings,
+    folder: &Folder,
+    session: &Session,
+) -> Result<TurnPreparation, Failure> {
+    let agent = place.agents.command(settings).ok();
+    let program = agent.and_then(|agent| agent.command.into_iter().next()).unwrap_or_default();
+    Ok(TurnPreparation {
+        folder: folder.clone(),
+        project: place.project.clone(),
+        files: files_of(place, folder, session).await?,
+        agent: program.rsplit('/').next().unwrap_or_default().to_owned(),
+        max_file_bytes: settings.max_file_bytes,
+    })
+}
+
+/// The directory with the files of a session. Found on a blocking thread; outside of a runtime on the current one.
+pub(super) async fn files_of(place: &Place, folder: &Folder, session: &Session) -> Result<PathBuf, Failure> {
+    let (place, id, created) = (place.clone(), folder.id.clone(), session.created().clone());
+    let find = move || place.files_of(&id, &created);
+    match Handle::try_current() {
+        Ok(runtime) => runtime.spawn_blocking(find).await.map_err(std::io::Error::other)?,
+        Err(_) => find(),
+    }
+}
+
 /// The turns among a session's documents. Of a session that does not count itself, everything is shown as it says.
 pub(super) async fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
     let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
-    Ok(found::with_batches(&folder.id, found::turns(folder).await?, &batches)?)
+    Ok(discovery::with_batches(&folder.id, discovery::turns(folder).await?, &batches)?)
 }
 
 /// What a log begins with where a directory came without one.

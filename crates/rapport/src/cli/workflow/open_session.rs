@@ -7,12 +7,13 @@ use futures_util::stream::BoxStream;
 use rapport_core::{Act, Entry, FileBatch, Session, UndoState, View};
 
 use crate::cli::screen::{self, Answering, StopSignal};
-use crate::cli::{Common, follow, host};
+use crate::cli::{Common, follower, host};
 use crate::config::Settings;
 use crate::engine::{Sessions, Update, socket};
 use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
+use crate::turns::preparation::TurnPreparation;
 use crate::wiring::{Place, SessionKind};
 
 pub(in crate::cli) struct OpenSession<'a> {
@@ -97,6 +98,11 @@ impl<'a> OpenSession<'a> {
         Ok(self.store.read(&self.folder.id, 0).await?)
     }
 
+    /// What prepares its turns.
+    pub(in crate::cli) async fn preparation(&self) -> Result<TurnPreparation, Failure> {
+        super::preparation(self.place, self.settings, &self.folder, &self.session().await?).await
+    }
+
     /// Submits an act in the name of the person at the terminal. Durable when this returns.
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
         self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
@@ -178,7 +184,7 @@ impl<'a> OpenSession<'a> {
             // Nothing more happens by itself.
             screen::ended(&view)
         } else if self.common.json {
-            follow::as_json(self.common, &self.sessions, id, &Answering::Person, after, stop).await
+            follower::as_json(self.common, &self.sessions, id, &Answering::Person, after, stop).await
         } else {
             screen::show(self.common, &self.sessions, id, Answering::Person, stop).await
         };

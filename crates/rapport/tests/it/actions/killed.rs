@@ -33,6 +33,16 @@ fn story() -> ActionPlan {
     ])
 }
 
+/// A command changes a file that the batch itself has changed, as a formatter does.
+fn formatting() -> ActionPlan {
+    plan([
+        edit("b.txt", &[("one", "1")]),
+        create("new.txt", "new\n"),
+        execute("echo formatted >> b.txt; echo formatted >> new.txt; rm gone.txt"),
+        create("c.txt", "c\n"),
+    ])
+}
+
 fn stage(directory: &Path) -> Stage {
     let stage = Stage::at(directory).with("b.txt", "one\n").with("untouched.txt", "x\n");
     stage.with("gone.txt", "gone\n").with("old/name.txt", "name\n")
@@ -64,6 +74,7 @@ async fn the_process_that_is_killed() {
     let stage = Stage::at(Path::new(&directory));
     match std::env::var(DO).unwrap().as_str() {
         "run" => drop(stage.run(&story()).await),
+        "format" => drop(stage.run(&formatting()).await),
         "resume" => drop(stage.resume(&story(), Interrupted::GoOn).await),
         "undo" => drop(undo(&stage.place, LaterChanges::Refuse).unwrap()),
         other => panic!("{other}"),
@@ -131,6 +142,34 @@ async fn killed_anywhere_it_can_be_undone() {
         }
         assert_eq!(without_commands(&stage), before, "point {point}");
     }
+}
+
+/// Killed just after a command changed a file of the batch, before anybody noted that the command has ended.
+#[tokio::test]
+async fn killed_anywhere_what_a_command_did_to_files_of_the_batch_is_undone() {
+    let mut formatted = 0;
+    for point in 1.. {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = stage(directory.path());
+        let before = stage.everything();
+        if !is_killed(directory.path(), "format", point) {
+            break;
+        }
+        let is_formatted = stage.text("b.txt").is_some_and(|text| text.contains("formatted"));
+        formatted += usize::from(is_formatted);
+        if Journal::is_in(&stage.place.journal) {
+            let undone = stage.undo();
+            let aside = undone.set_aside.get("b.txt").map(|path| std::fs::read_to_string(path).unwrap());
+            assert_eq!(aside.as_deref(), is_formatted.then_some("1\nformatted\n"), "point {point}");
+        }
+        let mut after = stage.everything();
+        // Of what is not the batch's own, no undo knows without Git.
+        if is_formatted {
+            after.insert("gone.txt".into(), before["gone.txt"].clone());
+        }
+        assert_eq!(after, before, "point {point}");
+    }
+    assert!(formatted >= 2, "killed only {formatted} times after the command");
 }
 
 /// Where Git knows the project, that takes back what commands did as well, however far they came.

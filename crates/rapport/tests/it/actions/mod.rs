@@ -41,7 +41,7 @@ impl Stage {
         stage
     }
 
-    /// In a directory that is there.
+    /// In an existing directory.
     fn at(directory: &Path) -> Self {
         let place = BatchSite {
             project: directory.join("project"),

@@ -151,3 +151,21 @@ fn candidates_are_listed_in_a_terminal_too() {
     terminal.wait_for("Name the one you mean: rapport cancel SESSION");
     terminal.wait_for("left 2");
 }
+
+/// With many sessions a list has those that matter, and says how to see the rest.
+#[test]
+fn long_lists_are_cut_and_say_so() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    for n in 10..33 {
+        project.rapport(&["new", &format!("part-{n}")]).check(0, "");
+    }
+    let lines = |args: &[&str]| project.rapport(args).out().matches("-part-").count() / 2;
+    assert_eq!(lines(&["status"]), 20, "{}", project.rapport(&["status"]).out());
+    project.rapport(&["status"]).check(0, "and 3 more that go on: rapport status --all\n");
+    assert_eq!(lines(&["status", "--all"]), 23);
+    for args in [&["cancel"][..], &["cancel", "part"]] {
+        let refused = project.rapport(args);
+        refused.check(2, "13 more are listed by: rapport status --all");
+        assert_eq!(refused.err().matches("-part-").count(), 10, "{}", refused.err());
+    }
+}

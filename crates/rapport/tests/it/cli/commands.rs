@@ -155,6 +155,7 @@ fn help_is_laid_out_for_people() {
     let all = [
         "demo", "run", "new", "context", "plan", "resume", "execute", "undo", "status", "answer", "say",
         "stop", "revise", "revoke", "branch", "log", "diff", "apply", "discard", "serve", "cancel", "doctor",
+        "project",
     ];
     for command in all {
         let help = project.rapport(&[command, "--help"]).out();
@@ -260,6 +261,20 @@ fn json_of_every_verb_moves_no_cursor() {
     assert!(failed.code() == 4 && !failed.err().contains('\u{202e}'), "{}", failed.err());
 }
 
+/// A project need not be the top of its repository.
+#[test]
+fn doctor_finds_the_repository_around_a_project() {
+    let project = Project::with_agent("rehearsal");
+    std::fs::create_dir(project.root().join("part")).unwrap();
+    let part = project.root().join("part").display().to_string();
+    let doctor = project.rapport(&["doctor", "--project", &part]);
+    assert!(doctor.out().contains("ok       git        git version "), "{}", doctor.out());
+    assert!(!doctor.out().contains("not a git repository"), "{}", doctor.out());
+    std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    let doctor = project.rapport(&["doctor", "--project", &part]);
+    assert!(doctor.out().contains("is not in a git repository"), "{}", doctor.out());
+}
+
 #[test]
 fn doctor_says_what_is_missing_and_how_to_get_it() {
     let project = Project::with_agent("no-such-agent");
@@ -273,6 +288,24 @@ fn doctor_says_what_is_missing_and_how_to_get_it() {
     project.rapport(&["doctor"]).check(1, "bad      settings   RAPPORT_AGENT_HOT: \"soon\" is not a time");
     let project = Project::with_agent("");
     project.rapport(&["doctor"]).check(1, "bad      agent      agent.command is empty");
+}
+
+/// What the settings choose has to be there; what nobody chose may be missing.
+#[test]
+fn doctor_fails_where_the_chosen_worker_cannot_be_used() {
+    let bare = |project: &Project| std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    let project = Project::with_agent("rehearsal");
+    bare(&project);
+    project.rapport(&["doctor"]).check(0, "missing  git");
+    let project = project.set("RAPPORT_WORKER", "worktree");
+    let doctor = project.rapport(&["doctor"]);
+    doctor.check(1, "bad      worktree   cannot make a worktree").check(1, "git init && git add --all");
+    doctor.check(1, "what needs fixing: worktree");
+    let without_bubblewrap = Project::with_agent("rehearsal").set("PATH", "/nonexistent");
+    without_bubblewrap.rapport(&["doctor"]).check(0, "missing  sandbox    there is no bubblewrap");
+    let chosen = without_bubblewrap.set("RAPPORT_WORKER", "sandbox").rapport(&["doctor"]);
+    chosen.check(1, "bad      sandbox    there is no bubblewrap").check(1, "what needs fixing: sandbox");
+    assert!(!chosen.out().contains("Only a run with"), "{}", chosen.out());
 }
 
 #[test]

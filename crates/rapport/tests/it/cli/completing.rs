@@ -1,8 +1,9 @@
-//! Completions: `rapport complete`, and the script for bash that asks it.
+//! Completions: `rapport complete`, and the scripts for bash, zsh and fish that ask it.
 
 use std::process::Command;
 
 use crate::files::{self, greeting};
+use crate::support::needs;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -79,5 +80,59 @@ fn bash_asks_for_them() {
     };
     assert_eq!(asks("answer ''", 2), "paint\n");
     assert_eq!(asks("answer paint ''", 3), "Red\n2\ndark-blue\n");
+    assert!(!project.root().join("hit").exists(), "nothing was run");
+}
+
+/// What a shell prints for these lines, in the project.
+fn printed(project: &Project, shell: &str, args: &[&str], lines: &str) -> String {
+    let mut command = Command::new(shell);
+    command.args(args).args(["-c", lines]).current_dir(project.root()).env("HOME", project.path("home"));
+    command.env("TERM", "dumb");
+    let out = command.output().unwrap();
+    String::from_utf8(out.stdout).unwrap() + &String::from_utf8(out.stderr).unwrap()
+}
+
+#[test]
+fn zsh_asks_for_them() {
+    if !needs::shell("zsh") {
+        return;
+    }
+    let project = waiting();
+    let script = project.rapport(&["completions", "zsh"]).out().to_owned();
+    // What the functions of zsh would be given to show.
+    const SHOWN: &str = "compdef() {}\n_files() { print files }\n_describe() { print -rl -- \"${(@P)3}\" }\n";
+    let asks = |words: &str, place: usize| {
+        let program = env!("CARGO_BIN_EXE_rapport");
+        let lines = format!("{SHOWN}{script}\nwords=({program} {words}) CURRENT={place}\n_rapport");
+        printed(&project, "zsh", &["-f"], &lines)
+    };
+    assert_eq!(asks("ans", 2), "answer:Answer a question of a session, from anywhere\n");
+    assert!(asks("answer ''", 3).starts_with("paint:"), "{}", asks("answer ''", 3));
+    let options = asks("answer paint ''", 4);
+    assert_eq!(options, "Red:\n2:$(touch hit)\ndark-blue:\n");
+    assert_eq!(asks("execute ''", 3), "files\n");
+    assert!(!project.root().join("hit").exists(), "nothing was run");
+}
+
+#[test]
+fn fish_asks_for_them() {
+    if !needs::shell("fish") {
+        return;
+    }
+    let project = waiting();
+    std::fs::write(project.root().join("my-plan.md"), "").unwrap();
+    let script = project.rapport(&["completions", "fish"]).out().to_owned();
+    // fish completes a command by the script of its name.
+    let program = env!("CARGO_BIN_EXE_rapport");
+    let folder = std::path::Path::new(program).parent().unwrap().display().to_string();
+    let asks = |line: &str| {
+        let lines = format!("set -x PATH {folder} $PATH\n{script}\ncomplete -C '{line}'");
+        printed(&project, "fish", &["--no-config"], &lines)
+    };
+    assert_eq!(asks("rapport ans"), "answer\tAnswer a question of a session, from anywhere\n");
+    assert!(asks("rapport answer ").starts_with("paint\t"), "{}", asks("rapport answer "));
+    let options = asks("rapport answer paint ");
+    assert!(options.contains("Red") && options.contains("2\t$(touch hit)"), "{options}");
+    assert_eq!(asks("rapport execute my"), "my-plan.md\n");
     assert!(!project.root().join("hit").exists(), "nothing was run");
 }

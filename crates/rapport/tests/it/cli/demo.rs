@@ -63,7 +63,7 @@ fn a_scenario_that_fails_keeps_the_folder_and_says_where() {
     let ran = project.rapport(&["demo", "--scenario", "fails.yaml"]);
     let folder = kept(ran.check(7, "(exit code 9)\noh no"));
     ran.check(7, &format!("Look at it with: rapport status --project {folder}"));
-    assert!(!ran.err().contains("--resume"), "it cannot be taken up from here: {}", ran.err());
+    assert!(!ran.err().contains("--resume"), "it cannot be resumed from here: {}", ran.err());
     project.rapport(&["status", "--project", &folder]).check(0, "add-a-greeting  failed");
 }
 
@@ -114,6 +114,7 @@ fn a_person_answers_line_by_line() {
             ("q1 Language >", "2"),
             ("q2 Extras >", "1, 3"),
             ("q3 Whom >", "World"),
+            ("send these answers? >", "y"),
             ("q4 Tone >", "1"),
             ("confirm Plan >", "1"),
             ("q5 Ending >", "1"),

@@ -18,16 +18,16 @@ const STEPS: [u32; 10] = [1, 2, 3, 4, 6, 7, 8, 9, 10, 11];
 /// The step with the phone.
 const PHONE: u32 = 5;
 
-/// The commands of the first step that get and build the program, which is there already.
+/// The commands of the first step that get and build the program, which the tests have already.
 const BUILD: [&str; 4] = [
     "git clone REPOSITORY rapport",
     "cd rapport",
     "cargo run --release -- demo",
-    "cargo install --path crates/rapport --profile dist",
+    "cargo install --path crates/rapport --profile dist --features full",
 ];
 
 /// The programs that the page's commands begin with; a block that begins with none of them is what a command prints.
-const PROGRAMS: [&str; 6] = ["rapport", "git", "mkdir", "export", "cargo", "W=$(echo"];
+const PROGRAMS: [&str; 5] = ["rapport", "git", "mkdir", "export", "cargo"];
 
 /// A block of the page, with the number of its step.
 struct Block {
@@ -102,7 +102,7 @@ struct Shell {
 }
 
 impl Shell {
-    fn at_home(project: &Project, more: &[(&str, &str)]) -> Self {
+    fn at_home(project: &Project, (columns, rows): (u16, u16), more: &[(&str, &str)]) -> Self {
         let home = project.path("home").display().to_string();
         let programs = std::path::Path::new(env!("CARGO_BIN_EXE_rapport")).parent().unwrap();
         let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
@@ -119,7 +119,7 @@ impl Shell {
             ("GIT_COMMITTER_EMAIL", "ada@localhost"),
         ];
         let env = [&env[..], more].concat();
-        let mut pty = Pty::spawn("/bin/bash", &["--norc", "--noprofile", "-i"], &env, 160, 90);
+        let mut pty = Pty::spawn("/bin/bash", &["--norc", "--noprofile", "-i"], &env, columns, rows);
         pty.wait_for("[1]>");
         Self { pty, prompts: 1, home }
     }
@@ -184,15 +184,33 @@ fn assert_quoted(page: &str, shown: &str, what: &str) {
     );
 }
 
+/// Large enough that nothing is wrapped and nothing scrolls away.
+const LARGE: (u16, u16) = (160, 90);
+
 #[test]
 fn the_steps_are_typed_in_order_and_print_what_is_quoted() {
+    follow(LARGE, |shell, page, what| assert_quoted(page, &shell.screen(), what));
+}
+
+/// In the usual terminal the same is shown, wrapped; every card that asks is there as a whole.
+#[test]
+fn the_steps_are_typed_in_a_terminal_of_the_usual_size() {
+    let words = |text: &str| masked(text, "/nowhere").split_whitespace().collect::<Vec<_>>().join(" ");
+    follow((80, 24), |shell, page, what| {
+        let shown = words(&shell.pty.everything().replace(&shell.home, "/home/ada"));
+        assert!(shown.contains(&words(page)), "{what}: the page says\n{page}\nand this is shown:\n{shown}");
+    });
+}
+
+/// Types the steps of the page, and has each quotation checked.
+fn follow(size: (u16, u16), is_quoted: impl Fn(&mut Shell, &str, &str)) {
     let project = Project::with_agent("");
-    let mut shell = Shell::at_home(&project, &[]);
+    let mut shell = Shell::at_home(&project, size, &[]);
     let (mut typed, mut quoted) = (0, 0);
     for block in blocks().iter().filter(|block| STEPS.contains(&block.step)) {
         if !block.is_commands() {
             quoted += 1;
-            assert_quoted(&block.lines.join("\n"), &shell.screen(), &format!("step {}", block.step));
+            is_quoted(&mut shell, &block.lines.join("\n"), &format!("step {}", block.step));
             continue;
         }
         for command in block.lines.iter().filter(|command| !BUILD.contains(command)) {
@@ -257,7 +275,7 @@ async fn the_step_with_the_phone_is_followed() {
         ("RAPPORT_TELEGRAM_API_URL", url.as_str()),
         ("RAPPORT_TELEGRAM_FASTER", faster),
     ];
-    let mut shell = Shell::at_home(&project, &more);
+    let mut shell = Shell::at_home(&project, LARGE, &more);
     shell.give("cd ~/hello", &[]);
     let [export, serve] = commands.lines.as_slice() else { panic!("{:?}", commands.lines) };
     shell.give(&export.replace("123456:the-token", server.token()), &[]);

@@ -41,6 +41,27 @@ fn colour_is_used_where_it_is_wanted() {
     }
 }
 
+/// Many sessions are listed in groups, those that need a person first.
+#[test]
+fn many_sessions_are_listed_in_groups() {
+    let project = project();
+    assert!(!project.rapport(&["status"]).out().contains("Waiting for you"), "two need no headings");
+    project.rapport(&["new", "sow"]).check(0, "");
+    project.rapport(&["new", "reap"]).check(0, "");
+    project.rapport(&["cancel", "sow"]).check(0, "");
+    let listed = project.rapport(&["status"]).out();
+    let place = |words: &str| listed.find(words).unwrap_or_else(|| panic!("{words}: {listed}"));
+    let places = [
+        place("Waiting for you (1)"),
+        place("-paint "),
+        place("At rest (2)"),
+        place("-paint-the-fence"),
+        place("Ended (1)"),
+        place("-sow"),
+    ];
+    assert!(places.is_sorted(), "{listed}");
+}
+
 #[test]
 fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
     let project = project();
@@ -97,9 +118,11 @@ fn times_are_those_of_clocks_here() {
 #[test]
 fn a_pager_shows_what_does_not_fit() {
     let project = project().set("PAGER", "sed 's/^/paged /'");
-    let mut small = project.terminal(&["log", "paint"], 80, 5);
-    small.wait_for("paged ");
-    small.wait_for("left 0");
+    for args in [&["log", "paint"][..], &["status"], &["doctor"]] {
+        let mut small = project.terminal(args, 80, 5);
+        small.wait_for("paged ");
+        small.wait_for("left 0");
+    }
     let mut large = project.terminal(&["log", "paint"], 120, 50);
     large.wait_for("wants: paint");
     large.wait_for("left 0");
@@ -128,9 +151,8 @@ fn words_about_a_killed_session_do_not_contradict_each_other() {
 }
 
 /// Who cancels in the middle of the work is told what it wrote by then, and how to take that back.
-#[test]
-fn cancelling_says_what_was_written() {
-    const HALF: &str = r##"
+/// An agent that asks when it has written half.
+const HALF: &str = r##"
 version: 1
 name: half
 invocations:
@@ -140,6 +162,33 @@ invocations:
       - ask: { questions: ["Go on?"] }
     result: "Done."
 "##;
+
+/// By keys in the middle of the work, as by the command.
+#[test]
+fn cancelling_by_keys_says_what_was_written() {
+    let project = Project::with_scenario(HALF);
+    let mut terminal = project.terminal(&["run", "write"], 100, 40);
+    terminal.wait_for("enter or c confirm");
+    terminal.send("c");
+    terminal.wait_for("Go on?");
+    terminal.wait_for("esc cancel");
+    terminal.send("\x1b");
+    terminal.wait_for("Cancel the session?");
+    terminal.send("y");
+    terminal.wait_for("left 8");
+    let (id, all) = (project.session(), terminal.everything());
+    for words in [
+        "It had changed these files, which stay as they are:\n    half.txt\n".to_owned(),
+        format!("See the changes with: rapport diff {id}\n"),
+        format!("Undo them with: rapport undo {id}\n"),
+    ] {
+        assert!(all.contains(&words), "{words} is missing in\n{all}");
+    }
+    assert_eq!(project.file("half.txt"), "half\n");
+}
+
+#[test]
+fn cancelling_says_what_was_written() {
     let project = Project::with_scenario(HALF);
     let mut running = project.start(&["write"], &[]);
     running.until_asked();

@@ -8,6 +8,7 @@ mod first_hour;
 mod logging;
 mod looks;
 mod pages;
+mod project;
 mod resuming;
 pub(crate) mod saying;
 mod serving;

@@ -1,12 +1,25 @@
 //! One set of verbs (`docs/commands.md`): `rapport resume` is the one way to go on with any session, and `run --resume` another
 //! name for it.
 
-use rapport_core::{Event, Status};
+use rapport_core::{
+    Answer, Asker, By, CallId, ConversationId, Created, Entry, Event, Purpose, Question, QuestionId, RoundId,
+    Session, SessionId, Status, TurnId,
+};
 
 use super::saying::conversation;
 use crate::files::{self, greeting};
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
+
+const TWO_QUESTIONS: &str = r##"
+version: 1
+name: two questions
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - ask: { questions: [{ question: "Which tone?", options: [{ label: Light }, { label: Dark }] }] }
+    result: "# Paint\n\n1. Paint it."
+"##;
 
 /// A project with a session that asked and was killed.
 fn killed() -> Project {
@@ -114,6 +127,77 @@ fn flags_about_turns_are_refused_where_there_are_none() {
 }
 
 /// Turn by turn it is the same command, under both of its names.
+/// A session may ask for months. What is past is looked at once, also where each entry is printed: it takes about as long as `status`,
+/// and not as many times as long as there are entries.
+#[test]
+fn thousands_of_questions_are_told_in_linear_time() {
+    let project = Project::with_agent("rehearsal");
+    let id = asked_often(&project, 6_000);
+    project.trust();
+    project.rapport(&["cancel", id.as_str()]).check(0, "Cancelled");
+    let takes = |words: &[&str], code: i32, says: &str| {
+        let begun = std::time::Instant::now();
+        project.rapport(&[words, &[id.as_str()]].concat()).check(code, says);
+        begun.elapsed()
+    };
+    let shown = takes(&["status", "--json"], 0, "What about 6000?");
+    let told = takes(&["resume", "--json"], 8, "What about 6000?");
+    let most = shown * 6 + std::time::Duration::from_secs(1);
+    assert!(told < most, "{told:?}, where status takes {shown:?}");
+}
+
+/// A session in which the agent asked so often, and has all answers.
+fn asked_often(project: &Project, questions: u32) -> SessionId {
+    let by = By::Person { channel: "terminal".into(), id: "ann".into() };
+    let conversation = ConversationId::new("8e6a6a3c-0000-4000-8000-000000000001");
+    let created =
+        Created::new("ask".into(), project.root().display().to_string(), conversation.clone(), by.clone());
+    let turn = TurnId(1);
+    let mut facts = vec![Session::begin(created).unwrap()];
+    facts.push(vec![Event::Connected { turn, conversation, model: None }]);
+    facts.extend((1..=questions).map(|number| {
+        let (id, call) = (QuestionId::new(format!("q{number}")), CallId::new(format!("c{number}")));
+        let question = Question {
+            id: id.clone(),
+            text: format!("What about {number}?"),
+            header: None,
+            options: Vec::new(),
+            multi: false,
+            free_text: true,
+            purpose: Purpose::Clarify,
+        };
+        let asker = Asker::Agent { turn, call: call.clone(), parkable: true };
+        let answer = Answer { values: Vec::new(), text: Some("yes".into()) };
+        vec![
+            Event::Asked { round: RoundId(number), asker, questions: vec![question] },
+            Event::Answered { question: id, answer, by: by.clone() },
+            Event::Taken { call },
+        ]
+    }));
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    let entries: Vec<_> = (1..).zip(facts).map(|(seq, facts)| Entry { seq, at, facts }).collect();
+    let reserved = project.store().reserve("ask", at).unwrap();
+    let id = reserved.id().clone();
+    reserved.fill(&entries, &[]).unwrap();
+    id
+}
+
+/// What is said about the agent counts for the rest of a run that is resumed.
+#[test]
+fn the_hot_time_is_changed_when_a_run_goes_on() {
+    let project = Project::with_scenario(TWO_QUESTIONS);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project.wait_alone(std::time::Duration::from_secs(5));
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+    let mut running = project.launch(&["resume", "--json", "--hot", "0s", "paint"], &[]);
+    running
+        .until(|fact| matches!(fact, Event::Asked { questions, .. } if questions[0].text == "Which tone?"));
+    running.until(|fact| matches!(fact, Event::Parked { .. }));
+    project.wait_alone(std::time::Duration::from_secs(5));
+}
+
 #[test]
 fn run_resume_is_another_name_for_resume() {
     let project = files::project(&[&greeting()]);

@@ -7,11 +7,18 @@ use rapport_core::{Aim, Created, Event, Session, Status, View};
 
 use crate::files::{self, create, greeting, plan, run};
 use crate::support::patience::wait_for;
-use crate::support::project::{Project, Running};
+use crate::support::project::{Project, Running, unsigned};
 use crate::support::scenarios::ONE_QUESTION;
 
 /// A project with a conversation, which begins elsewhere, such as in Telegram.
 pub(super) fn conversation(scenario: &str) -> Project {
+    let project = untrusted(scenario);
+    project.trust();
+    project
+}
+
+/// The same, as it comes from somebody else.
+fn untrusted(scenario: &str) -> Project {
     let project = Project::with_scenario(scenario);
     let root = project.root().canonicalize().unwrap();
     let begun =
@@ -19,8 +26,16 @@ pub(super) fn conversation(scenario: &str) -> Project {
     let facts = Session::begin(Created { aim: Aim::Chat, ..begun }).unwrap();
     let holder = Holder::this_process(None);
     drop(project.store().create("talk", Clock::system().now(), facts, &holder).unwrap());
-    project.trust();
     project
+}
+
+/// Whoever is asked to trust a conversation sees that its agent starts, although the state of the files is recorded first.
+#[test]
+fn that_the_agent_of_a_conversation_starts_is_said_before_it_is_trusted() {
+    let project = untrusted("version: 1\nname: talk\ninvocations:\n  - result: \"Good morning.\"\n");
+    let asked = project.rapport(&["trust", "talk"]);
+    let said = asked.out() + &asked.err();
+    assert!(said.contains("starts the agent: talk"), "{said}");
 }
 
 fn heard(project: &Project) -> Vec<String> {
@@ -55,6 +70,58 @@ invocations:
     assert_eq!(heard(&project), ["How are you?", "Look.", "And here."]);
     project.rapport(&["say", "talk", " "]).check(2, "message is empty");
     running.kill();
+}
+
+/// The agent of a conversation may change files. Killed around any write, what it changed is known, and is undone.
+#[test]
+fn what_a_conversation_changed_is_undone_whatever_was_killed() {
+    const WRITES: &str = r##"
+version: 1
+name: writes
+invocations:
+  - steps:
+      - write: { path: notes.txt, content: "one\n" }
+    result: "Written."
+"##;
+    let mut point = 1;
+    loop {
+        let project = conversation(WRITES);
+        let mut command = project.command();
+        command.args(["resume", "talk"]).env("RAPPORT_TRIAL_WRITES", format!("/sessions/:{point}"));
+        let is_over = command.output().unwrap().status.code() == Some(0);
+        if !is_over {
+            // It goes on where the agent was killed; after its reply there is nothing to go on with.
+            project.rapport(&["resume", "talk"]);
+        }
+        project.rapport(&["diff", "talk"]).check(0, "+one");
+        project.rapport(&["undo", "talk", "--yes"]).check(0, "removed: notes.txt");
+        assert_eq!(project.file("notes.txt"), "", "{point}");
+        if is_over {
+            assert!(point > 8, "only {point} points");
+            return;
+        }
+        point += 1;
+    }
+}
+
+/// A conversation that an older version ran has no record of its changes, and nobody says that there are none.
+#[test]
+fn what_was_not_recorded_is_not_said_to_be_nothing() {
+    let project = conversation("version: 1\nname: talk\ninvocations:\n  - result: \"Good morning.\"\n");
+    project.rapport(&["resume", "talk"]).check(0, "Good morning.");
+    project.rapport(&["diff", "talk"]).check(0, "has changed no file so far");
+    let path = project.root().join(".rapport/sessions").join(project.session().as_str()).join("log.jsonl");
+    let log = std::fs::read_to_string(&path).unwrap();
+    let older = |line: &str| !line.contains("\"baselined\"") && !line.contains("\"work_left\"");
+    let lines = log.lines().filter(|line| older(line)).zip(1..).map(|(line, seq)| {
+        let mut entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        entry["seq"] = seq.into();
+        unsigned(entry)
+    });
+    std::fs::write(&path, lines.collect::<String>()).unwrap();
+    project.trust();
+    project.rapport(&["diff", "talk"]).check(3, "did not record what conversations change");
+    project.rapport(&["undo", "talk", "--yes"]).check(3, "did not record what conversations change");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::Event;
 use serde_json::Value;
 
-use crate::files::{self, create, greeting, plan};
+use crate::files::{self, create, edit, greeting, plan};
 use crate::support::project::{Project, Ran, Running};
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -240,22 +240,64 @@ fn what_takes_work_away_asks_first() {
     assert!(!worktree.exists());
 }
 
+/// A prompt for one key explains any other, takes no letter of a word, and suspends on Ctrl-Z.
+#[test]
+fn a_prompt_for_one_key_explains_other_keys() {
+    const EXPLAINED: &str = "Press y or n; nothing else decides.";
+    let project = files::project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let mut terminal = project.terminal(&["undo"], 100, 30);
+    terminal.wait_for("(y)es / (n)o ›");
+    // Its third letter would undo.
+    terminal.send("maybe");
+    terminal.wait_for(EXPLAINED);
+    terminal.send("\x1b[A");
+    terminal.wait_until("explained again", |shown| shown.matches(EXPLAINED).count() == 2);
+    assert_eq!(project.file("hello.txt"), "Hello\n", "a word is no answer");
+    terminal.insist("x", "explained again", |shown| shown.matches(EXPLAINED).count() == 3);
+    terminal.insist("n", "that nothing was done", |shown| shown.contains("left; everything is as it was"));
+    terminal.wait_for("left 130");
+
+    // Line by line it is the same.
+    let mut lines = project.terminal(&["undo", "--plain"], 100, 30);
+    lines.wait_for("(y)es / (n)o ›");
+    lines.send("maybe\n");
+    lines.wait_for(EXPLAINED);
+    // A word that only begins like one that is offered decides nothing.
+    lines.send("yesterday\n");
+    lines.wait_until("explained again", |shown| shown.matches(EXPLAINED).count() == 2);
+    assert_eq!(project.file("hello.txt"), "Hello\n", "yesterday is no yes");
+    lines.send("no\n");
+    lines.wait_for("left 130");
+    assert_eq!(project.file("hello.txt"), "Hello\n");
+
+    let mut shell = project.interactive_shell(100, 30);
+    shell.wait_for("shell:");
+    shell.send(&format!("'{}' undo\n", env!("CARGO_BIN_EXE_rapport")));
+    shell.wait_for("(y)es / (n)o ›");
+    shell.send("\x1a");
+    shell.wait_for("Stopped");
+    shell.send("fg\n");
+    shell.wait_until("asked again", |shown| shown.matches("(y)es / (n)o ›").count() == 2);
+    shell.send("y");
+    shell.wait_for("removed: hello.txt");
+    assert_eq!(project.file("hello.txt"), "");
+    shell.send("exit\n");
+    shell.wait_end();
+}
+
 /// A branch has a worktree that is not Rapport's to remove.
 #[test]
 fn a_branch_is_discarded_by_the_command_that_is_named() {
     let project = Project::with_scenario(ONE_QUESTION);
     ask(&project, "paint");
-    let branched: Value = project.json(&["branch", "paint", "--at", "q1", "--json"]);
-    let refused = project.rapport(&["discard", branched["session"].as_str().unwrap()]);
-    refused.check(3, "which git removes");
-    let said = refused.err();
-    let command = said.split_once(": git worktree").map(|(_, rest)| format!("git worktree{rest}")).unwrap();
-    let mut shell = std::process::Command::new("sh");
-    assert!(
-        shell.args(["-c", &command]).current_dir(project.root()).status().unwrap().success(),
-        "{command}"
-    );
-    assert!(!PathBuf::from(branched["worktree"].as_str().unwrap()).exists());
+    let said = project.rapport(&["branch", "paint", "--at", "q1"]).out();
+    let worktree = said.lines().find_map(|line| line.strip_prefix("  worktree  ")).unwrap();
+    assert!(Path::new(worktree).exists());
+    let command = said.split_once("or discard it: ").map(|(_, command)| command).unwrap();
+    project.sh(command).check(0, "Its worktree and its branch are gone.");
+    assert!(!Path::new(worktree).exists());
 }
 
 #[test]
@@ -327,6 +369,11 @@ fn another_try_of_a_turn_that_ran_begins_where_the_person_says() {
     inside(&["plan", "-m", "again"]).check(0, "Add a greeting");
     inside(&["resume", "-y"]).check(0, "Completed");
     assert_eq!(there("hello.txt"), "Hello\n");
+    let other = made["session"].as_str().unwrap();
+    project.rapport(&["diff", other]).check(0, "+Hello");
+    project.rapport(&["status", other]).check(0, &format!("rapport apply {other}"));
+    project.rapport(&["discard", other, "--yes"]).check(0, "worktree and its branch are gone");
+    assert!(!worktree.exists());
 
     // Undone first: both batches, the later one first.
     let undone = project.rapport(&["branch", "1", "--undo"]);
@@ -377,11 +424,37 @@ fn a_killed_try_in_a_worktree_is_found_and_removed() {
     assert!(is_used(&worktrees));
 }
 
-/// Whether a session is in one of these worktrees.
+/// Whether a session works in one of these worktrees.
 fn is_used(worktrees: &Path) -> bool {
-    let all = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
-    let sessions = all.flat_map(|entry| std::fs::read_dir(entry.path().join(".rapport/sessions")));
-    sessions.flatten().flatten().next().is_some()
+    let sessions = worktrees.with_file_name("sessions");
+    let mut all = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
+    all.any(|entry| sessions.join(entry.file_name()).join("log.jsonl").exists())
+}
+
+/// Another try in a worktree is applied, and that is undone as a whole.
+#[test]
+fn another_try_in_a_worktree_is_applied_and_taken_back() {
+    let other = plan("Other", &[], &[], &[create("other.txt", "other")]);
+    let project = files::project(&[&greeting(), &other]);
+    project.plan_turn("one").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let before = project.git(&["worktree", "list"]);
+    let made: Value = project.json(&["branch", "1", "--worktree", "--json"]);
+    let id = made["session"].as_str().unwrap();
+    project.rapport(&["plan", "--session", id, "-m", "another way"]).check(0, "Other");
+    project.rapport(&["resume", id, "-y"]).check(0, "Completed");
+    assert_eq!(project.file("other.txt"), "");
+    project.rapport(&["apply", id]).check(0, "Applied to").check(0, "added     other.txt");
+    assert_eq!(
+        (project.file("other.txt").as_str(), project.file("hello.txt").as_str()),
+        ("other\n", "Hello\n")
+    );
+    assert_eq!(project.git(&["worktree", "list"]), before);
+    assert_eq!(project.git(&["for-each-ref", "refs/rapport", "refs/heads/rapport"]), "");
+    let refused = project.rapport(&["plan", "--session", id, "-m", "more"]);
+    refused.check(3, "its work was applied");
+    project.rapport(&["undo", id, "--yes"]).check(0, "removed: other.txt");
+    assert_eq!((project.file("other.txt").as_str(), project.file("hello.txt").as_str()), ("", "Hello\n"));
 }
 
 #[test]
@@ -467,5 +540,59 @@ fn the_summary_marks_a_file_that_would_be_replaced() {
     terminal.wait_for("(q)uit ›");
     let shown = terminal.text();
     let marked = shown.lines().find(|line| line.contains("replace")).unwrap_or_else(|| panic!("{shown}"));
-    assert!(marked.contains("README.md") || marked.contains("CREATE"), "{shown}");
+    assert!(marked.contains("README.md"), "{shown}");
+    // FILE-35: its preview has what is lost.
+    terminal.send("m");
+    terminal.wait_for("? help");
+    terminal.send("\x1b[B");
+    terminal.wait_for("❯  ├─[✅] CREATE: README.md");
+    terminal.send("p");
+    terminal.wait_until("the preview", |shown| shown.contains("- # An app") && shown.contains("+ # Another"));
+}
+
+/// FILE-23: who approves an edit whose FIND differs in white space is told so, before anything runs.
+#[test]
+fn the_review_says_where_white_space_was_not_taken_literally() {
+    let plan = plan("Indent", &[], &[], &[edit("code.py", "def a():\n  return 1", "def a():\n  return 2")]);
+    let project = files::project(&[&plan]);
+    std::fs::write(project.root().join("code.py"), "class A:\n    def a():\n      return 1\n").unwrap();
+    project.plan_turn("one").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 80, 24);
+    terminal.wait_for("(q)uit ›");
+    let shown = terminal.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("! EDIT code.py: FIND matches line 2 except for white space"), "{shown}");
+    terminal.send("m");
+    terminal.wait_for("EDIT:   code.py  · FIND matches line 2");
+    terminal.send("\r");
+    terminal.wait_for("left 0");
+    assert_eq!(project.file("code.py"), "class A:\n    def a():\n      return 2\n");
+}
+
+/// FILE-9: what models write, in a whole command: a path from the root of the disk, a numbered heading, a fence whose language
+/// names the shell that its command needs, and a language that no shell runs, which is refused before anything is done.
+#[test]
+fn a_plan_as_models_write_it_is_read_or_refused_by_the_command() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let root = project.root().canonicalize().unwrap().display().to_string();
+    let written = |fence: &str| {
+        let made = create("made.txt", "made").replace("[made.txt](/made.txt)", &format!("{root}/made.txt"));
+        // Arrays and [[ ]] are Bash: with the system's plain shell this fails.
+        let command = "words=(made txt); [[ ${words[1]} == t?t ]] && cat \"${words[0]}.${words[1]}\"";
+        let run = files::run(command).replace("````sh", fence);
+        let run = run.replace("### `EXECUTE`", "### Step 2: EXECUTE (optional)");
+        plan("Make", &[], &[], &[made, run])
+    };
+    std::fs::write(project.path("plan.md"), written("````bash")).unwrap();
+    let file = project.path("plan.md").display().to_string();
+    project.rapport(&["execute", &file, "-y"]).check(0, "2 of 2 actions done");
+    assert_eq!(project.file("made.txt"), "made\n");
+    std::fs::remove_file(project.root().join("made.txt")).unwrap();
+    std::fs::write(project.path("plan.md"), written("````sh")).unwrap();
+    assert_ne!(project.rapport(&["execute", &file, "-y"]).code(), 0, "the command needs Bash");
+    std::fs::remove_file(project.root().join("made.txt")).unwrap();
+    std::fs::write(project.path("plan.md"), written("````python")).unwrap();
+    let refused = project.rapport(&["execute", &file, "-y"]);
+    assert_ne!(refused.code(), 0);
+    refused.check(refused.code(), "python");
+    assert_eq!(project.file("made.txt"), "", "nothing was done");
 }

@@ -5,6 +5,7 @@
 mod daemon;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,19 +20,36 @@ use crate::support::patience::wait_at_most;
 use crate::support::project::Project;
 
 /// An engine, until it is dropped.
-struct OwnEngine {
+pub(super) struct OwnEngine {
     folder: TempDir,
     dockerd: Child,
+    /// The directory with its data.
+    root: &'static str,
+    /// The port at which it answers, if it is used as one of another machine.
+    port: Option<u16>,
 }
 
 impl OwnEngine {
     /// `None` only where what is missing was left out on purpose.
     #[track_caller]
-    fn start() -> Option<Self> {
+    pub(super) fn start() -> Option<Self> {
+        Self::started(None)
+    }
+
+    /// The same, used like one on another machine: at a port of this one.
+    #[track_caller]
+    pub(super) fn at_a_port() -> Option<Self> {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::started(Some(free))
+    }
+
+    #[track_caller]
+    fn started(port: Option<u16>) -> Option<Self> {
         let shared = needs::engine()?;
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
-        let dockerd = start(folder.path());
-        let own = Self { folder, dockerd };
+        let root = "root";
+        let dockerd = start(folder.path(), root, port);
+        let own = Self { folder, dockerd, root, port };
         own.until_up();
         let archive = own.folder.path().join("image.tar");
         let run = |address: &str, args: &[&str]| {
@@ -44,8 +62,11 @@ impl OwnEngine {
         Some(own)
     }
 
-    fn address(&self) -> String {
-        format!("unix://{}", self.folder.path().join("d.sock").display())
+    pub(super) fn address(&self) -> String {
+        match self.port {
+            Some(port) => format!("tcp://127.0.0.1:{port}"),
+            None => format!("unix://{}", self.folder.path().join("d.sock").display()),
+        }
     }
 
     fn until_up(&self) {
@@ -56,7 +77,7 @@ impl OwnEngine {
     }
 
     /// Kills it as a crash does; containers and what is in them stay.
-    fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         self.dockerd.kill().unwrap();
         self.dockerd.wait().unwrap();
         if let Ok(pid) = fs::read_to_string(self.containerd()) {
@@ -67,24 +88,42 @@ impl OwnEngine {
         }
     }
 
-    fn come_back(&mut self) {
-        self.dockerd = start(self.folder.path());
+    pub(super) fn come_back(&mut self) {
+        self.dockerd = start(self.folder.path(), self.root, self.port);
         self.until_up();
+    }
+
+    /// Another engine answers at its address, which knows nothing of its containers.
+    fn be_replaced(&mut self) {
+        let image = self.folder.path().join("image.tar");
+        self.run(&["save", "--output", image.to_str().unwrap(), needs::IMAGE]);
+        self.kill();
+        self.root = "another";
+        self.come_back();
+        self.run(&["load", "--input", image.to_str().unwrap()]);
+        fs::remove_file(image).unwrap();
+    }
+
+    fn run(&self, args: &[&str]) {
+        let done = Command::new("docker").args(["--host", &self.address()]).args(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
 
     fn containerd(&self) -> PathBuf {
         self.folder.path().join("exec/containerd/containerd.pid")
     }
 
-    fn world(&self) -> World {
+    pub(super) fn world(&self) -> World {
         let project = Project::with_scenario(ASKS).working_in("container");
         let project = project.set("DOCKER_HOST", &self.address());
-        World { project, engine: self.address() }
+        World { project, engine: self.address(), model: None }
     }
 }
 
-fn start(folder: &Path) -> Child {
-    dockerd(folder).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+fn start(folder: &Path, root: &str, port: Option<u16>) -> Child {
+    let root = format!("--data-root={}", folder.join(root).display());
+    let port = port.map(|port| format!("--host=tcp://127.0.0.1:{port}"));
+    dockerd(folder).arg(root).args(port).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 impl Drop for OwnEngine {
@@ -109,8 +148,38 @@ impl Drop for OwnEngine {
     }
 }
 
-/// WORK-21: the engine is not between Rapport and the agent, so the answer reaches the agent without it; what needs the
-/// engine works when it is back.
+/// WORK-21: the engine is not between Rapport and the agent, so the answer reaches the agent without it, and the agent comes to its
+/// end; its work is taken out when the engine is back.
+#[test]
+fn an_answer_reaches_its_agent_without_the_engine() {
+    let Some(engine) = OwnEngine::start() else { return };
+    let world = engine.world();
+    reaches_its_agent_without_the_engine(engine, &world);
+}
+
+/// WORK-21: the same with the real CLI.
+#[test]
+fn an_answer_reaches_the_real_cli_without_the_engine() {
+    let (Some(engine), Some(world)) = (OwnEngine::start(), World::real()) else { return };
+    let world = World {
+        project: world.project.set("DOCKER_HOST", &engine.address()),
+        engine: engine.address(),
+        model: world.model,
+    };
+    reaches_its_agent_without_the_engine(engine, &world);
+}
+
+fn reaches_its_agent_without_the_engine(mut engine: OwnEngine, world: &World) {
+    let mut running = world.asked(&[]);
+    engine.kill();
+    world.answer();
+    running.until(|fact| matches!(fact, Event::TurnEnded { result, .. } if result == "Painted."));
+    running.finish();
+    engine.come_back();
+    world.assert_painted();
+}
+
+/// WORK-21: what needs the engine works when it is back.
 #[test]
 fn an_engine_that_dies_and_comes_back_loses_nothing() {
     let Some(mut engine) = OwnEngine::start() else { return };
@@ -126,6 +195,22 @@ fn an_engine_that_dies_and_comes_back_loses_nothing() {
     engine.come_back();
     let resumed = world.project.start(&["--resume", session.as_str()], &[]);
     assert_eq!(resumed.finish(), 0);
+    world.assert_painted();
+}
+
+/// WORK-21: the engine is replaced by another one while a question waits and its host lives on: the container is made again
+/// there, from the store.
+#[test]
+fn an_engine_that_is_replaced_gets_the_work_from_the_store() {
+    let Some(mut engine) = OwnEngine::start() else { return };
+    let mut world = engine.world();
+    world.project = world.project.set("RAPPORT_WORKER_IDLE", "1s");
+    let running = world.parked();
+    until("the container stops", || !world.is_running());
+    engine.be_replaced();
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_continued_at_its_call();
     world.assert_painted();
 }
 

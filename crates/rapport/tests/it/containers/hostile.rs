@@ -172,19 +172,92 @@ fn a_sweep_stores_what_is_left_before_it_ends_anything() {
     world.project.rapport(&["discard", "paint"]).check(0, "");
 }
 
-/// Submodules are not checked out, and the person is told.
+/// A submodule that is checked out goes along, with its history; one that is not, or has changes, is told. What the agent changes there is
+/// not dropped in silence: the work is not applied, and it is said why.
 #[test]
-fn submodules_are_told() {
-    let Some(world) = World::new(THROUGH_A_LINK) else { return };
+fn submodules_go_along_and_what_cannot_is_told() {
+    let Some(world) = World::new(USES_A_LIBRARY) else { return };
     let project = &world.project;
-    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "library"];
-    project.git(&add);
-    project.git(&["commit", "--quiet", "-m", "A library"]);
-    let mut running = project.start(&["paint"], &[]);
-    running.until_asked();
-    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
-    let (code, said) = running.finish_saying();
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("submodules are not checked out there: library"), "{said}");
-    project.rapport(&["discard", "paint"]).check(0, "");
+    for path in ["library", "a part/other library", "absent"] {
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "--", "./.git", path];
+        project.git(&add);
+    }
+    project.git(&["commit", "--quiet", "-m", "Libraries"]);
+    project.git(&["submodule", "--quiet", "deinit", "--force", "absent"]);
+    fs::write(project.root().join("a part/other library/draft.txt"), "draft\n").unwrap();
+    let done = |task: &str| {
+        let mut running = project.start(&[task], &[]);
+        running.until_asked();
+        project.rapport(&["answer", task, "confirm"]).check(0, "Answered.");
+        let (code, said) = running.finish_saying();
+        assert_eq!(code, 0, "{said}");
+        said
+    };
+    let said = done("paint");
+    assert!(said.contains("submodules that are not checked out here are not there either: absent"), "{said}");
+    assert!(
+        said.contains("what is not committed in submodules is not there: a part/other library"),
+        "{said}"
+    );
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    assert_eq!(project.file("seen.txt"), "# An app\n# An app\n1\n");
+    assert_eq!(project.git(&["status", "--porcelain", "--", "library"]), "", "it is as it was");
+
+    project.git(&["commit", "--quiet", "--all", "--allow-empty", "-m", "Painted"]);
+    fs::write(project.root().join("change"), "").unwrap();
+    done("change");
+    project.rapport(&["apply", "change"]).check(1, "library has changes and is a git repository of its own");
+    project.rapport(&["discard", "change", "--yes"]).check(0, "Its container is gone");
 }
+
+const USES_A_LIBRARY: &str = r##"
+version: 1
+name: uses a library
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "cat library/README.md 'a part/other library/README.md' > seen.txt; git -C library rev-list --count HEAD >> seen.txt; [ ! -e change ] || echo more >> library/README.md" }
+    result: "Painted."
+"##;
+
+/// The person's git-lfs keeps the content of large files outside of the repository: a worktree has it, a container only the
+/// pointers, and the person is told which.
+#[test]
+fn pointers_without_their_content_are_told() {
+    for (worker, has_content) in [("worktree", true), ("container", false)] {
+        let Some(world) = World::new(READS_A_LARGE_FILE) else { return };
+        let project = world.project.set("RAPPORT_WORKER", worker);
+        let (stored, home) = (project.path("stored"), project.path("home/.gitconfig"));
+        let clean = format!("cat > {}; echo version https://git-lfs.github.com/spec/v1", stored.display());
+        let smudge = format!("cat > /dev/null; cat {}", stored.display());
+        let person =
+            format!("[filter \"lfs\"]\nclean = \"{clean}\"\nsmudge = \"{smudge}\"\nrequired = true\n");
+        fs::write(home, person).unwrap();
+        fs::write(project.root().join(".gitattributes"), "*.psd filter=lfs -text\n").unwrap();
+        fs::write(project.root().join("big.psd"), "a large file\n").unwrap();
+        project.git(&["-c", &format!("filter.lfs.clean={clean}"), "add", "--all"]);
+        project.git(&["commit", "--quiet", "-m", "A large file"]);
+        let mut running = project.start(&["paint"], &[]);
+        running.until_asked();
+        project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+        let (code, said) = running.finish_saying();
+        assert_eq!(code, 0, "{said}");
+        let told = "files of git-lfs are only pointers there, without their content: big.psd";
+        assert_eq!(said.contains(told), !has_content, "{worker}: {said}");
+        project.rapport(&["apply", "paint"]).check(0, "Applied to");
+        let content =
+            if has_content { "a large file\n" } else { "version https://git-lfs.github.com/spec/v1\n" };
+        assert_eq!(project.file("seen.txt"), content, "{worker}");
+        assert_eq!(project.file("big.psd"), "a large file\n", "the project keeps its own");
+    }
+}
+
+const READS_A_LARGE_FILE: &str = r##"
+version: 1
+name: reads a large file
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "cat big.psd > seen.txt" }
+    result: "Painted."
+"##;

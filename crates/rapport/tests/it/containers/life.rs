@@ -1,10 +1,15 @@
 //! How long a container lives: with its agent, without, and after somebody removed it.
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rapport_core::{Event, Status};
 
 use super::{ASKS, World, until};
+use crate::support::remote;
 
 /// WORK-5, WORK-16: while the question is open, the container is there, with no rights, limits, and labels.
 #[test]
@@ -24,20 +29,74 @@ fn a_container_has_limits_and_no_rights_and_says_whose_it_is() {
         ("{{.HostConfig.NetworkMode}}", "none"),
         ("{{.HostConfig.Init}}", "true"),
         ("{{index .Config.Labels \"rapport.session\"}}", world.project.session().as_str()),
+        ("{{index .Config.Labels \"rapport.project\"}}", world.project.root().to_str().unwrap()),
+        ("{{index .Config.Labels \"rapport.home\"}}", world.project.path("home/.rapport").to_str().unwrap()),
     ] {
         assert_eq!(world.told(what), expected, "{what}");
     }
+    let made: i64 = world.told("{{index .Config.Labels \"rapport.epoch\"}}").parse().unwrap();
+    let age = Timestamp::now().duration_since(Timestamp::from_millisecond(made).unwrap());
+    assert!((0..600).contains(&age.as_secs()), "{age}");
     world.answer();
     assert_eq!(running.finish(), 0);
     world.assert_painted();
     assert_ne!(world.project.file("user.txt"), "0\n", "nobody is root there");
 }
 
+/// Folders of this machine that are named can be read there, and not changed; what is no folder is told.
+#[test]
+fn shared_caches_can_be_read_and_not_changed() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    let cache = world.project.path("cache");
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::write(cache.join("package.txt"), "fetched\n").unwrap();
+    let caches = format!("{}, /nowhere/cache", cache.display());
+    world.project = world.project.set("RAPPORT_WORKER_CACHES", &caches);
+    let running = world.asked(&[]);
+    let look = format!("cat {0}/package.txt; touch {0}/x", cache.display());
+    let shell = world.project.rapport(&["shell", "paint", "--", "sh", "-c", &look]);
+    shell.check(1, "fetched").check(1, "Read-only file system");
+    world.answer();
+    let (code, said) = running.finish_saying();
+    assert!(
+        code == 0
+            && said.contains("worker.caches names folders that this machine does not have: /nowhere/cache"),
+        "{said}"
+    );
+    world.assert_painted();
+}
+
+/// What it may use is set by the person.
+#[test]
+fn its_limits_are_those_of_the_settings() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    let set =
+        [("RAPPORT_WORKER_MEMORY", "600m"), ("RAPPORT_WORKER_CPUS", "1"), ("RAPPORT_WORKER_PIDS", "300")];
+    for (name, value) in set {
+        world.project = world.project.set(name, value);
+    }
+    let running = world.asked(&[]);
+    let format = "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.HostConfig.PidsLimit}}";
+    assert_eq!(world.told(format), "629145600 1000000000 300");
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
+}
+
 /// WORK-17: with only a question in flight, an unused container stops; the session waits on, and the answer starts the same
 /// container again.
 #[test]
 fn an_unused_container_stops_and_an_answer_starts_it_again() {
-    let Some(mut world) = World::new(ASKS) else { return };
+    World::new(ASKS).into_iter().for_each(stops_and_is_started_again);
+}
+
+/// WORK-17, WORK-12: the same with the real CLI.
+#[test]
+fn an_unused_container_of_the_real_cli_stops_and_an_answer_starts_it_again() {
+    World::real().into_iter().for_each(stops_and_is_started_again);
+}
+
+fn stops_and_is_started_again(mut world: World) {
     world.project = world.project.set("RAPPORT_WORKER_IDLE", "1s");
     let running = world.parked();
     let container = world.told("{{.Id}}");
@@ -46,6 +105,8 @@ fn an_unused_container_stops_and_an_answer_starts_it_again() {
     world.answer();
     assert_eq!(running.finish(), 0);
     assert_eq!(world.told("{{.Id}}"), container, "it is the same container");
+    assert!(!world.is_running(), "the work is over");
+    world.assert_continued_at_its_call();
     world.assert_painted();
 }
 
@@ -67,6 +128,87 @@ fn a_container_that_was_removed_is_made_again_with_the_work() {
         assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
         world.assert_painted();
     }
+}
+
+/// The same while its host lives on: the session that waits there continues, at the same call.
+#[test]
+fn removed_under_a_living_host_it_is_made_again_with_the_work() {
+    for with_volume in [false, true] {
+        let Some(world) = World::new(ASKS) else { return };
+        let running = world.parked();
+        let container = world.container();
+        world.docker(&["rm", "--force", &container]);
+        if with_volume {
+            world.docker(&["volume", "rm", &container]);
+        }
+        world.answer();
+        assert_eq!(running.finish(), 0, "with its volume: {with_volume}");
+        world.assert_continued_at_its_call();
+        world.assert_painted();
+    }
+}
+
+/// WORK-17: the time without an answer begins with the question, also while the agent waits at its call.
+#[test]
+fn the_time_until_it_stops_begins_with_the_question() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    world.project = world.project.set("RAPPORT_WORKER_IDLE", "12s");
+    let running = world.asked(&["--hot", "9s"]);
+    let entries = world.project.store().read(&world.project.session(), 0).unwrap();
+    let asked =
+        entries.iter().rfind(|entry| entry.facts.iter().any(|fact| matches!(fact, Event::Asked { .. })));
+    until("the container stops", || !world.is_running());
+    let stopped: Timestamp = world.told("{{.State.FinishedAt}}").parse().unwrap();
+    let waited = stopped.duration_since(asked.unwrap().at).as_secs();
+    assert!((11..18).contains(&waited), "it stopped after {waited} s");
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
+}
+
+/// The engine's clock jumps by an hour, forwards or backwards, while a container waits: the container stops in its time all the same, is
+/// not removed, and the session continues at the same call.
+#[test]
+fn a_clock_that_jumps_ends_nothing() {
+    for seconds in [3600, -3600] {
+        let Some(mut world) = World::new(ASKS) else { return };
+        let ahead = Arc::new(AtomicI64::default());
+        let address = remote::with_clock(&world.project.path(""), ahead.clone()).unwrap();
+        world.project = world.project.set("DOCKER_HOST", &address).set("RAPPORT_WORKER_IDLE", "3s");
+        let running = world.parked();
+        let (container, began) = (world.container(), Instant::now());
+        ahead.store(seconds, Ordering::SeqCst);
+        until("the container stops", || !world.is_running());
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        // Another command looks after what is left.
+        let mut other = world.project.start(&["--worker", "local", "sweep"], &[]);
+        other.until_asked();
+        other.kill();
+        assert_eq!(world.container(), container);
+        world.project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+        assert_eq!(running.finish(), 0);
+        world.project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "Its container is gone");
+        assert_eq!(world.project.file("after.txt"), "after\n");
+    }
+}
+
+/// WORK-17: whoever looks into it begins the time anew, however short the look.
+#[test]
+fn every_look_into_a_container_keeps_it_running() {
+    let Some(mut world) = World::new(ASKS) else { return };
+    world.project = world.project.set("RAPPORT_WORKER_IDLE", "4s");
+    let running = world.parked();
+    let (container, started) = (world.container(), world.told("{{.State.StartedAt}}"));
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(10) {
+        world.docker(&["exec", &container, "true"]);
+    }
+    assert!(world.is_running());
+    assert_eq!(world.told("{{.State.StartedAt}}"), started, "it ran all the time");
+    until("the container stops", || !world.is_running());
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
 }
 
 /// Its host is killed: the agent ends at once, and the session goes on where it was.
@@ -136,6 +278,56 @@ fn what_is_left_behind_is_ended_and_told() {
     assert!(told.contains(&format!("docker rm --force {container}")), "{told}");
     world.docker(&["rm", "--force", &container]);
     world.docker(&["volume", "rm", &container]);
+}
+
+/// WORK-18: a container that nobody used for a week is removed with its volume by whoever looks after what is left; its session still
+/// waits, and the answer is taken at the same call, with the work from before.
+#[test]
+fn a_container_that_was_not_used_for_a_week_is_removed_and_its_session_waits_on() {
+    World::new(ASKS).into_iter().for_each(is_removed_after_a_week);
+}
+
+/// WORK-18: the same with the real CLI.
+#[test]
+fn a_container_of_the_real_cli_that_was_not_used_for_a_week_is_removed_and_its_session_waits_on() {
+    World::real().into_iter().for_each(is_removed_after_a_week);
+}
+
+fn is_removed_after_a_week(mut world: World) {
+    const DAY: i64 = 24 * 60 * 60;
+    let ahead = Arc::new(AtomicI64::default());
+    let address = remote::with_clock(&world.project.path(""), ahead.clone()).unwrap();
+    world.project = world.project.set("DOCKER_HOST", &address).set("RAPPORT_WORKER_IDLE", "1s");
+    let running = world.parked();
+    until("the container stops", || !world.is_running());
+    // A process that holds the session uses its container.
+    running.kill();
+    let (session, container) = (world.project.session(), world.container());
+    let volumes = || world.docker(&["volume", "ls", "--quiet", "--filter", &format!("name={container}")]);
+    assert_ne!(volumes(), "");
+    let sweep = || {
+        let mut other = world.project.start(&["--worker", "local", "sweep"], &[]);
+        other.until_asked();
+        other.kill();
+    };
+    ahead.store(-6 * DAY, Ordering::SeqCst);
+    sweep();
+    assert_eq!(world.container(), container, "it may be needed soon");
+    ahead.store(-8 * DAY, Ordering::SeqCst);
+    sweep();
+    assert_eq!((world.container(), volumes()), (String::new(), String::new()));
+    let ask = world.project.rapport(&["status", session.as_str()]).out();
+    assert!(ask.contains("Which colour?"), "{ask}");
+    world.project.rapport(&["answer", session.as_str(), "Blue"]).check(0, "Answered.");
+    assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
+    let facts = world.project.store().read(&session, 0).unwrap().into_iter().flat_map(|entry| entry.facts);
+    let broken = |fact: &Event| matches!(fact, Event::CutOff { .. } | Event::Failed { .. });
+    assert_eq!(facts.into_iter().find(broken), None, "it continued at its call");
+    world.project.rapport(&["apply", session.as_str()]).check(0, "Its container is gone");
+    assert_eq!(
+        (world.project.file("before.txt"), world.project.file("after.txt")),
+        ("before\n".into(), "after\n".into())
+    );
 }
 
 /// WORK-18: nobody ends the container that a person looks into, nor that of a session that another process runs, even if

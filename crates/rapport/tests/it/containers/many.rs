@@ -1,12 +1,16 @@
 //! Ten containers at once: as many agents work as may, and a killed host leaves none of them at work.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, SessionId, Status, View};
+use serde_json::json;
 
+use super::engines::OwnEngine;
 use super::{ASKS, World};
+use crate::mcp::client::Client;
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Running};
 
@@ -111,18 +115,48 @@ fn as_many_work_as_may_and_the_others_wait() {
 fn killed_with_ten_at_work_all_go_on() {
     let Some(world) = World::new(ASKS) else { return };
     let project = &world.project;
+    killed_with_ten_at_work(project, || {}, || project.wait_alone(Duration::from_secs(3)));
+}
+
+/// The same on another machine, where the engine is killed together with the hosts, so that nothing tells the keepers inside: they
+/// end their agents when 10 s have passed without the host's heartbeat, and no sooner.
+#[test]
+fn killed_with_ten_at_work_and_their_engine_all_go_on() {
+    let Some(engine) = OwnEngine::at_a_port() else { return };
+    let world = engine.world();
+    let engine = RefCell::new(engine);
+    let (mut killed, mut ended) = (None, None);
+    killed_with_ten_at_work(
+        &world.project,
+        || {
+            engine.borrow_mut().kill();
+            killed = Some(Instant::now());
+        },
+        || {
+            world.project.wait_alone(Duration::from_secs(13));
+            ended = Some(Instant::now());
+            engine.borrow_mut().come_back();
+        },
+    );
+    let took = ended.unwrap().duration_since(killed.unwrap());
+    assert!(took > Duration::from_secs(5), "something else ended them, after {took:?}");
+}
+
+/// Ten are at their questions when something happens, and their hosts are killed; then they are waited for, and go on.
+fn killed_with_ten_at_work(project: &Project, happens: impl FnOnce(), ended: impl FnOnce()) {
     let running = begin(project);
     answer_all(project, "Start the work", "confirm");
-    wait_at_most(Duration::from_secs(120), "all ask", || {
+    wait_at_most(Duration::from_secs(180), "all ask", || {
         let all = sessions(project);
         let asks = |view: &&View| view.questions.iter().any(|open| open.text == "Which colour?");
         (all.iter().filter(asks).count() == COUNT).then_some(())
     });
     assert!(project.agents_alive().len() >= COUNT, "they wait at their calls");
+    happens();
     for one in running {
         one.kill();
     }
-    project.wait_alone(Duration::from_secs(3));
+    ended();
     answer_all(project, "Which colour?", "Blue");
     let resume = |view: &View| project.start(&["--resume", view.id.as_str()], &[]);
     let resumed: Vec<_> = sessions(project).iter().map(resume).collect();
@@ -137,6 +171,59 @@ fn killed_with_ten_at_work_all_go_on() {
         assert_eq!(facts.iter().filter(asked).count(), 1, "{}", view.id);
         let diff = project.rapport(&["diff", view.id.as_str()]).out();
         assert!(diff.contains("+before") && diff.contains("+after"), "{diff}");
+        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+    }
+}
+
+/// An agent that asks, and then is at a long command; that is over when it is made again. What it notes for that is in its home, which
+/// does not go with its container.
+const AT_WORK: &str = r##"
+version: 1
+name: at work
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - write: { path: before.txt, content: "before\n" }
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+      - bash: { command: "[ -e ~/begun ] || { touch ~/begun; sleep 1000; }" }
+      - write: { path: after.txt, content: "after\n" }
+    result: "Painted."
+"##;
+
+/// One server is killed with ten agents in the middle of their work: 3 s later nothing of them runs anywhere. Two of the containers are
+/// removed with their volumes before the next server starts, so that only the store has their work: all ten go on, nothing is asked
+/// twice, and no work is lost.
+#[test]
+fn a_server_killed_with_ten_in_the_middle_of_their_work_loses_nothing() {
+    let Some(world) = World::new(AT_WORK) else { return };
+    let project = &world.project;
+    let mut client = Client::start(project, &["--hot", "0s"]);
+    for number in 0..COUNT {
+        client.call("task_worker", json!({ "task": format!("paint {number}") }));
+    }
+    answer_all(project, "Start the work", "confirm");
+    answer_all(project, "Which colour?", "Blue");
+    let commands =
+        || project.processes().into_iter().filter(|(_, words)| words.starts_with("sleep 1000")).count();
+    wait_at_most(Duration::from_secs(180), "all are at work", || (commands() == COUNT).then_some(()));
+    client.kill();
+    wait_at_most(Duration::from_secs(3), "the end of all", || {
+        (commands() == 0 && project.agents_alive().is_empty()).then_some(())
+    });
+    for container in world.container().lines().take(2) {
+        world.docker(&["rm", "--force", container]);
+        world.docker(&["volume", "rm", container]);
+    }
+    let _server = Client::start(project, &[]);
+    wait_at_most(Duration::from_secs(180), "all are done", || {
+        sessions(project).iter().all(|view| view.status == Status::Completed).then_some(())
+    });
+    for view in sessions(project) {
+        let facts = entries(project, &view.id).into_iter().flat_map(|entry| entry.facts);
+        let asked = facts.filter(|fact| matches!(fact, Event::Asked { .. })).count();
+        assert_eq!(asked, 2, "{}: its plan, and one question", view.id);
+        let diff = project.rapport(&["diff", view.id.as_str()]).out();
+        assert!(diff.contains("+before") && diff.contains("+after"), "{}: {diff}", view.id);
         project.rapport(&["discard", view.id.as_str()]).check(0, "");
     }
 }

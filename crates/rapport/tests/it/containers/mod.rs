@@ -4,8 +4,12 @@
 mod engines;
 mod faults;
 mod hostile;
+mod killed;
+mod led;
 mod life;
 mod many;
+mod real;
+mod remote;
 mod setup;
 mod small;
 
@@ -13,7 +17,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use rapport_core::Event;
+use serde_json::json;
 
+use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Running};
@@ -43,14 +49,57 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct World {
     project: Project,
     engine: String,
+    /// The model of the real CLI; the scripted agent has none.
+    model: Option<Model>,
 }
+
+/// The call with which the real CLI asks.
+const ASKING: &str = "toolu_asks";
+/// The call with which the real CLI looks for the work from before its question.
+const LOOKS: &str = "toolu_looks";
 
 impl World {
     /// `None` only where what is missing was left out on purpose.
     #[track_caller]
     fn new(scenario: &str) -> Option<Self> {
         let engine = needs::engine()?;
-        Some(Self { project: Project::with_scenario(scenario).working_in("container"), engine })
+        Some(Self { project: Project::with_scenario(scenario).working_in("container"), engine, model: None })
+    }
+
+    /// The same with the real CLI, which does what `ASKS` does.
+    #[track_caller]
+    fn real() -> Option<Self> {
+        let write = |path: &str, content: &str| {
+            let path = format!("/work/project/{path}");
+            json!({ "file_path": path, "content": content })
+        };
+        let question = json!({ "questions": [{
+            "question": "Which colour?", "header": "Colour", "multiSelect": false,
+            "options": [{ "label": "Red", "description": "Warm" }, { "label": "Blue", "description": "Cold" }],
+        }] });
+        let look = json!({ "file_path": "/work/project/before.txt" });
+        let script = Script::default()
+            .say(Response::default().text("# Paint\n\n1. Paint it."))
+            .say(Response::default().tool("toolu_before", "Write", write("before.txt", "before\n")))
+            .say(Response::default().tool(ASKING, "AskUserQuestion", question))
+            .say(Response::default().tool(LOOKS, "Read", look))
+            .say(Response::default().tool("toolu_after", "Write", write("after.txt", "after\n")))
+            .say(Response::default().text("Painted."));
+        Self::real_playing(script)
+    }
+
+    /// The same with a model that plays this script.
+    #[track_caller]
+    fn real_playing(script: Script) -> Option<Self> {
+        let (engine, program) = (needs::engine()?, needs::claude()?);
+        let model = Model::play(script);
+        let project = Project::with_agent(&program.display().to_string()).working_in("container");
+        let project = with_model(project, &model).set("RAPPORT_AGENT_PERMISSION_MODE", "acceptEdits");
+        Some(Self { project, engine, model: Some(model) })
+    }
+
+    fn model(&self) -> &Model {
+        self.model.as_ref().expect("the agent is the real CLI")
     }
 
     /// What the engine's own program says.
@@ -92,6 +141,15 @@ impl World {
         running
     }
 
+    /// The agent took its answer at the call with which it had asked, and not by a message.
+    fn assert_continued_at_its_call(&self) {
+        let facts = self.project.facts();
+        let parked = facts.iter().filter(|fact| matches!(fact, Event::Parked { .. })).count();
+        assert_eq!(parked, 1, "{facts:#?}");
+        let broken = |fact: &&Event| matches!(fact, Event::CutOff { .. } | Event::Failed { .. });
+        assert_eq!(facts.iter().find(broken), None);
+    }
+
     fn answer(&self) {
         self.project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
     }
@@ -103,10 +161,11 @@ impl World {
             (self.project.file("before.txt"), self.project.file("after.txt")),
             ("before\n".into(), "after\n".into())
         );
-        assert!(
-            self.project.file("seen.txt").contains("before.txt"),
-            "the work from before the question was there"
-        );
+        let was_there = match &self.model {
+            None => self.project.file("seen.txt").contains("before.txt"),
+            Some(model) => model.tool_result(LOOKS).is_some_and(|(read, _)| read.contains("before")),
+        };
+        assert!(was_there, "the work from before the question was there");
         let asked = self.project.facts().into_iter().filter_map(|fact| match fact {
             Event::Asked { questions, .. } => questions.into_iter().next(),
             _ => None,
@@ -115,6 +174,12 @@ impl World {
         assert_eq!(asked.len(), 1, "nothing is asked twice: {asked:?}");
         assert_eq!(self.container(), "", "the container is gone");
     }
+}
+
+/// A project whose CLI asks this model.
+fn with_model(project: Project, model: &Model) -> Project {
+    let url = format!("http://{}", model.address());
+    offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value))
 }
 
 fn until(what: &str, is_so: impl Fn() -> bool) {

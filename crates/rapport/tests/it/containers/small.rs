@@ -9,6 +9,8 @@ use rapport_core::{Event, Status};
 use tempfile::TempDir;
 
 use super::World;
+use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::patience::wait_at_most;
 use crate::support::project::Project;
 
@@ -72,6 +74,39 @@ fn an_agent_that_is_killed_each_time_fails_and_loses_nothing() {
     assert_eq!(world.project.view().status, Status::Failed);
     world.project.rapport(&["diff", "paint"]).check(0, "+before");
     world.project.rapport(&["discard", "paint"]).check(0, "");
+}
+
+/// WORK-19: the real CLI needs more memory than its container has, each time it starts. The system kills it, the session says so, and
+/// with more memory it goes on.
+#[test]
+fn an_agent_without_memory_fails_and_goes_on_with_more() {
+    let (Some(engine), Some(program)) = (needs::engine(), needs::claude()) else { return };
+    let script = Script::default()
+        .say(Response::default().text("# Paint\n\n1. Paint it."))
+        .say(Response::default().text("Painted."));
+    let model = Model::play(script);
+    let url = format!("http://{}", model.address());
+    let project = Project::with_agent(&program.display().to_string()).working_in("container");
+    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+    let world = World { project: project.set("RAPPORT_WORKER_MEMORY", "48m"), engine, model: None };
+    let (code, said) = world.project.start(&["paint"], &[]).finish_saying();
+    assert_ne!(code, 0);
+    assert_eq!(world.project.view().status, Status::Failed, "{said}");
+    let failed = world.project.facts().into_iter().find_map(|fact| match fact {
+        Event::Failed { reason } => Some(reason),
+        _ => None,
+    });
+    assert!(
+        failed.as_ref().is_some_and(|reason| reason.contains("137") || reason.contains("killed")),
+        "{failed:?}"
+    );
+    world.docker(&["rm", "--force", &world.container()]);
+    let project = world.project.set("RAPPORT_WORKER_MEMORY", "2g");
+    let mut running = project.start(&["--resume", project.session().as_str()], &[]);
+    running.until_asked();
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    project.rapport(&["discard", "paint"]).check(0, "");
 }
 
 /// A disk of 64 MB for one volume, gone when dropped.

@@ -5,14 +5,16 @@
 //! The real CLIs are those that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE` and the like; without these
 //! variables their rows fail, unless they are left out on purpose (`support/needs.rs`).
 
+mod abilities;
 mod actor;
 mod asking;
 mod beside;
-mod choosing;
+pub(super) mod choosing;
 mod elicitation;
 mod ending;
 mod faults;
 mod lingering;
+mod lost_answer;
 mod parked_permission;
 mod parking;
 mod permission;

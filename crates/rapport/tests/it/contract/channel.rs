@@ -1,6 +1,7 @@
 //! What every channel does that `serve` runs: people there see what is asked, their answers are theirs, an answer given
 //! elsewhere takes the question away, and the channel ends when it is told to.
 
+mod browsers;
 mod choosing;
 mod leads;
 
@@ -116,7 +117,9 @@ async fn holds(channel: Box<dyn Channel>, people: &dyn People) {
 #[track_caller]
 fn heard(notice: &ChannelNotice, name: &str, people: &dyn People) {
     match notice {
-        ChannelNotice::Serving { channel, .. } | ChannelNotice::Told { channel, .. } => {
+        ChannelNotice::Serving { channel, .. }
+        | ChannelNotice::Invitation { channel, .. }
+        | ChannelNotice::Told { channel, .. } => {
             assert_eq!(*channel, name);
         }
         ChannelNotice::LeftOut { project, message } => panic!("{project}: {message}"),

@@ -311,8 +311,12 @@ async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, exp
     sessions.attach(id, "01/plan.md", b"a plan").await.unwrap();
     let file = sessions.read(id, Content::Attachment("01/plan.md".into())).await.unwrap();
     assert_eq!(file.map(Result::unwrap).concat().await, b"a plan");
-    let log = sessions.read(id, Content::Log).await.unwrap().map(Result::unwrap).concat().await;
+    let log = whole(sessions, id, Content::Log).await;
     assert_eq!(String::from_utf8(log).unwrap().lines().count(), 1);
+    let export = whole(sessions, id, Content::Export).await;
+    assert!(String::from_utf8_lossy(&export).contains(id.as_str()));
+    let missing = sessions.read(id, Content::File("nowhere.txt".into())).await;
+    assert!(missing.is_err(), "it has no such file");
     let diff = sessions.read(id, Content::Diff).await.unwrap().map(Result::unwrap).concat().await;
     assert_eq!(diff, b"", "it changed nothing");
 
@@ -321,6 +325,36 @@ async fn is_seen_followed_and_ended(sessions: &dyn Sessions, id: &SessionId, exp
     assert_eq!(sessions.entries(id, 1).await.unwrap().len(), 1);
     let late = sessions.act(id, &person_here(), &cancel()).await;
     assert!(matches!(late, Err(DoorError::Refused(_))), "{late:?}");
+}
+
+/// All pieces of a session's content.
+async fn whole(sessions: &dyn Sessions, id: &SessionId, what: Content) -> Vec<u8> {
+    sessions.read(id, what).await.unwrap().map(Result::unwrap).concat().await
+}
+
+/// A log is given as it is stored, with its seals and check sums; and what is long comes in pieces.
+#[tokio::test]
+async fn content_is_read_as_it_is_stored_and_in_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("sessions");
+    let store: Arc<dyn Store> = Arc::new(Files::new(root.clone()));
+    let process = Process::start(store);
+    let id = process.sessions.create(task(&"a long task ".repeat(5000)), None).await.unwrap();
+    let read = async |what: Content| -> Vec<Vec<u8>> {
+        process.sessions.read(&id, what).await.unwrap().map(Result::unwrap).collect().await
+    };
+    process.sessions.act(&id, &person_here(), &cancel()).await.unwrap();
+    let stored = std::fs::read(root.join(id.as_str()).join("log.jsonl")).unwrap();
+    let log = read(Content::Log).await;
+    assert_eq!(log.concat(), stored, "byte for byte");
+    assert!(String::from_utf8_lossy(&stored).contains("\"crc\""));
+    let long: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    process.sessions.attach(&id, "01/long.bin", &long).await.unwrap();
+    let file = read(Content::Attachment("01/long.bin".into())).await;
+    assert!(file.len() > 1 && file.iter().all(|piece| piece.len() < 1_000_000), "{} pieces", file.len());
+    assert_eq!(file.concat(), long);
+    assert_eq!(read(Content::Attachment("01/nothing".into())).await.concat(), b"");
+    process.stop().await;
 }
 
 async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) -> Entry {
@@ -335,15 +369,15 @@ async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) 
 }
 
 /// An engine with a socket, as a process of its own would have it.
-pub(super) struct Process {
+pub(crate) struct Process {
     engine: Engine,
-    pub(super) sessions: ProjectSessions,
+    pub(crate) sessions: ProjectSessions,
     socket: rapport::engine::socket::Serving,
     _run: tempfile::TempDir,
 }
 
 impl Process {
-    pub(super) fn start(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         Self::start_with(store, Arc::new(SilentAgent))
     }
 
@@ -365,12 +399,12 @@ impl Process {
             home: run.path().to_owned(),
             limits: Default::default(),
         });
-        let socket = socket.serve(engine.gateway());
+        let socket = socket.serve(engine.gateway(), None);
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), Arc::new(Local), Clock::system());
         Self { engine, sessions, socket, _run: run }
     }
 
-    pub(super) async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.socket.stop().await;
         self.engine.stop().await;
     }

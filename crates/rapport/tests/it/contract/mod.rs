@@ -3,7 +3,7 @@
 mod agent;
 mod channel;
 mod clock;
-mod door;
+pub(crate) mod door;
 mod dummy;
 mod seals;
 mod speed;

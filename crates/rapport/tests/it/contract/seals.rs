@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use rapport::seals::{Seal, Seals};
 use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
-use rapport::stores::{Holder, StoreError};
+use rapport::stores::{Holder, Store as _, StoreError};
 use rapport_core::{Event, SessionId};
 use tempfile::TempDir;
 
@@ -29,11 +30,13 @@ impl Stage {
 
     /// The sessions of a project, as a person has them.
     fn store(&self, person: &str, project: &str) -> BlockingStore {
+        BlockingStore::new(self.files(person, project))
+    }
+
+    fn files(&self, person: &str, project: &str) -> Files {
         let project = self.path(project);
         fs::create_dir_all(&project).unwrap();
-        BlockingStore::new(
-            Files::new(project.join("sessions")).sealed_by(Seals::new(self.path(person), project)),
-        )
+        Files::new(project.join("sessions")).sealed_by(Seals::new(self.path(person), project))
     }
 
     /// A session of this many entries.
@@ -240,6 +243,93 @@ fn what_is_kept_counts_in_its_session_alone() {
     assert_eq!(store.attached(&one, "conversation").unwrap().unwrap(), b"one\n");
     fs::write(path(&one), "another\n").unwrap();
     assert!(refused(&one), "another than the one that was trusted");
+}
+
+/// What is large is read in pieces, without its seal; and a change anywhere in it is noticed before the first piece.
+#[tokio::test]
+async fn what_is_kept_is_checked_before_it_is_read_in_pieces() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 2);
+    let files = stage.files("ann", "app");
+    let path = stage.log("app", &id).parent().unwrap().join("kept/work");
+    for length in [0, 1, 4095, 4096, 65_536, 1_000_000] {
+        let content: Vec<u8> = (0..length).map(|n: u32| if n % 80 == 79 { b'\n' } else { b'x' }).collect();
+        files.attach(&id, "work", content.clone()).await.unwrap();
+        assert_eq!(files.attached(&id, "work").await.unwrap().as_ref(), Some(&content), "{length}");
+        let pieces = files.attached_pieces(&id, "work").await.unwrap().unwrap();
+        let pieces: Vec<Vec<u8>> = pieces.try_collect().await.unwrap();
+        assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= 65_536), "{length}");
+        assert_eq!(pieces.concat(), content, "{length}");
+        let mut changed = fs::read(&path).unwrap();
+        changed.insert(changed.len() / 3, b'y');
+        fs::write(&path, changed).unwrap();
+        let refused = files.attached_pieces(&id, "work").await.err();
+        assert!(matches!(refused, Some(StoreError::NotOurs { .. })), "{length}: {refused:?}");
+    }
+}
+
+/// What is kept is bound to a head of its log: it does not count beside a log without that head, nor once a later one was kept.
+#[test]
+fn what_is_kept_counts_with_its_head_alone() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 2);
+    let store = stage.store("ann", "app");
+    let session = stage.log("app", &id).parent().unwrap().to_owned();
+    let kept = session.join("kept/conversation");
+    let kept_now = || store.attached(&id, "conversation");
+    let is_rolled_back = || matches!(kept_now(), Err(StoreError::NotOurs { seal: Seal::RolledBack, .. }));
+    let append = || drop(store.hold(&id, &holder()).unwrap().1.append(noon(), said("more")).unwrap());
+
+    store.attach(&id, "conversation", b"older").unwrap();
+    let older = fs::read(&kept).unwrap();
+    let heads =
+        stage.heads("ann").into_iter().map(|head| (fs::read(&head).unwrap(), head)).collect::<Vec<_>>();
+    append();
+    assert_eq!(kept_now().unwrap().unwrap(), b"older", "the log has gone on since");
+    store.attach(&id, "conversation", b"newer").unwrap();
+    let newer = fs::read(&kept).unwrap();
+    assert_eq!(kept_now().unwrap().unwrap(), b"newer");
+
+    fs::write(&kept, &older).unwrap();
+    assert!(is_rolled_back(), "an older one of its own");
+    store.attach(&id, "conversation", b"again").unwrap();
+    assert_eq!(kept_now().unwrap().unwrap(), b"again", "kept again, it counts");
+    fs::write(&kept, &newer).unwrap();
+    assert_eq!(kept_now().unwrap().unwrap(), b"newer", "bound to the same head");
+
+    // Killed, or without power, before its head was remembered.
+    for (head, path) in &heads {
+        fs::write(path, head).unwrap();
+    }
+    assert_eq!(kept_now().unwrap().unwrap(), b"newer");
+
+    // A log of the same name that never had this head.
+    fs::remove_dir_all(&session).unwrap();
+    let (another, _, mut log) = store.create("x", noon(), said("another"), &holder()).unwrap();
+    assert_eq!(another, id);
+    (0..4).for_each(|_| drop(log.append(noon(), said("more")).unwrap()));
+    drop(log);
+    fs::create_dir(kept.parent().unwrap()).unwrap();
+    fs::write(&kept, &newer).unwrap();
+    assert!(is_rolled_back(), "of another log");
+    store.attach(&id, "conversation", b"of this one").unwrap();
+    assert_eq!(kept_now().unwrap().unwrap(), b"of this one");
+}
+
+/// A later head of a log that is gone does not outdate what its successor keeps.
+#[test]
+fn what_is_kept_under_a_name_that_is_used_again_counts() {
+    let stage = Stage::new();
+    let id = stage.session("ann", "app", 5);
+    stage.store("ann", "app").attach(&id, "conversation", b"before").unwrap();
+    fs::remove_dir_all(stage.path("app/sessions")).unwrap();
+    assert_eq!(stage.session("ann", "app", 1), id);
+    let store = stage.store("ann", "app");
+    store.attach(&id, "conversation", b"now").unwrap();
+    for _ in 0..6 {
+        drop(store.hold(&id, &holder()).unwrap().1.append(noon(), said("more")).unwrap());
+        assert_eq!(store.attached(&id, "conversation").unwrap().unwrap(), b"now");
+    }
 }
 
 /// A session that was removed may have a name that another one gets.

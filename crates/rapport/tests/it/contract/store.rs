@@ -1,17 +1,24 @@
 //! What every store must do.
 
+use std::path::Path;
 use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
-use rapport::stores::{Holder, Log, SESSION_CONTEXT, Store, StoreError};
-use rapport_core::{Entry, Event, SessionId};
+use rapport::stores::{
+    Holder, Log, SESSION_CONTEXT, Store, StoreError, StoreKind, StoreKinds, StoreSite, Stored,
+};
+use rapport::wiring::{Host, Place, SessionKind};
+use rapport_core::{Aim, Entry, Event, SessionId};
+use rapport_door::{Diagnosis, Sessions as _};
+use rapport_settings::{Declared, section};
 
+use super::agent::choosing::{NoHelpers, asked, chosen_by, place};
 use super::dummy::Stream;
 
 #[tokio::test]
@@ -57,6 +64,9 @@ async fn what_is_attached_is_there_again() {
                 Some(&b"two\n\xff"[..]),
                 "{name}"
             );
+            let pieces = store.attached_pieces(&id, name).await.unwrap().expect("it is there");
+            assert_eq!(pieces.try_concat().await.unwrap(), b"two\n\xff", "{name}");
+            assert!(store.attached_pieces(&id, "03/nothing").await.unwrap().is_none());
         }
         for name in ["", ".", "..", "/", "../x", "01/../../x", "/etc/x", "01//x", "a\0b"] {
             assert!(store.attach(&id, name, b"elsewhere".to_vec()).await.is_err(), "{name:?}");
@@ -69,6 +79,97 @@ async fn what_is_attached_is_there_again() {
         assert!(matches!(store.attached(&unknown, "x").await, Err(StoreError::NotFound(_))));
     })
     .await;
+}
+
+/// The dummy as a kind: all that are opened share one service.
+#[derive(Clone, Default)]
+struct StreamKind(Stream);
+
+impl std::fmt::Debug for StreamKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StreamKind")
+    }
+}
+
+section! {
+    /// Settings of the dummy.
+    struct StreamLayer in "stream.", blank variables: Unset {
+        server: String, Person, Shown;
+    }
+    sections {}
+}
+
+impl StoreKind for StreamKind {
+    fn name(&self) -> &'static str {
+        "stream"
+    }
+
+    fn section(&self) -> Option<Declared> {
+        Some(Declared::of::<StreamLayer>())
+    }
+
+    fn open(&self, site: StoreSite) -> Stored<'static, Arc<dyn Store>> {
+        let store: Arc<dyn Store> = Arc::new(self.0.clone());
+        async move {
+            let unavailable = |why: String| StoreError::Unavailable { store: "stream", why };
+            let settings = site.settings.read().and_then(|sources| sources.load::<StreamLayer>());
+            let settings = settings.map_err(|error| unavailable(error.to_string()))?;
+            settings.server.ok_or_else(|| unavailable("stream.server is not set".into()))?;
+            Ok(store)
+        }
+        .boxed()
+    }
+
+    fn whereabouts(&self, _: &StoreSite, id: Option<&SessionId>) -> String {
+        id.map_or_else(|| "a stream".to_owned(), |id| format!("a stream: {id}"))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "Name the server of the stream."
+    }
+}
+
+/// A place with the dummy, chosen and configured.
+fn place_with_stream(folder: &Path) -> Place {
+    let stores = StoreKinds::builtin().with(StreamKind::default());
+    Place { stored_by: stores.find("stream").unwrap(), stores, ..place(folder) }
+}
+
+/// A store that cannot be opened says so to whoever uses it, and to `doctor`; once it can be, the same one is used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_is_opened_when_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = place_with_stream(folder.path());
+    let store = place.store_in(&SessionKind::Sessions);
+    let refused = store.list().await.unwrap_err().to_string();
+    assert_eq!(refused, "cannot open the store stream: stream.server is not set");
+    assert_eq!(store.whereabouts(&SessionId::new("x")), "a stream: x");
+    let found = place.diagnose_store();
+    let advice = "Name the server of the stream.".to_owned();
+    assert_eq!(found, Diagnosis::Bad { found: refused, advice });
+
+    std::fs::write(place.home.join("config.yaml"), "stream: { server: there }\n").unwrap();
+    assert_eq!(store.list().await.unwrap(), []);
+    assert_eq!(place.diagnose_store(), Diagnosis::Good("0 in a stream (stream)".into()));
+    let unknown = place.stores.find("tapes").unwrap_err();
+    assert_eq!(unknown, "this program has no store \"tapes\"; it has: files, stream");
+}
+
+/// Another kind of store takes the place of files for all that a command does: here, nothing of a session is a file.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_place_says_how_sessions_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = place_with_stream(folder.path());
+    let chosen = chosen_by(&place, "agent: { name: plain }\nstream: { server: there }");
+    let created = place.session("paint it".into(), Aim::Work, &chosen).unwrap();
+    let host = Host::start(&place, &chosen, &SessionKind::Sessions, Arc::new(NoHelpers)).await.unwrap();
+    let sessions = host.sessions();
+    let id = sessions.create(created, None).await.unwrap();
+    let question = asked(&*sessions, &id).await.questions.remove(0);
+    let seen = place.sessions().view(&id).await.unwrap();
+    assert_eq!(seen.questions, [question], "another door leads to the same store");
+    host.stop().await;
+    assert!(!place.project.join(".rapport/sessions").exists());
 }
 
 /// Documents are for people: they are in folders, and the name of a folder is given only once.

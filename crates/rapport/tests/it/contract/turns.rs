@@ -16,14 +16,14 @@ use rapport::planners::Nobody;
 use rapport::seals::Seal;
 use rapport::stores::{Holder, Store, StoreError};
 use rapport::turns::batches::{Batches, Naming};
+use rapport::turns::preparation::{PlanReason, TurnPreparation, message_to};
 use rapport::turns::{
     CONTEXT_LOG, Folder, Helpers, META, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Workshop, checksum,
 };
 use rapport::workers::local::Local;
 use rapport_core::report::Overall;
 use rapport_core::{
-    Act, Aim, Asking, Chosen, Created, FileTurn, LaterChanges, Session, SessionId, TurnOrigin, TurnStage,
-    UndoState,
+    Act, Aim, Asking, Chosen, Created, FileTurn, LaterChanges, Session, SessionId, TurnStage, UndoState,
 };
 use rapport_door::DoorError;
 
@@ -84,17 +84,24 @@ async fn planned_in_part_and_reported(store: &Arc<dyn Store>, project: &Path) ->
     let folder = Folder::new(store.clone(), &id);
     folder.write(SESSION_CONTEXT, b"README.md\n".to_vec()).await.unwrap();
 
-    // Planned from what is written, and from nothing else.
-    let turn = folder.make_next(None, Clock::system().now()).await.unwrap();
-    turn.write(TURN_CONTEXT, b"".to_vec()).await.unwrap();
-    turn.write_noted(CONTEXT_LOG, b"Add a greeting.".to_vec()).await.unwrap();
-    let shown = checksum::shown(&folder, "01").await.unwrap();
-    assert!(shown.is_some());
-    let origin = TurnOrigin { parent: None, created: turn.created, agent: None, is_replan: false };
-    let (conversation, origin) = (clock::new_conversation(), Some(origin));
-    process
-        .act(&id, Act::Draft { folder: "01".into(), conversation, asking: Asking::Assume, origin, shown })
-        .await;
+    // Prepared as any channel can, and planned from what is written, and from nothing else.
+    let preparation = TurnPreparation {
+        folder: folder.clone(),
+        project: project.to_owned(),
+        files: project.to_owned(),
+        agent: "dummy".into(),
+        max_file_bytes: 1000,
+    };
+    let begun = process.until(&id, |_| true).await;
+    let turn = preparation.next(None, Clock::system().now()).await.unwrap();
+    let base = preparation.base_of(&begun, &turn).await.unwrap();
+    let payload = preparation.payload(&base, "Add a greeting.", Asking::Assume).await.unwrap();
+    preparation.write_down(&turn, &base, &payload, PlanReason::Message).await.unwrap();
+    let shown = turn.text(CONTEXT_LOG).await.unwrap().unwrap();
+    assert!(shown.contains("# An app"), "it is shown what session.context names: {shown}");
+    assert_eq!(message_to(&turn).await.unwrap().as_deref(), Some("Add a greeting."));
+    let draft = preparation.draft(&turn, Asking::Assume, clock::new_conversation()).await.unwrap();
+    process.act(&id, draft).await;
     process.until(&id, |session| stage(session) == Some(TurnStage::Planned) && is_settled(session)).await;
     assert_eq!(turn.text(PLAN).await.unwrap(), Some(greeting()));
     assert_eq!(turn.meta_now().await.unwrap().unwrap().model.as_deref(), Some("dummy"));

@@ -1,6 +1,8 @@
 //! What every worker must do: the same story, told to the project's own directory, to worktrees, to sandboxes, to containers, and
 //! to a dummy that shows what another kind of place takes.
 
+mod choosing;
+mod container;
 mod dummy;
 mod kept;
 mod sandbox;
@@ -10,17 +12,19 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
 
-use rapport::workers::containers::{ContainerSettings, Containers};
+use rapport::workers::container_kind::ContainerSettings;
+use rapport::workers::containers::Containers;
 use rapport::workers::keeper::mark::Mark;
 use rapport::workers::local::Local;
+use rapport::workers::network::Network;
 use rapport::workers::process::{Launch, ProcessKind, no_input};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
-use rapport::workers::{Worker, WorkerKind, WorkerSetup, Workers, Workplace, kinds};
-use rapport_core::{By, ConversationId, Created, SessionId};
+use rapport::workers::{Worker, WorkerKind, WorkerKinds, WorkerSetup, Workers, Workplace};
+use rapport_core::{ApplyTo, By, ChangeStatus, ConversationId, Created, SessionId};
 use tempfile::TempDir;
 
-use crate::support::needs;
+use crate::support::{needs, remote};
 use dummy::Copies;
 
 #[tokio::test]
@@ -47,21 +51,39 @@ async fn a_sandbox_for_each_session() {
 async fn a_container_for_each_session() {
     if let Some(engine) = needs::engine() {
         let folder = tempfile::tempdir().unwrap();
-        let containers = ContainerSettings {
-            engine: Some(engine),
-            image: Some(needs::IMAGE.into()),
-            ..ContainerSettings::default()
-        };
-        let setup = WorkerSetup {
-            home: folder.path().into(),
-            keeper: env!("CARGO_BIN_EXE_rapport").into(),
-            worktrees: folder.path().join("worktrees"),
-            containers,
-            ..WorkerSetup::default()
-        };
-        story(&Containers::new(&setup), "container").await;
-        too_much(&Containers::new(&setup));
+        let containers = containers(folder.path(), engine, Network::None);
+        story(&containers, "container").await;
+        too_much(&containers);
     }
+}
+
+/// The same with an engine on another machine.
+#[tokio::test]
+async fn a_container_on_another_machine_for_each_session() {
+    if let Some(engine) = remote::engine() {
+        let folder = tempfile::tempdir().unwrap();
+        let containers = containers(folder.path(), engine, Network::None);
+        story(&containers, "container").await;
+        too_much(&containers);
+    }
+}
+
+fn containers(folder: &Path, engine: String, network: Network) -> Containers {
+    let containers = ContainerSettings {
+        engine: Some(engine),
+        image: Some(needs::IMAGE.into()),
+        ..ContainerSettings::default()
+    };
+    Containers::new(
+        &WorkerSetup {
+            home: folder.into(),
+            keeper: env!("CARGO_BIN_EXE_rapport").into(),
+            worktrees: folder.join("worktrees"),
+            network,
+            ..WorkerSetup::default()
+        },
+        &containers,
+    )
 }
 
 /// The agent decides how large its files are, and the host's memory is not its own.
@@ -99,20 +121,20 @@ fn each_session_says_which_is_its() {
 fn every_kind_can_be_chosen_and_opened_by_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let setup = WorkerSetup { worktrees: folder.path().into(), ..WorkerSetup::default() };
-    let workers = Workers::of_every_kind(&setup);
-    let names: Vec<_> = kinds::all().map(WorkerKind::name).collect();
+    let kinds = WorkerKinds::builtin();
+    let workers = kinds.workers(&setup);
+    let names: Vec<_> = kinds.iter().map(WorkerKind::name).collect();
     assert_eq!(names, ["local", "worktree", "sandbox", "container"]);
-    assert_eq!(kinds::usual().name(), "local");
-    for kind in kinds::all() {
-        assert_eq!(rapport::config::worker(kind.name()).unwrap().as_str(), kind.name());
+    assert_eq!(kinds.usual().name(), "local");
+    for kind in kinds.iter() {
         assert!(!kind.in_brief().is_empty());
         let (_project, created) = project(kind.name());
         assert!(workers.find(&id(), &created).is_ok(), "{}", kind.name());
     }
-    let walls: Vec<_> = kinds::all().filter(|kind| kind.is_wall()).map(WorkerKind::name).collect();
+    let walls: Vec<_> = kinds.iter().filter(|kind| kind.is_wall()).map(WorkerKind::name).collect();
     assert_eq!(walls, ["sandbox", "container"]);
     let bare = tempfile::tempdir().unwrap();
-    let none = kinds::find("worktree").unwrap().check(bare.path(), &setup).unwrap_err();
+    let none = kinds.find("worktree").unwrap().check(bare.path(), &setup).unwrap_err();
     assert!(none.why.starts_with("cannot make a worktree: ") && none.advice.len() == 2, "{none:?}");
 }
 
@@ -174,7 +196,9 @@ fn states(place: &dyn Workplace) {
         changes.files.iter().map(|file| (file.path.as_str(), file.status.as_str())).collect();
     files.sort_unstable();
     assert_eq!(files, [("README.md", "modified"), ("notes/c.txt", "added")]);
-    let patch = place.patch(Some(&before)).unwrap();
+    let mut patch = Vec::new();
+    place.patch(Some(&before), &mut patch).unwrap();
+    let patch = String::from_utf8(patch).unwrap();
     assert!(patch.contains("+# Another app") && patch.contains("+c"), "{patch}");
 }
 
@@ -213,9 +237,12 @@ async fn processes(place: &dyn Workplace) {
 fn taken_over(place: &dyn Workplace, project: &Path) {
     let merged = place.merge(false).unwrap().expect("no conflicts");
     assert!(!project.join("made.txt").exists(), "merging changes nothing");
-    let files = place.apply(&merged).unwrap();
-    assert!(files.iter().any(|file| file.path == "made.txt" && file.status == "added"), "{files:?}");
-    place.apply(&merged).unwrap();
+    let files = place.apply(&merged, &ApplyTo::Files, "a task").unwrap();
+    assert!(
+        files.iter().any(|file| file.path == "made.txt" && file.status == ChangeStatus::Added),
+        "{files:?}"
+    );
+    place.apply(&merged, &ApplyTo::Files, "a task").unwrap();
     std::fs::write(project.join("README.md"), "# Mine\n").unwrap();
     place.replace("README.md", b"# Yours\n").unwrap();
     let conflicts = place.merge(false).unwrap().expect_err("both changed it").conflicts;

@@ -1,9 +1,10 @@
-//! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, taken up again
+//! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, resumed
 //! and finished. What has to come out is written down here, once, and every run is held to it.
 
 mod said;
 pub(crate) mod terminal;
 mod together;
+mod turns;
 
 mod soak;
 
@@ -63,13 +64,15 @@ fn killed_twice_it_comes_out_the_same() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// `killall -9` takes the keeper along, which alone would have ended the agent.
+// `killall -9` takes the keeper along, which alone would have ended the agent.
 #[test]
-fn killed_together_with_its_keeper_it_comes_out_the_same() {
-    let appends = appends_of_an_undisturbed_run();
-    let points = (1..=appends).step_by(2).map(|n| format!("children,kill-after:{n}"));
-    let failures: Vec<_> = points.filter_map(|point| failure(&[&point])).collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+fn killed_together_with_its_keeper_before_any_durable_write_it_comes_out_the_same() {
+    killed_at_every_append("children,kill-before");
+}
+
+#[test]
+fn killed_together_with_its_keeper_after_any_durable_write_it_comes_out_the_same() {
+    killed_at_every_append("children,kill-after");
 }
 
 /// The test itself is tested: a store that acknowledges before it writes has to be found out.
@@ -202,7 +205,7 @@ fn wrong(project: &Project, played: &Played) -> Vec<String> {
     };
     let read = |name: &str| std::fs::read_to_string(project.root().join(name)).unwrap_or_default();
     expect("paint.txt", &read("paint.txt"), &PAINT);
-    expect("frame.txt", &read("frame.txt"), &FRAME);
+    expect("frame.txt", &wrong_frame(&read("frame.txt"), &project.facts()), &None::<String>);
     let plan = read(".claude/todos/paint/paint-it.md");
     expect("the plan has its text", &plan.contains(PLAN), &true);
 
@@ -228,6 +231,15 @@ fn wrong(project: &Project, played: &Played) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with the file that a command appends to. What may have run when the agent was killed is asked about anew; so it ran
+/// at most as often as it was allowed.
+fn wrong_frame(frame: &str, facts: &[Event]) -> Option<String> {
+    let allows = |fact: &&Event| matches!(fact, Event::Answered { answer, .. } if answer.is("allow"));
+    let (allowed, ran) = (facts.iter().filter(allows).count(), frame.lines().count());
+    let is_right = (1..=allowed).contains(&ran) && frame == FRAME.repeat(ran);
+    (!is_right).then(|| format!("{frame:?} after {allowed} permissions"))
+}
+
 fn asked(facts: &[Event]) -> Vec<String> {
     let rounds = facts.iter().filter_map(|fact| match fact {
         Event::Asked { questions, .. } => Some(questions),
@@ -243,7 +255,7 @@ fn asked(facts: &[Event]) -> Vec<String> {
 fn expected_questions() -> Vec<String> {
     let mut expected: Vec<_> = ANSWERS.iter().map(|(text, _)| (*text).to_owned()).collect();
     expected.push("Start the work with this plan?".into());
-    expected.push("May the agent use Bash: echo 'Matte Steel' > frame.txt?".into());
+    expected.push("May the agent use Bash: echo 'Matte Steel' >> frame.txt?".into());
     expected.sort();
     expected
 }

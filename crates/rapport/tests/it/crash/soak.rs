@@ -4,25 +4,29 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Event, Purpose, Question};
 
-use super::{ANSWERS, FRAME, PAINT, STORY, answer_everything};
+use super::{ANSWERS, PAINT, STORY, answer_everything, expected_told, told, wrong_frame};
 use crate::support::project::Project;
 
-/// How often a story is taken up before it counts as stuck; after that it is not disturbed any more.
+/// How often a story is resumed before it counts as stuck; after that it is not disturbed any more.
 const DISTURBED: usize = 8;
+/// How long one run of a story may take. A run lasts seconds, so one that takes this long does not end by itself.
+const LONGEST_RUN: Duration = Duration::from_secs(120);
 
 #[test]
 #[ignore = "takes as long as RAPPORT_SOAK_MINUTES says; `cargo xtask soak` runs it"]
 fn soak() {
     let number =
         |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect(name));
-    let minutes = number("RAPPORT_SOAK_MINUTES", 1);
     let most = number("RAPPORT_SOAK_STORIES", u64::MAX);
+    // A number of stories that was asked for is not cut short by the limit that is otherwise meant to keep this short.
+    let minutes = number("RAPPORT_SOAK_MINUTES", if most == u64::MAX { 1 } else { 600 });
     let seed = number("RAPPORT_SOAK_SEED", 1);
     let deadline = Instant::now() + Duration::from_secs(60 * minutes);
     let mut dice = Dice(seed.max(1));
@@ -58,6 +62,22 @@ fn the_soak_finds_a_store_that_thanks_before_it_writes() {
     assert!(caught.is_some(), "answers were lost, and nobody noticed");
 }
 
+/// The watchdog is tested: a host that never goes on is killed and found out, one that ends is neither.
+#[test]
+fn the_soak_finds_a_run_that_is_stuck() {
+    let project = Project::with_scenario(STORY);
+    let mut running = project.start(&["paint", "it"], &[]);
+    running.until_asked();
+    running.signal(Signal::SIGSTOP);
+    let host = Pid::from_raw(running.child.id() as i32);
+    assert_eq!(watched(host, Duration::from_millis(200), || running.finish()), (-1, true));
+    let id = project.session();
+    let running = project.start(&["--resume", id.as_str()], &[]);
+    let host = Pid::from_raw(running.child.id() as i32);
+    project.rapport(&["cancel", id.as_str()]).check(0, "Cancelled");
+    assert_eq!(watched(host, LONGEST_RUN, || running.finish()), (8, false));
+}
+
 /// What happened.
 #[derive(Debug, Default)]
 struct Count {
@@ -67,6 +87,7 @@ struct Count {
     thanked: u64,
     lost: u64,
     doubled: u64,
+    stuck: u64,
 }
 
 impl Count {
@@ -77,6 +98,7 @@ impl Count {
         self.thanked += other.thanked;
         self.lost += other.lost;
         self.doubled += other.doubled;
+        self.stuck += other.stuck;
     }
 }
 
@@ -125,7 +147,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     let mut thanked: BTreeMap<String, String> = BTreeMap::new();
     // A question that was open again although its answer was thanked for: that answer was lost.
     let mut asked_again = Vec::new();
-    let mut is_over = false;
+    let (mut is_over, mut stuck) = (false, None);
     for run in 0..DISTURBED + 5 {
         let env = if run < DISTURBED { env } else { &[] };
         let sessions = project.store().list().unwrap();
@@ -137,32 +159,54 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
         let blow = BLOWS[dice.below(BLOWS.len() as u64) as usize];
         let (after, pause) = (dice.below(300), dice.below(300));
         let over = AtomicBool::new(run >= DISTURBED);
-        std::thread::scope(|scope| {
-            let striking = scope.spawn(|| strike(&project, host, blow, (after, pause), &over));
-            answer_everything(&project, &mut running, |question, outcome| {
-                let again = outcome.is_ok()
-                    && thanked.insert(question.id.to_string(), question.text.clone()).is_some();
-                if again {
-                    asked_again.push(question.text.clone());
+        let (code, is_stuck) = watched(host, LONGEST_RUN, || {
+            std::thread::scope(|scope| {
+                let striking = scope.spawn(|| strike(&project, host, blow, (after, pause), &over));
+                answer_everything(&project, &mut running, |question, outcome| {
+                    let again = outcome.is_ok()
+                        && thanked.insert(question.id.to_string(), question.text.clone()).is_some();
+                    if again {
+                        asked_again.push(question.text.clone());
+                    }
+                });
+                over.store(true, Ordering::SeqCst);
+                match striking.join().unwrap() {
+                    Some(Blow::StopHost | Blow::StopKeeper) => count.stops += 1,
+                    Some(_) => count.kills += 1,
+                    None => {}
                 }
             });
-            over.store(true, Ordering::SeqCst);
-            match striking.join().unwrap() {
-                Some(Blow::StopHost | Blow::StopKeeper) => count.stops += 1,
-                Some(_) => count.kills += 1,
-                None => {}
-            }
+            running.finish()
         });
-        if running.finish() == 0 {
-            is_over = true;
+        is_over = code == 0;
+        stuck = is_stuck.then_some(run);
+        if is_over || is_stuck {
             break;
         }
     }
     count.thanked = thanked.len() as u64;
+    count.stuck = u64::from(stuck.is_some());
     let mut wrong = judge(&project, &thanked, is_over, &mut count);
+    wrong
+        .extend(stuck.map(|run| format!("run {run} was stuck for {LONGEST_RUN:?}, and its host was killed")));
     count.lost += asked_again.len() as u64;
     wrong.extend(asked_again.iter().map(|text| format!("the answer to {text:?} was lost, and given again")));
     (count, wrong)
+}
+
+/// Follows a run to its end. If that takes too long, kills its host, so that whoever reads from it goes on. The result, and
+/// whether it was stuck.
+fn watched<T>(host: Pid, longest: Duration, follow: impl FnOnce() -> T) -> (T, bool) {
+    let (ends, is_over) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(move || {
+            let is_stuck = is_over.recv_timeout(longest) == Err(RecvTimeoutError::Timeout);
+            is_stuck && kill(host, Signal::SIGKILL).is_ok()
+        });
+        let followed = follow();
+        drop(ends);
+        (followed, watching.join().unwrap())
+    })
 }
 
 /// Waits, and strikes once, unless the run is over before. What was done.
@@ -207,7 +251,8 @@ fn strike(
     done.then_some(blow)
 }
 
-/// What was thanked for is in the log, once; nobody was asked twice; the files are as written down.
+/// What was thanked for is in the log, once; nobody was asked twice; the agent was told each answer once; the files are as written
+/// down; no command ran more often than it was allowed; nothing is left running.
 fn judge(
     project: &Project,
     thanked: &BTreeMap<String, String>,
@@ -249,11 +294,30 @@ fn judge(
             wrong.push(format!("{text:?} was asked {times} times and answered {answered} times"));
         }
     }
-    for (name, wanted) in [("paint.txt", PAINT), ("frame.txt", FRAME)] {
-        let found = project.file(name);
-        if found != wanted {
-            wrong.push(format!("{name}: {found:?} instead of {wanted:?}"));
-        }
+    let paint = project.file("paint.txt");
+    if paint != PAINT {
+        wrong.push(format!("paint.txt: {paint:?} instead of {PAINT:?}"));
+    }
+    wrong.extend(wrong_frame(&project.file("frame.txt"), &facts).map(|frame| format!("frame.txt: {frame}")));
+    let told = told(project);
+    if told != expected_told() {
+        wrong.push(format!("the agent was told {told:?}"));
+    }
+    let left = left_running(project);
+    if !left.is_empty() {
+        wrong.push(format!("left running: {left:?}"));
     }
     wrong
+}
+
+/// The processes of this project that are there after a while: a keeper ends a moment after its host.
+fn left_running(project: &Project) -> Vec<(Pid, String)> {
+    let begun = Instant::now();
+    loop {
+        let left = project.processes();
+        if left.is_empty() || begun.elapsed() > Duration::from_secs(5) {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -11,15 +11,18 @@ use crate::support::project::Project;
 use crate::support::pty::Pty;
 use crate::support::scenarios::ONE_QUESTION;
 
-/// What a person does about what is on the screen.
-const KEYS: [(&str, &str); 3] =
-    [("enter or c confirm", "c"), ("Undo these changes?", "y"), ("enter answer", "2")];
+/// What a person types about what is on the screen of a run.
+fn keys(screen: &str) -> Option<&'static str> {
+    const KEYS: [(&str, &str); 3] =
+        [("enter or c confirm", "c"), ("Undo these changes?", "y"), ("enter answer", "2")];
+    KEYS.into_iter().find(|(shown, _)| screen.contains(shown)).map(|(_, keys)| keys)
+}
 
 /// Said by the shell when the command is over.
 const OVER: &str = "over with ";
 
 /// How a command ends that was killed, as shells say it.
-const KILLED: i32 = 128 + 9;
+pub(super) const KILLED: i32 = 128 + 9;
 
 #[test]
 fn a_run_killed_around_any_write_comes_to_the_same_end() {
@@ -97,7 +100,7 @@ pub(crate) fn every_point(dies: impl Fn(usize) -> bool + Sync) -> usize {
 }
 
 /// A command in a terminal of its own, to be killed at this point. The shell stays afterwards, so that keys always arrive somewhere.
-fn command(project: &Project, words: &str, point: Option<usize>) -> Pty {
+pub(super) fn command(project: &Project, words: &str, point: Option<usize>) -> Pty {
     let trial = point.map(|point| format!("RAPPORT_TRIAL_WRITES={point} ")).unwrap_or_default();
     let rapport = env!("CARGO_BIN_EXE_rapport");
     // Who is killed leaves the terminal as it was set for keys.
@@ -105,19 +108,24 @@ fn command(project: &Project, words: &str, point: Option<usize>) -> Pty {
     project.shell(&format!("{trial}'{rapport}' {words}; {over}"), 100, 40)
 }
 
-/// Does what the screen asks for until the command is over; its exit code.
+/// Types what the screen asks for until the command is over; its exit code.
 fn sit(terminal: &mut Pty) -> i32 {
+    sit_with(terminal, keys)
+}
+
+pub(super) fn sit_with(terminal: &mut Pty, keys: fn(&str) -> Option<&'static str>) -> i32 {
     loop {
-        let is_due = |screen: &str| KEYS.iter().any(|(shown, _)| screen.contains(shown));
-        terminal.wait_until("something to do", |screen| over(screen).is_some() || is_due(screen));
+        terminal.wait_until("something to do", |screen| over(screen).is_some() || keys(screen).is_some());
         let screen = terminal.text();
         if let Some(code) = over(&screen) {
             return code;
         }
-        let (shown, keys) = KEYS.into_iter().find(|(shown, _)| screen.contains(shown)).unwrap();
-        terminal.send(keys);
-        terminal
-            .wait_until("the keys to be taken", |screen| over(screen).is_some() || !screen.contains(shown));
+        // The screen may have changed since.
+        let Some(typed) = keys(&screen) else { continue };
+        terminal.send(typed);
+        terminal.wait_until("the keys to be taken", |screen| {
+            over(screen).is_some() || keys(screen) != Some(typed)
+        });
     }
 }
 

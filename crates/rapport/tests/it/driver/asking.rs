@@ -351,6 +351,19 @@ async fn a_turn_without_a_reason_for_its_end_is_judged_by_its_stream() {
     );
 }
 
+/// CLIs 2.1.197 and 2.1.90 report the reason of the message before if a message broke off after a whole one.
+#[tokio::test]
+async fn a_turn_that_ends_with_the_reason_of_an_earlier_message_is_judged_by_its_stream() {
+    let stream = |event: &str| json!({"type": "stream_event", "event": {"type": event}}).to_string();
+    let half = json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "First"}]}});
+    let ends = json!({"type": "result", "subtype": "success", "stop_reason": "tool_use", "result": "First"});
+    let begun = || Script::new().say(&stream("message_start")).say(&half.to_string());
+    let left =
+        async |script: Script| World::new(script.say(&ends.to_string()).until_closed()).start().leave().await;
+    assert_eq!(failure(left(begun()).await), "the reply of the model was cut off");
+    assert_eq!(left(begun().say(&stream("message_stop"))).await, Leave::Finished { result: "First".into() });
+}
+
 /// A conversation that was cut off with a command in the background begins with a turn about that.
 #[tokio::test]
 async fn a_turn_before_the_first_message_ends_nothing() {
@@ -367,7 +380,7 @@ async fn a_turn_before_the_first_message_ends_nothing() {
 #[tokio::test]
 async fn a_message_that_was_not_read_yet_makes_another_turn() {
     let result = &printed("live-answer")[7];
-    // The message comes back when it is taken up; others may, too.
+    // The message comes back when it is resumed; others may, too.
     let other =
         json!({"type": "user", "message": {"role": "user", "content": "and tests"}, "isReplay": true});
     let script = Script::new().hear("and tests").say(&other.to_string()).say(result);

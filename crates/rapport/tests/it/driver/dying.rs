@@ -12,11 +12,23 @@ use super::keeper::{gone, wait_for_file};
 use super::recorded::printed;
 use crate::support::driven::said;
 
-/// CLARIFY-31
+/// CLARIFY-31. What is JSON and unknown fills a log as quickly as what is not: each kind has its own limit, so that a
+/// flood of one hides none of the others.
 #[tokio::test]
 async fn a_program_that_prints_nothing_but_garbage_does_not_fill_the_log() {
-    let script = Script::new().sh("i=0; while [ $i -lt 1000 ]; do echo garbage $i; i=$((i+1)); done");
-    let (did, _) = World::new(script).start().rest().await;
+    let flood = |line: &str| format!("i=0; while [ $i -lt 1000 ]; do echo '{line}'; i=$((i+1)); done");
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":529}"#;
+    let script = Script::new()
+        .sh("i=0; while [ $i -lt 1000 ]; do echo garbage $i; i=$((i+1)); done")
+        .sh(&flood(retry))
+        .sh(&flood(r#"{"type":"x"}"#))
+        .sh(&flood(r#"{"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}}"#))
+        .sh(&flood(r#"{"type":"system","subtype":"permission_denied","tool_name":"Bash"}"#))
+        .say_all(&printed("live-answer")[7..])
+        .until_closed();
+    let mut run = World::new(script).start();
+    let (did, leave) = run.rest().await;
+    assert!(matches!(leave, Leave::Finished { .. }), "{leave:?}");
     let lines: Vec<_> = did
         .iter()
         .filter_map(|did| match did {
@@ -24,8 +36,24 @@ async fn a_program_that_prints_nothing_but_garbage_does_not_fill_the_log() {
             _ => None,
         })
         .collect();
+    let not_kept = "(more such lines are not kept)";
     assert_eq!(lines.len(), 201);
-    assert_eq!((lines[199], lines[200]), ("garbage 199", "(more such lines are not kept)"));
+    assert_eq!((lines[199], lines[200]), ("garbage 199", not_kept));
+    let delays: Vec<_> = did
+        .iter()
+        .filter_map(|did| match did {
+            AgentDid::Delay { why } => Some(why.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(delays.len(), 402, "200 of each kind, and a remark");
+    assert!(delays[199].contains("529") && delays[401 - 1].contains("refused Bash"), "{delays:?}");
+    assert_eq!((delays[200], delays[401]), (not_kept, not_kept));
+    assert_eq!(run.notes.len(), 201);
+    assert_eq!((&*run.notes[199], &*run.notes[200]), (r#"{"type":"x"}"#, not_kept));
+    // The person who looks on is told of each failed request all the same.
+    let shown = run.glances.iter().filter_map(|glance| glance.doing.as_deref());
+    assert_eq!(shown.filter(|doing| doing.contains("529")).count(), 1000);
 }
 
 /// An agent that is interrupted takes that for a refusal by the user, although nobody was asked.
@@ -148,13 +176,23 @@ async fn a_failed_turn_tells_why() {
 async fn an_agent_that_cannot_be_started() {
     let mut world = World::new(Script::new());
     world.config.program = "/no/such/agent".into();
-    let reason = failure(world.start().leave().await);
+    let leave = world.start().leave().await;
+    assert!(matches!(leave, Leave::NotStarted { .. }), "{leave:?}");
+    let reason = failure(leave);
     assert!(reason.starts_with("cannot start /no/such/agent: No such file"), "{reason}");
 
     let mut world = World::new(Script::new());
     world.config.keeper = "/no/such/keeper".into();
     let reason = failure(world.start().leave().await);
     assert!(reason.starts_with("cannot start /bin/sh in "), "{reason}");
+}
+
+/// What a program prints and how it ends never look like the keeper's report that it was not started.
+#[tokio::test]
+async fn an_agent_that_says_it_cannot_start_was_started() {
+    let script = Script::new().sh("echo 'cannot start /bin/sh: No such file or directory' >&2; exit 127");
+    let leave = World::new(script).start().leave().await;
+    assert!(matches!(leave, Leave::Failed { .. }), "{leave:?}");
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ fn answers_in_a_message() {
         question: question.into(),
         answer: answer.into(),
         by: by.clone(),
+        because: None,
     };
     let call = |n: u32| CallId::new(format!("toolu_{n}"));
     let replies = [

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
 use rapport_core::{Event, Status};
 
 use super::finish;
@@ -74,7 +75,7 @@ fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     let agent = project.agents_alive().into_iter().find(|(_, words)| !words.contains(" keep -- ")).unwrap();
-    nix::sys::signal::kill(agent.0, nix::sys::signal::Signal::SIGKILL).unwrap();
+    kill(agent.0, Signal::SIGKILL).unwrap();
     running.until(|fact| matches!(fact, Event::CutOff { .. }));
     assert_eq!(project.view().status, Status::NeedsInput, "the question stays open");
     project.wait_alone(Duration::from_secs(5));
@@ -83,6 +84,32 @@ fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// The agent is dead, and its host cannot know it yet, because the keeper that would tell it is stopped: the answer that comes in between
+/// is stored, whoever gave it is thanked, and another process takes it. Nobody is asked again, and nobody has to resume it.
+#[test]
+fn an_answer_that_came_when_the_agent_had_died_is_delivered() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let (keepers, agents): (Vec<_>, Vec<_>) =
+        project.agents_alive().into_iter().partition(|(_, words)| words.contains(" keep -- "));
+    kill(keepers[0].0, Signal::SIGSTOP).unwrap();
+    kill(agents[0].0, Signal::SIGKILL).unwrap();
+    project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered. q1: Blue");
+    let cut_off = |fact: &Event| matches!(fact, Event::CutOff { .. });
+    assert!(!project.facts().iter().any(cut_off), "its host does not know");
+    kill(keepers[0].0, Signal::SIGCONT).unwrap();
+    running.until(cut_off);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    let facts = project.facts();
+    assert!(!facts.iter().any(|fact| matches!(fact, Event::Failed { .. })), "{facts:#?}");
+    let asked = facts.iter().filter(|fact| matches!(fact, Event::Asked { .. })).count();
+    assert_eq!(asked, 2, "the question and the confirmation: {facts:#?}");
 }
 
 #[test]
@@ -137,8 +164,13 @@ fn a_conversation_that_cannot_be_kept_is_told() {
     let folder = project.root().join(".rapport/sessions").join(project.session().as_str());
     std::fs::write(folder.join("kept"), "in the way").unwrap();
     project.rapport(&["answer", "paint", "--question", "q1", "Red"]).check(0, "Answered.");
-    project.wait_asked_for("confirm");
+    running.until(|fact| matches!(fact, Event::Delayed { is_unkept: true, .. }));
+    let told = "no copy of the agent's conversation and work could be kept with the session";
+    project.rapport(&["status", "paint"]).check(0, told);
+    std::fs::remove_file(folder.join("kept")).unwrap();
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
-    project.rapport(&["log", "paint"]).check(0, "no copy of the agent's conversation and work could be kept");
+    project.rapport(&["log", "paint"]).check(0, told);
+    let status = project.rapport(&["status", "paint"]).out();
+    assert!(!status.contains(told), "there is one now: {status}");
 }

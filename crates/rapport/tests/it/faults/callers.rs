@@ -68,6 +68,8 @@ fn an_agent_cannot_answer_itself() {
         assert_eq!(code, "3\n", "{n}: {}", project.file("out.txt"));
         assert!(project.file("out.txt").contains("an agent cannot act in a person's name"), "{n}");
         assert!(raw.contains("forbidden") && raw.contains("started by an agent"), "{n}: {raw}");
+        // Nor is it given the tools of a lead, in the name of its own session.
+        assert_eq!(raw.matches("forbidden").count(), 2, "{n}: {raw}");
         let answered = || project.facts().iter().filter(|f| matches!(f, Event::Answered { .. })).count();
         assert_eq!(answered(), 1, "{n}: the confirmation, by a person");
         project.rapport(&["answer", "paint", "--question", "q1", "Blue"]).check(0, "Answered.");
@@ -76,7 +78,7 @@ fn an_agent_cannot_answer_itself() {
     }
 }
 
-/// Where no process runs the session, the log could be written to directly; and it could be taken up.
+/// Where no process runs the session, the log could be written to directly; and it could be resumed.
 #[test]
 fn an_agent_cannot_answer_another_session_either() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -86,7 +88,15 @@ fn an_agent_cannot_answer_another_session_either() {
         &["answer", "paint", "Blue"][..],
         &["run", "--resume", session.as_str()],
         &["run", "more"],
+        &["resume", session.as_str()],
         &["trust", "--yes"],
+        &["trust", session.as_str(), "--yes"],
+        &["stop", "paint"],
+        &["cancel", "paint"],
+        &["apply", "paint"],
+        &["discard", "paint"],
+        &["branch", "paint", "--at", "q1"],
+        &["shell", "paint"],
         &["mcp"],
     ] {
         let mut keeper = project.command();
@@ -96,8 +106,10 @@ fn an_agent_cannot_answer_another_session_either() {
         // As the host starts it, except for the pipes.
         keeper.env("RAPPORT_RUN", "x");
         let ran = crate::support::project::Ran(with_pipes(keeper).output().unwrap());
+        println!("{words:?}");
         ran.check(3, "an agent cannot act in a person's name");
     }
+    assert_eq!(project.store().list().unwrap(), [session], "no other session was made");
     assert!(!project.facts().iter().any(|fact| matches!(fact, Event::Answered { .. })));
     project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
 }
@@ -163,7 +175,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// Waits for the question, and answers it: with our own program, and by talking to the socket.
+/// Waits for the question, and answers it: with our own program, and by talking to the socket, where it also asks for the tools of a
+/// lead.
 const TRY: &str = r#"
 while ! grep -q 'Which colour' .rapport/sessions/*/log.jsonl; do sleep 0.05; done
 RAPPORT answer paint --question q1 Red > out.txt 2>&1
@@ -179,6 +192,9 @@ my ($address) = $holder =~ /"address":"([^"]+)"/;
 my ($session) = $lock =~ m{sessions/([^/]+)/lock};
 my $socket = IO::Socket::UNIX->new(Peer => $address) or die "cannot connect: $!";
 print $socket qq({"session":"$session","act":{"answer":{"question":"q1","reply":{"words":["Red"]}}}}\n);
+$socket->flush; print scalar <$socket>;
+$socket = IO::Socket::UNIX->new(Peer => $address) or die "cannot connect: $!";
+print $socket qq({"tools_of":"$session"}\n);
 $socket->flush; print scalar <$socket>;
 "#;
 

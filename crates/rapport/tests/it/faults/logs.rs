@@ -94,7 +94,7 @@ fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
     project.rapport(&["status", "paint"]).check(0, "needs input").check(0, "Which colour?");
     is_open();
     assert_eq!(project.facts_by_entry().len(), entries);
-    assert_eq!(text(), left, "who only looks changes nothing");
+    assert_eq!(text(), left, "looking changes nothing");
     // Somebody runs it, and their disk breaks at the answer, which comes after the process was found to be gone.
     let mut running = project.start(&["--resume", "paint"], &[("RAPPORT_TRIAL_SYNC", "log.jsonl:2")]);
     running.until(|fact| matches!(fact, Event::CutOff { .. }));

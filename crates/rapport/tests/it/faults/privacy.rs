@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::files::{plan, run};
+use crate::files::{greeting, plan, planning, run};
 use crate::support::needs;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
@@ -36,17 +36,23 @@ fn all(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-// Logs, conversations and the home are for their owner alone.
+// Logs, conversations and the home are for their owner alone; so are the documents of turns and the journals of batches.
 #[test]
 fn only_the_owner_reads_what_rapport_keeps() {
-    let project = after_a_run();
+    let plans = serde_json::to_string(&planning(&[&greeting()]).build()).unwrap();
+    let project = after_a_run().playing(&plans);
     project.rapport(&["new", "files"]).check(0, "");
+    project.rapport(&["plan", "-m", "Greet.", "--session", "files"]).check(0, "");
+    project.rapport(&["resume", "files", "-y"]).check(0, "3 of 3 actions done");
     let mut found = Vec::new();
     all(&project.root().join(".rapport"), &mut found);
     for name in ["config", "projects", "run", "seals", "keys", "telegram"] {
         all(&project.path("home/.rapport").join(name), &mut found);
     }
     found.push(project.path("home/.rapport"));
+    for part in ["01/_context.log", "01/plan.md", "01/report.md", "journal.jsonl"] {
+        assert!(found.iter().any(|path| path.ends_with(part)), "{part} in {found:?}");
+    }
     let (log, conversation) = are_for_the_owner(&found);
     if !nix::unistd::geteuid().is_root() {
         return needs::missing("root", "only root can read as another user");

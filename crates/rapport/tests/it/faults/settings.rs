@@ -36,7 +36,7 @@ fn terms(project: &Project, args: &[&str]) -> (u64, String) {
 fn what_is_wrong_is_told_with_file_line_and_column() {
     let cases = [
         ("agent:\n  hott: 5m\n", ":2:3: unknown field `hott`, expected one of name, command, hot, silence,"),
-        ("agnt: {}\n", ":1:1: unknown field `agnt`, expected one of agent, rounds, questions, planner"),
+        ("agnt: {}\n", ":1:1: unknown field `agnt`, expected one of agent, rounds, questions, lead, planner"),
         ("agent:\n  hot: [1]\n", ":2:8: expected string scalar"),
         ("agent:\n  hot: soon\n", ":2:8: \"soon\" is not a time such as 30s, 5m or 2h"),
         ("agent:\n  silence: -5m\n", ":2:12: \"-5m\" is not a time"),

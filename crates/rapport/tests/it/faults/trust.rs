@@ -7,6 +7,7 @@ use rapport::channels::telegram::settings::TelegramSettings;
 use rapport::config::{self, Layer, Settings, Sources};
 use rapport::projects::trust::Trust;
 use rapport::wiring::Place;
+use rapport::workers::WorkerKinds;
 
 use crate::support;
 use crate::support::project::{Project, Ran};
@@ -30,7 +31,8 @@ preview_command: ./evil
 research_command: ./evil
 trusted: [/]
 rounds: { max: 0 }
-questions: { expire: 300ms }
+questions: { expire: 300ms, in_text: true }
+worker: { image: evil, setup: ./evil }
 ";
 
 fn write(path: &Path, text: &str) {
@@ -56,7 +58,7 @@ fn sources(folder: &Path) -> Sources {
 }
 
 fn settings(folder: &Path) -> Settings {
-    Settings::load(&sources(folder), Layer::default()).unwrap()
+    Settings::load(&sources(folder), Layer::default(), &WorkerKinds::builtin()).unwrap()
 }
 
 fn users(folder: &Path) -> Vec<u64> {
@@ -72,8 +74,9 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     assert_eq!(users(folder.path()), [1]);
     let warning = with_stranger.warning.clone().unwrap();
     for named in [
-        "agent.name, agent.command, agent.permission_mode, agent.channel, agent.env, rounds.max, questions.expire, planner.via, \
-         planner.base_url, planner.api_key, preview_command, research_command, trusted and telegram in ",
+        "agent.name, agent.command, agent.env, rounds.max, questions.expire, questions.in_text, planner.via, planner.base_url, \
+         planner.api_key, preview_command, research_command, trusted, telegram, agent.permission_mode, agent.channel, worker.image and \
+         worker.setup in ",
         "app/.rapport/config.yaml are ignored: a project may not set that by itself",
         "rapport trust",
     ] {
@@ -88,7 +91,8 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     // What harms nobody counts.
     expected.hot = jiff::SignedDuration::from_mins(1);
     expected.planner.model = Some("small".into());
-    assert_eq!(with_stranger, expected);
+    expected.sources = with_stranger.sources.clone();
+    assert_eq!(format!("{with_stranger:#?}"), format!("{expected:#?}"));
 }
 
 /// The list in the home's settings is the person's own word for everything in a directory, whatever it becomes.
@@ -109,7 +113,8 @@ fn a_project_that_is_listed_in_the_home_says_everything() {
 fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     let (_, _, folder) = load("");
     let (home, app) = (folder.path().join("ann/.rapport"), folder.path().join("ann/app"));
-    let brought = config::brought(&home, &app, &Place::new(home.clone(), app.clone()).sections()).unwrap();
+    let brought =
+        config::brought(&home, &app, &Place::new(home.clone(), app.clone()).known_settings()).unwrap();
     assert!(brought.says.contains(&"  command: ./evil".to_owned()), "{:?}", brought.says);
     Trust::of(&home, &app).trust(&[brought]).unwrap();
     assert_eq!(settings(folder.path()).agent_command.unwrap(), ["./evil"]);
@@ -119,7 +124,7 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     // What harms nobody needs no trust.
     write(&app.join(".rapport/config.yaml"), "agent: { hot: 2m }\n");
     assert_eq!(settings(folder.path()).hot, jiff::SignedDuration::from_mins(2));
-    assert_eq!(config::brought(&home, &app, &Place::new(home.clone(), app.clone()).sections()), None);
+    assert_eq!(config::brought(&home, &app, &Place::new(home.clone(), app.clone()).known_settings()), None);
 }
 
 /// A project with a program that leaves a mark, named in its settings.
@@ -197,6 +202,7 @@ fn a_person_at_a_terminal_is_asked_once() {
     run.wait_until("the question again", |screen| screen.matches(QUESTION).count() == 2);
     run.send("n");
     run.wait_for("rounds.max in ");
+    assert_eq!(run.text().matches(QUESTION).count(), 2, "a word is explained once: {}", run.text());
     run.wait_for("Which colour?");
     run.send("\x03");
     run.wait_for("left 130");

@@ -42,6 +42,18 @@ fn a_branch_of_a_turn_that_ran_says_how_to_begin_where_it_began() {
     assert_eq!(json["standing"], serde_json::json!([]));
 }
 
+/// The turn of a session that is named first.
+#[test]
+fn a_turn_can_be_named_as_the_place_to_branch_at() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    let id = project.session();
+    project.rapport(&["branch", id.as_str(), "--at", "01"]).check(0, "/01-branch-01\n");
+    project.rapport(&["branch", "--at", "1", "--keep"]).check(0, "/01-branch-02\n");
+    project.rapport(&["branch", id.as_str(), "--at", "07"]).check(4, "no turn 07");
+    project.rapport(&["branch", id.as_str(), "--at", "q1", "--undo"]).check(2, "are for branches of a turn");
+}
+
 // FILE-5, FILE-38, FILE-39: what a branch is made of, how it goes on, and how it is drawn and compared.
 #[test]
 fn file_38_file_39_a_branch_goes_on_as_its_own_line() {

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{create, edit, greeting, plan, planning, project, run, without_session};
+use super::{create, delete, edit, greeting, move_file, plan, planning, project, run, without_session};
 use crate::support::patience::wait_for;
+use crate::support::project::Project;
 
 fn heading(name: &str, parameters: &[(&str, &str)], body: &str) -> String {
     let list: String = parameters.iter().map(|(name, value)| format!("- **{name}:** {value}\n")).collect();
@@ -177,6 +178,46 @@ fn file_20_the_agent_may_ask_first() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
+/// A session of files begins without an agent, so what is said about the agent when a turn is planned counts from then on, also in a
+/// later command that does not say it.
+#[test]
+fn what_is_said_about_the_agent_counts_for_a_session_that_exists() {
+    use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
+    use rapport_core::Event;
+    let question =
+        |text: &str| Ask::one(FullQuestion::new(text, "Language", &[("English", ""), ("French", "")]));
+    let asking = Scenario::new("asks").asks(question("Which language?")).asks(question("Which tone?"));
+    let project = without_session(asking.respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    let parked = |fact: &Event| matches!(fact, Event::Parked { .. });
+    let mut running = project.launch(&["plan", "--json", "-m", "Greet.", "--adaptive", "--hot", "0s"], &[]);
+    running.until(parked);
+    project.wait_alone(std::time::Duration::from_secs(5));
+    project.rapport(&["log", "a"]).check(0, "changes the terms: a waiting agent is kept for 0s");
+    running.kill();
+    project.rapport(&["answer", "a", "French"]).check(0, "Answered.");
+    let mut running = project.launch(&["resume", "--json", "a"], &[]);
+    running.until_asked();
+    running.until(parked);
+    project.rapport(&["answer", "a", "English"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    assert_eq!(project.turn_file("01/plan.md"), greeting());
+    let changes = |project: &Project| {
+        project.facts().iter().filter(|fact| matches!(fact, Event::TermsChanged { .. })).count()
+    };
+    assert_eq!(changes(&project), 1);
+
+    // How many rounds it may ask is such a thing, and said twice it is no change.
+    let project =
+        without_session(Scenario::new("asks").asks(question("Which?")).respond_with_text(&greeting()));
+    project.rapport(&["new", "a"]).check(0, "");
+    project.rapport(&["plan", "-m", "Greet.", "--adaptive", "--max-rounds", "0"]).check(0, "Add a greeting");
+    project.rapport(&["resume", "-y", "--max-rounds", "0"]).check(0, "Completed");
+    assert_eq!(changes(&project), 1);
+    project.rapport(&["resume", "--max-rounds", "2"]).check(2, "what to plan next");
+    assert_eq!(changes(&project), 2);
+}
+
 #[test]
 fn the_agent_cannot_change_anything_while_it_plans() {
     let project = without_session(planning(&[&greeting()])).recorded();
@@ -280,4 +321,108 @@ fn the_diff_of_a_session_is_what_its_batches_changed() {
     project.rapport(&["diff"]).check(0, "-# An app\n+# A friendly app\n");
     project.rapport(&["undo"]).check(0, "removed: hello.txt");
     assert_eq!(project.rapport(&["diff", "add-greeting"]).check(0, "").out(), "");
+}
+
+/// The log of a session of files says what ran: not only how many, but which, and which turn of its directories it is about.
+#[test]
+fn the_log_names_what_was_approved_run_and_undone() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("Greet.").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt");
+    let log = project.rapport(&["log"]);
+    for words in [
+        "the agent begins the plan of turn 01\n",
+        "the agent has made the plan\n",
+        "approves 3 of 3 actions of turn 01, as batch ",
+        "action 1 (CREATE hello.txt) is done\n",
+        "action 2 (EDIT README.md) is done\n",
+        "action 3 (EXECUTE cat hello.txt) is done\n",
+        "wants batch ",
+        "is undone: 2 files restored",
+    ] {
+        log.check(0, words);
+    }
+    assert!(!log.out().contains("turn 1 "), "two ways of counting turns: {}", log.out());
+}
+
+/// Processes that a command leaves running are ended, and whoever watches is told how many.
+#[test]
+fn processes_that_a_command_leaves_running_are_told() {
+    let project = Project::with_agent("rehearsal");
+    let leaves = plan("Leave", &[], &[], &[run("sleep 600 & sleep 600 & true"), run("true")]);
+    let ran = project.rapport_reading(&["execute", "-", "-y"], leaves.as_bytes());
+    ran.check(0, "2 of 2 actions done");
+    ran.check(0, "✓ EXECUTE sleep 600 & sleep 600 & true: 2 processes it left running were ended\n");
+    ran.check(0, "✓ EXECUTE true\n");
+}
+
+/// A plan that deletes, moves, and has a command change files that git knows, and some that it does not.
+fn tidying() -> (String, [&'static str; 6]) {
+    let command = run("echo made > made.txt; echo changed > kept.txt; rm gone.txt");
+    let actions = [delete("old.txt"), move_file("README.md", "docs/README.md"), command];
+    let changes =
+        [" D README.md", " D gone.txt", " M kept.txt", " D old.txt", "?? docs/README.md", "?? made.txt"];
+    (plan("Tidy up", &[], &[], &actions), changes)
+}
+
+fn with_old_files(project: &Project) {
+    for name in ["old.txt", "kept.txt", "gone.txt"] {
+        std::fs::write(project.root().join(name), format!("{name}\n")).unwrap();
+    }
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+}
+
+// FILE-35: DELETE, MOVE and what a command did to files, run and undone by whole commands, in a session and outside of one.
+#[test]
+fn file_35_what_is_deleted_moved_and_done_by_commands_is_undone_by_the_command() {
+    let (tidy, changes) = tidying();
+    let project = project(&[&tidy]);
+    with_old_files(&project);
+    project.plan_turn("Tidy up.").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "3 of 3 actions done");
+    assert_eq!(project.changes(), changes);
+    let undone = project.rapport(&["undo", "--yes"]);
+    undone.check(0, "restored: old.txt").check(0, "removed: made.txt");
+    assert_eq!(project.changes(), Vec::<String>::new());
+
+    std::fs::write(project.path("plan.md"), &tidy).unwrap();
+    let file = project.path("plan.md").display().to_string();
+    let mut terminal = project.terminal(&["execute", &file], 100, 30);
+    terminal.wait_for("(q)uit");
+    terminal.insist("a", "the end of the run", |shown| shown.contains("3 of 3 actions done"));
+    terminal.wait_for("left 0");
+    assert_eq!(without_report(&project), changes);
+    let mut terminal = project.terminal(&["undo"], 100, 30);
+    terminal.wait_for("(y)es / (n)o ›");
+    terminal.insist("y", "the end of the undo", |shown| shown.contains("restored: old.txt"));
+    terminal.wait_for("left 0");
+    assert_eq!(without_report(&project), Vec::<String>::new());
+}
+
+/// What git sees as changed, without the report that `execute` writes where one is.
+fn without_report(project: &Project) -> Vec<String> {
+    project.changes().into_iter().filter(|line| !line.ends_with(" report.md")).collect()
+}
+
+/// A command that opens an editor ends at once and says what to do, whatever the person's editor is.
+#[test]
+fn a_commit_that_is_amended_does_not_wait_for_an_editor() {
+    let amend =
+        |flags: &str| run(&format!("echo more > more.txt && git add more.txt && git commit --amend{flags}"));
+    let hangs = "sh -c 'sleep 600'";
+    let project = Project::with_agent("rehearsal").set("EDITOR", hangs).set("VISUAL", hangs);
+    let project = project.set("GIT_EDITOR", hangs).set("GIT_SEQUENCE_EDITOR", hangs);
+    for (key, value) in [("user.name", "Anna"), ("user.email", "anna@localhost")] {
+        project.git(&["config", key, value]);
+    }
+    let before = project.git(&["rev-list", "--count", "HEAD"]);
+    let amending = |flags: &str| plan("Amend", &[], &[], &[amend(flags)]);
+    let ran = project.rapport_reading(&["execute", "-", "-y"], amending("").as_bytes());
+    ran.check(1, "Please supply the message using either -m or -F option.");
+    let ran = project.rapport_reading(&["execute", "-", "-y"], amending(" --no-edit").as_bytes());
+    ran.check(0, "1 of 1 actions done");
+    assert_eq!(project.git(&["rev-list", "--count", "HEAD"]), before);
+    assert!(project.git(&["show", "--stat", "--format=", "HEAD"]).contains("more.txt"));
 }

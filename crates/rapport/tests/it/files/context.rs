@@ -54,6 +54,61 @@ fn file_8_file_12_what_is_shown_is_written_down() {
     assert_eq!(project.turn_file("01/turn.context"), "", "what is inherited is not a turn's own");
 }
 
+// FILE-13: what `global.context` names is shown in every turn of every session. FILE-14: `session.context` is the person's, counts in its
+// session alone, and stays as they wrote it.
+#[test]
+fn file_13_file_14_what_is_for_all_and_what_is_for_a_session() {
+    let plans = ["a.txt", "b.txt", "c.txt"].map(|path| plan("Note", &[], &[], &[create(path, "x")]));
+    let project = without_session(planning(&plans.each_ref().map(String::as_str)));
+    let made = ["one", "two"].map(|name| project.rapport(&["new", name]).out().trim().to_owned());
+    let [one, two] = made.each_ref().map(std::path::Path::new);
+    write(&project, "own.txt", "only in one\n");
+    write(&project, ".rapport/global.context", "README.md\n");
+    let mine = "# mine, by hand\n\n  own.txt   # mine\n";
+    std::fs::write(one.join("session.context"), mine).unwrap();
+    project.rapport(&["plan", "-m", "x", "--session", "one"]).check(0, "");
+    project.rapport(&["resume", "-y", "--session", "one"]).check(0, "Completed");
+    project.rapport(&["plan", "-m", "y", "--session", "one"]).check(0, "");
+    project.rapport(&["plan", "-m", "z", "--session", "two"]).check(0, "");
+    for (turn, has_own) in [(one.join("01"), true), (one.join("02"), true), (two.join("01"), false)] {
+        let contents = contents(&std::fs::read_to_string(turn.join("_context.log")).unwrap());
+        assert!(contents.contains("# An app"), "{}: {contents}", turn.display());
+        assert_eq!(contents.contains("only in one"), has_own, "{}: {contents}", turn.display());
+    }
+    assert_eq!(std::fs::read_to_string(one.join("session.context")).unwrap(), mine);
+}
+
+// FILE-12, FILE-15: what a turn was approved with is shown in the next one, and a turn may take away what is above it.
+#[test]
+fn file_12_a_turn_overrides_what_is_above_it() {
+    let first = plan("First", &["[+] hello.txt", "[-] README.md"], &[], &[create("hello.txt", "Hello, you")]);
+    let second = plan("Second", &["[+] README.md"], &[], &[create("a.txt", "a")]);
+    let third = plan("Third", &[], &[], &[create("b.txt", "b")]);
+    let project = project(&[&first, &second, &third]);
+    write(&project, ".rapport/global.context", "README.md\n");
+    let shown = |turn: &str| {
+        let contents = contents(&project.turn_file(&format!("{turn}/_context.log")));
+        (contents.contains("# An app"), contents.contains("Hello, you"))
+    };
+    for (turn, context, expected) in [
+        ("01", "", (true, false)),
+        ("02", "hello.txt\n-README.md\n", (false, true)),
+        ("03", "hello.txt\nREADME.md\n", (true, true)),
+    ] {
+        project.plan_turn("x").check(0, "");
+        assert_eq!(project.turn_file(&format!("{turn}/turn.context")), context, "{turn}");
+        assert_eq!(shown(turn), expected, "{turn}");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+}
+
+/// What an agent is shown of the contents of files.
+fn contents(log: &str) -> String {
+    let document = ContextLog::parse(log).unwrap().document;
+    let (_, contents) = document.split_once("## 5. Resource Contents").unwrap();
+    contents.split_once("\n## 6. ").unwrap().0.to_owned()
+}
+
 // FILE-7: a turn's context is paths, one per line, and nothing else: what a plan says about them stays in the plan.
 #[test]
 fn file_7_a_turns_context_is_paths_line_by_line() {
@@ -174,7 +229,7 @@ fn file_14_the_cascade_is_edited_and_shown() {
     assert_eq!(json["levels"]["session"], serde_json::json!(["src", "README.md", "-src/b.rs"]));
     project.plan_turn("Greet.").check(0, "src/a.rs");
     assert!(!project.turn_file("01/_context.log").contains("fn b()"));
-    // What is there again is no longer taken away.
+    // A path that is added again is no longer left out.
     project.rapport(&["context", "add", "src/b.rs"]).check(0, "");
     assert!(project.turn_file("session.context").ends_with("src\nREADME.md\nsrc/b.rs\n"));
     for (path, code, why) in [

@@ -1,4 +1,4 @@
-//! Killed in the middle: of planning, of a batch. What was done is clear, and it is gone on with or taken back.
+//! Killed in the middle: of planning, of a batch. What was done is clear, and it is resumed or undone.
 
 use rapport::agents::rehearsal::scenario::{Ask, Counter, FullQuestion, Scenario};
 use rapport_core::Event;
@@ -59,7 +59,7 @@ fn a_batch_that_was_killed_is_undone_and_can_be_run_again() {
     project.rapport(&["undo"]).check(4, "with something to undo");
 }
 
-/// Ctrl-C while a command runs: the batch stops, and can be gone on with like one that was killed.
+/// Ctrl-C while a command runs: the batch stops, and can be resumed like one that was killed.
 #[test]
 fn a_batch_that_was_stopped_is_gone_on_with() {
     let (project, mut resuming) = hanging();

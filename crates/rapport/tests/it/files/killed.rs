@@ -8,7 +8,7 @@ use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::stores::blocking::{BlockingStore, wait};
 use rapport::stores::files::Files;
 use rapport::turns::batches::{Batches, Naming};
-use rapport::turns::{Folder, found};
+use rapport::turns::{Folder, discovery};
 use rapport_core::{Event, Input, Session, TurnStage, World};
 
 use super::{greeting, without_session};
@@ -104,8 +104,8 @@ fn same_as_the_directory(project: &Project, story: &str) {
     let store = BlockingStore::new(Files::new(project.root().join(".rapport/sessions")));
     let session = Session::replay(&store.read(&id, 0).unwrap()).unwrap();
     let folder = Folder::new(Arc::new(Files::new(project.root().join(".rapport/sessions"))), &id);
-    let turns = wait(found::turns(&folder)).unwrap();
-    let found = found::with_batches(&id, turns, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();
+    let turns = wait(discovery::turns(&folder)).unwrap();
+    let found = discovery::with_batches(&id, turns, &Batches::of(&project.root(), Naming::ByTurn)).unwrap();
     let [turn] = found.turns.as_slice() else { panic!("{story}: {found:?}") };
     let known = session.file_turn("01").unwrap();
     assert_eq!((known.stage, known.status), (TurnStage::Complete, turn.status), "{story}");

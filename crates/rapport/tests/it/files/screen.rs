@@ -252,6 +252,43 @@ fn file_28_file_33_a_dumb_terminal_is_asked_by_lines() {
     terminal.wait_for("left 0");
 }
 
+// FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings name or here.
+#[test]
+fn file_35_file_36_previews_in_the_review_of_a_turn() {
+    let read = "### `READ`\n\n- **Resource:** [README.md](/README.md)\n".to_owned();
+    let project = project(&[&plan("Look", &[], &[], &[create("a.txt", "a"), read])]);
+    let viewer = project.path("viewer");
+    std::fs::write(&viewer, "#!/bin/sh\necho \"$1 shows\"; cat \"$2\"; printf 'more? '; read word\n")
+        .unwrap();
+    std::fs::set_permissions(&viewer, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    project.plan_turn("Look.").check(0, "");
+    for command in [Some(format!("{} -R", viewer.display())), None] {
+        let mut terminal = match &command {
+            Some(command) => {
+                let line =
+                    format!("RAPPORT_PREVIEW_COMMAND='{command}' '{}' resume", env!("CARGO_BIN_EXE_rapport"));
+                project.shell(&line, 100, 30)
+            }
+            None => project.terminal(&["resume"], 100, 30),
+        };
+        terminal.wait_for("(q)uit ›");
+        terminal.send("m");
+        terminal.wait_for("[✅] READ");
+        terminal.send("\x1b[F");
+        terminal.send("p");
+        if command.is_some() {
+            terminal.wait_for("-R shows");
+            terminal.wait_for("# An app");
+            terminal.wait_for("more?");
+            assert!(!terminal.is_alternate());
+        } else {
+            terminal.wait_for("  1  # An app");
+            assert!(terminal.is_alternate());
+        }
+    }
+    assert_eq!(project.changes(), Vec::<String>::new());
+}
+
 /// A failure in a terminal offers to take everything back.
 #[test]
 fn a_failure_offers_to_undo() {
@@ -301,7 +338,7 @@ fn an_interrupted_batch_is_undone_in_the_terminal() {
     terminal.wait_for("left 0");
 }
 
-/// The same, gone on with after the command that may have run.
+/// The same, resumed after the command that may have run.
 #[test]
 fn an_interrupted_batch_is_gone_on_with_in_the_terminal() {
     let project = super::interrupted::cut_off();

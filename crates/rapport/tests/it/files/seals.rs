@@ -26,7 +26,7 @@ fn file_4_a_changed_turn_is_noticed_everywhere() {
     std::fs::remove_file(project.folder().join("01/plan.md")).unwrap();
     project.plan_turn("two").check(3, "01/plan.md is gone");
     project.rapport(&["plan", "-m", "two", "--accept-changes"]).check(0, "Second");
-    // What was accepted once is told no more; another change is.
+    // What was accepted once is not reported again; another change is.
     assert_eq!(project.rapport(&["resume", "-y"]).err(), "");
     std::fs::write(&report, "# Execution Report: another\n").unwrap();
     project.plan_turn("three").check(3, named);

@@ -27,7 +27,7 @@ fn file_17_a_session_begins() {
         .rapport(&["new", "Add User: Auth"])
         .check(0, "the name becomes add-user-auth")
         .check(0, "-add-user-auth-2\n");
-    assert_eq!(project.file(".rapport/memos.yaml"), "- mine\n", "what is there stays");
+    assert_eq!(project.file(".rapport/memos.yaml"), "- mine\n", "the existing file stays");
     for bad in ["", "..", "con", "🎉"] {
         project.rapport(&["new", bad]).check(2, "cannot be the name of a session");
     }

@@ -1,4 +1,4 @@
-//! A journal that came with a clone undoes nothing and is not gone on with.
+//! A journal that came with a clone undoes nothing and is not resumed.
 
 use std::fs;
 use std::path::PathBuf;

@@ -21,7 +21,7 @@ use crate::support::scenarios::PERMISSION;
 /// The chat that a hostile log names.
 pub(crate) const CHAT: i64 = 4242;
 
-/// A session of a stranger in which a command was allowed and has not run: taken up, it would run at once.
+/// A session of a stranger in which a command was allowed and has not run: if it were resumed, it would run at once.
 pub(crate) fn strangers_session() -> (Project, SessionId) {
     let stranger = Project::with_scenario(PERMISSION);
     let mut running = stranger.start(&["build"], &[]);

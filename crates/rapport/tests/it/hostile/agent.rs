@@ -3,10 +3,12 @@
 use serde_json::json;
 
 use super::Hostile;
+use crate::files;
 use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
+use crate::telegram::Stage;
 
 /// A project with the real CLI, and a model that plans and works. `None` where tests with the real CLI are left out.
 fn world(variable: &str) -> Option<(Hostile, Model)> {
@@ -107,6 +109,74 @@ fn hooks_and_servers_of_a_clone_do_not_run_on_2_1_197() {
 #[test]
 fn hooks_and_servers_of_a_clone_do_not_run_on_2_1_90() {
     nothing_of_a_clone_runs_before_trust("RAPPORT_TEST_CLAUDE_2_1_90");
+}
+
+/// A planner through the CLI, as a person in a chat has it, takes nothing of a project but its instructions.
+async fn nothing_of_a_clone_runs_for_a_planner(variable: &str) {
+    let question = json!({
+        "question": "Which language?", "allowFreeText": false, "multiSelect": false,
+        "options": [
+            { "label": "English", "value": "en", "description": "", "recommended": false },
+            { "label": "Welsh", "value": "cy", "description": "", "recommended": false },
+        ],
+    });
+    let round = json!({ "goal": "greet", "description": "greet", "done": false, "questions": [question] });
+    let reply = Response::default().tool("toolu_1", "StructuredOutput", round);
+    let Some((clone, model)) = world_with(variable, Script::default().say(reply)) else { return };
+    bring_hooks_and_servers(&clone);
+    let Hostile { project, marks } = clone;
+    let mut stage = Stage::of(project.set("RAPPORT_PLANNER_VIA", "agent")).await;
+    stage.serve();
+    let anna = stage.anna();
+    anna.types("/plan greet");
+    anna.sees("Which language?").await;
+    assert!(!model.seen().is_empty(), "the CLI was run");
+    assert_eq!(stage.stop(), 0);
+    assert_eq!(super::names_in(&marks), [""; 0]);
+}
+
+#[tokio::test]
+async fn hooks_and_servers_of_a_clone_do_not_run_for_a_planner() {
+    nothing_of_a_clone_runs_for_a_planner("RAPPORT_TEST_CLAUDE").await;
+}
+
+#[tokio::test]
+async fn hooks_and_servers_of_a_clone_do_not_run_for_a_planner_on_2_1_197() {
+    nothing_of_a_clone_runs_for_a_planner("RAPPORT_TEST_CLAUDE_2_1_197").await;
+}
+
+#[tokio::test]
+async fn hooks_and_servers_of_a_clone_do_not_run_for_a_planner_on_2_1_90() {
+    nothing_of_a_clone_runs_for_a_planner("RAPPORT_TEST_CLAUDE_2_1_90").await;
+}
+
+/// A plan that has something researched starts the CLI too, in the project's directory.
+fn nothing_of_a_clone_runs_for_research(variable: &str) {
+    let says = Response::default().text("Croeso is a greeting.");
+    let Some((clone, model)) = world_with(variable, Script::default().say(says)) else { return };
+    bring_hooks_and_servers(&clone);
+    let research = "### `RESEARCH`\n\n```text\ngreetings in Welsh\n```\n".to_owned();
+    std::fs::write(clone.project.path("plan.md"), files::plan("Look it up", &[], &[], &[research])).unwrap();
+    let file = clone.project.path("plan.md").display().to_string();
+    clone.project.rapport(&["execute", &file, "-y"]).check(0, "1 of 1 actions done");
+    assert!(clone.project.file("report.md").contains("Croeso is a greeting."));
+    assert_eq!(model.seen().len(), 1, "the CLI was run");
+    assert_eq!(clone.marks(), [""; 0]);
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_for_research() {
+    nothing_of_a_clone_runs_for_research("RAPPORT_TEST_CLAUDE");
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_for_research_on_2_1_197() {
+    nothing_of_a_clone_runs_for_research("RAPPORT_TEST_CLAUDE_2_1_197");
+}
+
+#[test]
+fn hooks_and_servers_of_a_clone_do_not_run_for_research_on_2_1_90() {
+    nothing_of_a_clone_runs_for_research("RAPPORT_TEST_CLAUDE_2_1_90");
 }
 
 /// The critical one: hooks and servers of a clone do not run, in a plan, a draft or at work, until the person trusts them.

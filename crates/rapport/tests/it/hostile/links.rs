@@ -1,5 +1,5 @@
 //! Links and pipes in what is Rapport's own: nothing is read or written behind a link that leads elsewhere, and nobody waits
-//! for who writes to a pipe.
+//! for the writer of a pipe.
 
 use std::os::unix::fs::symlink;
 
@@ -90,7 +90,7 @@ fn links_in_sessions_are_not_followed() {
     assert_eq!(clone.outside(), before);
 }
 
-// A pipe as a log, a lock, settings, a context: nobody waits for who writes to it.
+// A pipe as a log, a lock, settings, a context: nobody waits for its writer.
 #[test]
 fn pipes_keep_nobody_waiting() {
     for pipe in [

@@ -37,11 +37,7 @@ impl Hostile {
 
     /// The marks that were left.
     pub(crate) fn marks(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.marks).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-        names.sort();
-        names
+        names_in(&self.marks)
     }
 
     /// Something that the repository brings.
@@ -77,6 +73,14 @@ impl Hostile {
         collect(&above, &[self.project.root(), self.project.path("home/.rapport")], &mut found);
         found
     }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
 }
 
 fn collect(folder: &Path, without: &[PathBuf], found: &mut BTreeMap<PathBuf, Vec<u8>>) {

@@ -57,10 +57,21 @@ fn commands(world: &World) -> Vec<(Vec<&str>, [i32; 2])> {
         (vec!["execute", "plan.md", "-y"], [3, 3]),
         (vec!["execute", "linked.txt", "-y"], [3, 3]),
         (vec!["revoke"], [0, 0]),
+        (vec!["project", "list"], [0, 0]),
+        (vec!["project", "show"], [0, 0]),
+        (vec!["project", "explore"], [0, 0]),
+        (vec!["project", "explore", "--json"], [0, 0]),
+        (vec!["project", "show", NAMES[0]], [4, 4]),
+        (vec!["project", "learn"], [0, 0]),
+        (vec!["project", "forget", "nothing"], [4, 4]),
+        (vec!["project", "add", "../precious"], [2, 2]),
+        (vec!["project", "remove", "../precious"], [4, 4]),
         (vec!["completions", "bash"], [0, 0]),
         (vec!["complete", "resume", ""], [0, 0]),
         (vec!["complete", "branch", "--session", PLANNED, ""], [0, 0]),
         (vec!["demo", "--help"], [0, 0]),
+        // With words it starts the person's own agent, as `run` does.
+        (vec!["chat"], [2, 2]),
         (vec!["mcp"], [0, 0]),
     ];
     for session in [signed, unsigned, done, PLANNED, READY] {
@@ -101,18 +112,15 @@ fn commands(world: &World) -> Vec<(Vec<&str>, [i32; 2])> {
     all
 }
 
-/// A command that nobody runs in a hostile repository here is not known to be safe there.
-#[test]
-fn every_command_has_its_part() {
-    let world = World::unpack(Logs::Readable);
-    let run: BTreeSet<_> = commands(&world).iter().map(|(words, _)| words[0].to_owned()).collect();
+/// Commands without a line above, such as new ones: with and without a session, whatever they end with.
+fn unlisted(world: &World) -> Vec<Vec<String>> {
+    let listed: BTreeSet<_> = commands(world).iter().map(|(words, _)| words[0].to_owned()).collect();
     let cli = rapport::cli::Cli::command();
     let names = cli.get_subcommands().map(|command| command.get_name().to_owned());
     // A keeper is started by Rapport alone, and reads nothing of a project.
-    let missing: Vec<_> = names
-        .filter(|name| !run.contains(name) && !APART.contains(&name.as_str()) && name != "keep")
-        .collect();
-    assert_eq!(missing, Vec::<String>::new(), "without a part in this test");
+    let rest =
+        names.filter(|name| !listed.contains(name) && !APART.contains(&name.as_str()) && name != "keep");
+    rest.flat_map(|name| [vec![name.clone()], vec![name, world.signed.to_string()]]).collect()
 }
 
 #[test]
@@ -129,18 +137,25 @@ fn holds(logs: Logs) {
     let world = World::unpack(logs);
     let (clone, before) = (&world.clone, Before::of(&world.clone));
     let mut wrong = Vec::new();
-    for (command, codes) in commands(&world) {
-        let code = codes[usize::from(logs == Logs::Unreadable)];
+    let any = unlisted(&world);
+    let any = any.iter().map(|words| (words.iter().map(String::as_str).collect(), None));
+    let listed = commands(&world).into_iter().map(|(words, codes)| (words, Some(codes)));
+    for (command, codes) in any.chain(listed) {
+        let command: Vec<&str> = command;
         let ran = clone.rapport(&command);
         let said = format!("{}{}", ran.out(), ran.err());
         before.check(&world, &format!("{command:?}: {said}"));
         assert!(!clone.project.path("records").exists(), "{command:?} started an agent: {said}");
         assert!(!said.contains('\u{1b}') && !said.contains('\u{202e}'), "{command:?}: {said:?}");
+        let code = codes.map_or(ran.code(), |codes| codes[usize::from(logs == Logs::Unreadable)]);
         if ran.code() != code {
             wrong.push(format!("{command:?} ended with {} instead of {code}: {said}", ran.code()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The demo has an agent and a repository of its own, wherever it is started.
+    clone.rapport(&["demo"]).check(0, "rapport-demo-");
+    before.check(&world, "the demo");
     their_own_work_goes_on(&world);
     before.check(&world, "their own work");
 }
@@ -209,7 +224,14 @@ fn works_apart(clone: &Hostile, mut run: Running) {
     clone.rapport(&["answer", "paint-apart", "confirm"]).check(0, "Answered.");
     assert_eq!(run.finish(), 0);
     assert_eq!(clone.project.file("paint.txt"), "Blue\n", "the project is as it was");
+    // Both sides change the same line, which the repository wants merged by a program of its own.
+    std::fs::write(clone.project.root().join("paint.txt"), "Green\n").unwrap();
     clone.rapport(&["apply", "paint-apart", "--with-conflicts"]).check(0, "Applied to");
+    let merged = clone.project.file("paint.txt");
+    assert!(
+        merged.contains("<<<<<<< ") && merged.contains("\nGreen\n") && merged.contains("\nRed\n"),
+        "{merged}"
+    );
 }
 
 fn run_session(clone: &Hostile) -> String {
@@ -218,7 +240,7 @@ fn run_session(clone: &Hostile) -> String {
     own.unwrap_or_else(|| panic!("no session of this run: {all:?}"))
 }
 
-/// A `.git` that declares the directory above the project its working tree: what is there, such as keys, is not taken
+/// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not taken
 /// into a place for agents, and the person is told why there is none.
 #[test]
 fn a_working_tree_above_the_project_is_refused() {

@@ -34,7 +34,7 @@ pub(crate) struct Told {
 
 impl Told {
     #[track_caller]
-    fn read(reply: &Value) -> Self {
+    pub(crate) fn read(reply: &Value) -> Self {
         let result = &reply["result"];
         assert!(result.is_object(), "{reply}");
         Self {
@@ -91,19 +91,28 @@ impl Client {
         capabilities: &Value,
         env: &[(&str, &str)],
     ) -> Self {
+        let client = Self::try_start(project, args, capabilities, env);
+        client.expect("the server died")
+    }
+
+    /// The same with a server that may die; `None` if it did.
+    pub(crate) fn try_start(
+        project: &Project,
+        args: &[&str],
+        capabilities: &Value,
+        env: &[(&str, &str)],
+    ) -> Option<Self> {
         let mut client = Self::connect_in(project, args, env);
-        let greeting = client.request(
-            "initialize",
-            &json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": capabilities,
-                "clientInfo": { "name": "test-client", "version": "1" },
-            }),
-        );
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "clientInfo": { "name": "test-client", "version": "1" },
+        });
+        let greeting = client.try_request("initialize", &params, &json!({}))?;
         assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25", "{greeting}");
         assert_eq!(greeting["result"]["serverInfo"]["name"], "rapport");
-        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        client
+        client.try_send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        Some(client)
     }
 
     /// A client that has not said anything yet.
@@ -172,17 +181,21 @@ impl Client {
 
     /// Calls a tool of a server that may die; `None` if it did. Dialogs that come meanwhile are accepted with this content.
     pub(crate) fn try_call(&mut self, tool: &str, arguments: &Value, accepts: &Value) -> Option<Told> {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.try_request("tools/call", &params, accepts).map(|reply| Told::read(&reply))
+    }
+
+    fn try_request(&mut self, method: &str, params: &Value, accepts: &Value) -> Option<Value> {
         self.next += 1;
         let id = self.next;
-        let params = json!({ "name": tool, "arguments": arguments });
-        self.try_send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }))?;
+        self.try_send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
         loop {
             let message = self.lines.recv_timeout(PATIENCE).ok()?.unwrap_or_else(|line| panic!("{line:?}"));
             if message["method"] == "elicitation/create" {
                 let result = json!({ "action": "accept", "content": accepts });
                 self.try_send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))?;
             } else if message["id"] == id {
-                return Some(Told::read(&message));
+                return Some(message);
             }
         }
     }

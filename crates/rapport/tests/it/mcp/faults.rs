@@ -117,6 +117,33 @@ fn a_wait_ends_when_it_is_cancelled_or_its_time_is_over() {
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
+/// WORK-15: a worker that is at work is `running`, and its status says what it does.
+#[test]
+fn a_running_worker_tells_of_its_progress() {
+    let project = Project::with_scenario(BUSY);
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "late" })).task();
+    let told = wait_for("progress", || {
+        let told = client.call("work_status", json!({ "taskId": task }));
+        told.data["progress"].is_string().then_some(told)
+    });
+    assert_eq!(told.status(), "running", "{told:?}");
+    assert!(told.data["progress"].as_str().unwrap().contains("This takes a while."), "{told:?}");
+    assert!(told.text.contains("This takes a while."), "{}", told.text);
+}
+
+/// WORK-2, WORK-21: without a container engine no task begins, the lead is told why, and the server goes on.
+#[test]
+fn without_an_engine_the_lead_is_told_and_the_server_goes_on() {
+    let project = Project::with_scenario(ONE_QUESTION).set("DOCKER_HOST", "unix:///nowhere/docker.sock");
+    let mut client = Client::start(&project, &[]);
+    let container = json!({ "task": "paint", "worker": "container" });
+    client.call("task_worker", container).refuses("invalid", "no container engine answers");
+    assert_eq!(project.store().list().unwrap(), []);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input").says("Which colour?");
+}
+
 /// A session of a stranger that comes with a `git pull` does not end a call that waits for any task.
 #[test]
 fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
@@ -146,9 +173,11 @@ fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
     project.rapport(&["answer", session.as_str(), "--question", "q1", "Blue"]).check(0, "Answered.");
     let told = client.told(waiting).says("Start the work with this plan?");
     assert_eq!((&told.data["changed"], told.task()), (&json!(true), task.clone()));
-    // Who names it is told why.
+    // Who names it is told why, and cannot answer it.
     let named = json!({ "taskId": format!("task-{foreign}"), "seconds": 5 });
     assert!(client.call("wait", named).is_error);
+    let answer = json!({ "taskId": format!("task-{foreign}"), "answer": "Blue" });
+    assert!(client.call("answer_worker_question", answer).is_error);
 }
 
 /// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is tried three times and said; the task

@@ -2,12 +2,15 @@
 
 mod checked;
 pub(crate) mod client;
+mod conformance;
 mod dialogs;
+mod elicited;
 mod faults;
 mod foreign;
 pub(crate) mod http;
 mod killed;
 mod person;
+mod projects;
 mod real;
 mod starting;
 pub(crate) mod story;

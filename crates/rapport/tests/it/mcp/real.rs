@@ -179,20 +179,25 @@ fn answered(project: &Project, session: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The real CLI in a terminal leads two workers. The first asks its model, the second the person, as a task; what only a person may
-/// decide comes in dialogs. Its model applies what both did.
+/// What each of two workers does: it asks, plans, and paints a file with the name of its workplace.
+fn painter() -> Script {
+    let question = json!({ "questions": [{
+        "question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{ "label": "Red", "description": "Warm" }, { "label": "Blue", "description": "Cold" }],
+    }] });
+    let paint = json!({ "command": "echo Blue > $(basename $PWD).txt", "description": "Paints it" });
+    Script::default()
+        .say(Response::default().tool("toolu_ask", "AskUserQuestion", question))
+        .say(Response::default().text("# Paint\n\n1. Paint it Blue."))
+        .say(Response::default().tool("toolu_paint", "Bash", paint))
+        .say(Response::default().text("Painted."))
+}
+
+/// WORK-1, WORK-15: the real CLI in a terminal leads two workers, which are real CLIs, at the same time. Both ask: the first its model, the
+/// second the person, as a task; what only a person may decide comes in dialogs. Its model reviews and applies what both did.
 #[test]
 fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
     let Some(program) = needs::claude() else { return };
-    let project = Project::with_scenario(ONE_QUESTION);
-    let config = project.path("servers.json");
-    std::fs::write(&config, super::servers(&project, &["mcp", "--apply", "lead"]).to_string()).unwrap();
-    let known = json!({
-        "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5,
-        "customApiKeyResponses": { "approved": ["any"], "rejected": [] },
-        "projects": { project.root().to_str().unwrap(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
-    });
-    std::fs::write(project.path("home/.claude.json"), known.to_string()).unwrap();
     let day = jiff::Timestamp::now().strftime("%Y%m%d").to_string();
     let (first, second) = (format!("{day}-first"), format!("{day}-second"));
     let task = format!("task-{first}");
@@ -201,18 +206,30 @@ fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
     };
     let diff = |session: &str| json!({ "diffId": format!("diff-{session}-1") });
     let script = Script::default()
+        .apart("Understand this task well enough", painter())
         .say(call("toolu_1", "task_worker", json!({ "task": "first" })))
-        .say(call("toolu_2", "wait", json!({ "taskId": task })))
-        .say(call("toolu_3", "answer_worker_question", json!({ "taskId": task, "answer": "Blue" })))
-        .say(call("toolu_4", "wait", json!({ "taskId": task })))
-        .say(call("toolu_5", "review_changes", diff(&first)))
-        .say(call("toolu_6", "apply_changes", diff(&first)))
-        .say(call("toolu_7", "task_worker", json!({ "task": "second", "questions": "person" })))
-        .say(Response::default().text("The first is done, the second is at work."))
-        .say(call("toolu_8", "apply_changes", diff(&second)))
+        .say(call("toolu_2", "task_worker", json!({ "task": "second", "questions": "person" })))
+        .say(call("toolu_3", "wait", json!({ "taskId": task })))
+        .say(call("toolu_4", "answer_worker_question", json!({ "taskId": task, "answer": "Blue" })))
+        .say(call("toolu_5", "wait", json!({ "taskId": task })))
+        .say(call("toolu_6", "review_changes", diff(&first)))
+        .say(call("toolu_7", "apply_changes", diff(&first)))
+        .say(Response::default().text("The first is done."))
+        .say(call("toolu_8", "review_changes", diff(&second)))
+        .say(call("toolu_9", "apply_changes", diff(&second)))
         .say(Response::default().text("Both are done."));
     let model = Model::play(script);
     let url = format!("http://{}", model.address());
+    let project = Project::with_agent(&format!("'{}' --allowedTools Bash", program.display()));
+    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+    let config = project.path("servers.json");
+    std::fs::write(&config, super::servers(&project, &["mcp", "--apply", "lead"]).to_string()).unwrap();
+    let known = json!({
+        "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 5,
+        "customApiKeyResponses": { "approved": ["any"], "rejected": [] },
+        "projects": { project.root().to_str().unwrap(): { "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true } },
+    });
+    std::fs::write(project.path("home/.claude.json"), known.to_string()).unwrap();
     let (home, config) = (project.path("home"), config.to_str().unwrap().to_owned());
     let mut env = offline(&url).to_vec();
     env.push(("HOME", home.to_str().unwrap()));
@@ -221,18 +238,21 @@ fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
     let terminal = Pty::spawn_in(&project.root(), program.to_str().unwrap(), &args, &env, (120, 40));
     let mut person = Person { terminal };
 
-    wait_at_most(Duration::from_secs(60), "the first answer", || model.tool_result("toolu_3"));
-    let plan = person.asked();
-    assert!(plan.contains("Start the work with this plan?") && plan.contains("1. Paint it Blue."), "{plan}");
-    person.chooses(0);
-    let colour = person.asked();
-    assert!(colour.contains("Which colour?") && colour.contains("Its task: second"), "{colour}");
-    person.chooses(1);
-    let plan = person.asked();
-    assert!(plan.contains("1. Paint it Blue."), "{plan}");
-    person.chooses(0);
-    wait_at_most(Duration::from_secs(60), "the end", || model.tool_result("toolu_8"));
+    // The two workers decide what comes first: the plan of the first, or what the second asks.
+    let mut decided = Vec::new();
+    while decided.len() < 3 {
+        let shown = person.asked();
+        let worker = if shown.contains("Its task: second") { "second" } else { "first" };
+        let is_plan = shown.contains("Start the work with this plan?") && shown.contains("1. Paint it Blue.");
+        assert!(is_plan || shown.contains("Which colour?"), "{shown}");
+        person.chooses(if is_plan { 0 } else { 1 });
+        decided.push((worker, is_plan));
+    }
+    decided.sort_unstable();
+    assert_eq!(decided, [("first", true), ("second", false), ("second", true)]);
+    wait_at_most(Duration::from_secs(60), "the end", || model.tool_result("toolu_9"));
     person.terminal.wait_for("Both are done.");
+    assert!(told(&model, "toolu_3").contains("Which colour?"), "{}", told(&model, "toolu_3"));
     let at_client = super::dialogs::person_at("claude-code");
     assert_eq!(
         answered(&project, &first),
@@ -242,10 +262,12 @@ fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
         answered(&project, &second),
         [("q1".into(), at_client.clone()), ("confirm".into(), at_client)]
     );
-    assert!(told(&model, "toolu_5").contains("+Blue"));
-    let (applied, is_error) = model.tool_result("toolu_8").unwrap();
-    assert!(!is_error && applied.contains(r#""changes":"applied""#), "{applied}");
-    assert_eq!(project.file("paint.txt"), "Blue\n");
+    for (session, review, apply) in [(&first, "toolu_6", "toolu_7"), (&second, "toolu_8", "toolu_9")] {
+        assert!(told(&model, review).contains("+Blue"), "{}", told(&model, review));
+        let (applied, is_error) = model.tool_result(apply).unwrap();
+        assert!(!is_error && applied.contains(r#""changes":"applied""#), "{applied}");
+        assert_eq!(project.file(&format!("{session}.txt")), "Blue\n");
+    }
     drop(person);
     project.wait_alone(Duration::from_secs(20));
 }

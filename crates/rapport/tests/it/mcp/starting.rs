@@ -3,12 +3,14 @@
 
 use std::process::Command;
 
+use rapport_core::{Ending, Event};
 use serde_json::{Value, json};
 
 use super::WORKER;
 use super::client::Client;
 use super::story::confirm;
 use crate::support::needs;
+use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
@@ -60,6 +62,55 @@ fn a_task_is_made_from_a_template() {
     let started = client.call("task_worker", filled);
     assert_eq!(started.data["task"], "Fix the leak.\n\nHow: With a test.");
     assert_eq!(started.data["template"], "fix");
+}
+
+/// A few words for lists, and the parts of a task by its id as a plan.
+#[test]
+fn a_task_has_a_description_and_a_plan_has_parts() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut client = Client::start(&project, &[]);
+    let whole = json!({ "task": "Paint everything, and mind the doors.", "taskDescription": "the house" });
+    let whole = client.call("task_worker", whole);
+    assert_eq!(whole.data["taskDescription"], "the house");
+    let whole = whole.task();
+    let part = client.call("task_worker", json!({ "task": "the doors", "parentTaskId": whole })).task();
+    let other = client.call("task_worker", json!({ "task": "something else" })).task();
+    let listed = client.call("work_status", json!({})).says("  the house").text;
+    assert!(listed.contains(&other) && !listed.contains("Paint everything"), "{listed}");
+    let of_plan = client.call("work_status", json!({ "planId": whole })).says(&part);
+    assert_eq!(of_plan.data["tasks"].as_array().unwrap().len(), 2, "{of_plan:?}");
+    assert!(!of_plan.text.contains(&other), "{}", of_plan.text);
+}
+
+/// WORK-22: the ids of leads are accepted in the terminal too.
+#[test]
+fn a_terminal_takes_the_ids_of_leads() {
+    let project = Project::with_scenario(WORKER);
+    let mut client = Client::start(&project, &[]);
+    let ended = super::story::done(&project, &mut client);
+    let (task, diff) = (ended.task(), ended.diff());
+    project.rapport(&["status", &task]).check(0, "completed");
+    project.rapport(&["diff", &diff]).check(0, "+Blue");
+    project.rapport(&["apply", &diff]).check(0, "Applied to");
+    project.rapport(&["status", "task-nothing"]).check(4, "there is no session");
+}
+
+/// A question that expires ends as expired here too, and the task goes on without an answer of anybody.
+#[test]
+fn a_question_that_expires_is_told_as_expired() {
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_QUESTIONS_EXPIRE", "1s");
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    wait_for("the question to expire", || {
+        let expired = |fact: &Event| matches!(fact, Event::Closed { how: Ending::Expired, .. });
+        project.facts().iter().any(expired).then_some(())
+    });
+    let late = client
+        .call("answer_worker_question", json!({ "taskId": task, "answer": "Blue", "questionId": "q1" }));
+    assert!(late.is_error && late.text.contains("its time ran out"), "{late:?}");
+    let told = client.call("work_status", json!({ "taskId": task }));
+    assert_ne!(told.data["pendingQuestion"], "Which colour?", "{told:?}");
+    assert_eq!(told.data["answers"], json!([]), "nobody answered: {told:?}");
 }
 
 /// A task can be a part of another one, which lists it.
@@ -181,7 +232,8 @@ fn a_container_is_limited_to_less_than_the_settings_allow() {
     assert_eq!(project.store().list().unwrap(), []);
 
     let Some(engine) = needs::engine() else { return };
-    let project = Project::with_scenario(ONE_QUESTION).working_in("container");
+    let project =
+        Project::with_scenario(ONE_QUESTION).working_in("container").set("RAPPORT_AGENT_HOT", "30s");
     let mut client = Client::start(&project, &[]);
     let limited = start(json!({ "memory": "512m", "cpus": 1, "timeout": 90_000 }));
     let task = client.call("task_worker", limited).task();
@@ -194,7 +246,7 @@ fn a_container_is_limited_to_less_than_the_settings_allow() {
     let name = docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"]);
     let format = "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.Config.Cmd}}";
     let told = docker(&["inspect", "--format", format, &name]);
-    assert!(told.starts_with("536870912 1000000000 ") && told.ends_with(" 90]"), "{told}");
+    assert!(told.starts_with("536870912 1000000000 ") && told.ends_with(" 60]"), "{told}");
     drop(client);
     project.wait_alone(std::time::Duration::from_secs(20));
     docker(&["rm", "--force", "--volumes", &name]);

@@ -91,6 +91,19 @@ fn a_worker_asks_is_answered_and_ends_with_a_diff() {
     assert_eq!(client.close().0, Some(0));
 }
 
+/// A call of `wait` tells every 20 seconds that it still waits, so that no client gives it up.
+#[test]
+fn a_long_wait_tells_of_its_progress() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut client = Client::start(&project, &[]);
+    let task = client.call("task_worker", json!({ "task": "paint" })).task();
+    client.until(&task, "needs_input");
+    let waiting = client.ask_tool("wait", &json!({ "taskId": task, "seconds": 25 }));
+    let progress = client.find("progress", |message| message["method"] == "notifications/progress");
+    assert_eq!(progress["params"]["progressToken"], waiting, "{progress}");
+    client.told(waiting);
+}
+
 /// A model's wish to apply is a question to a person, who applies it; `wait` tells of that.
 #[test]
 fn what_the_model_wants_applied_a_person_applies() {
@@ -119,6 +132,37 @@ fn what_the_model_wants_applied_a_person_applies() {
     assert_eq!((&applied.data["changed"], &applied.data["changes"]), (&json!(true), &json!("applied")));
     assert_eq!(project.file("paint.txt"), "Blue\n");
     client.call("apply_changes", json!({ "diffId": diff })).refuses("not_now", "was applied already");
+}
+
+/// Before one of two diffs is applied, whoever leads is told that the other changes the same files, at the review and at the apply.
+#[test]
+fn other_work_on_the_same_files_is_told() {
+    let project = Project::with_scenario(WORKER);
+    let mut client = Client::start(&project, &["--apply", "lead"]);
+    let first = done(&project, &mut client).diff();
+    let task = client.call("task_worker", json!({ "task": "varnish" })).task();
+    client.until(&task, "needs_input");
+    client.call("answer_worker_question", json!({ "taskId": task, "answer": "Red" }));
+    client.until(&task, "needs_input").says("Start the work with this plan?");
+    let session = task.strip_prefix("task-").unwrap();
+    project.rapport(&["answer", session, "--question", "confirm", "confirm"]).check(0, "Answered.");
+    client.until(&task, "needs_input").says("Which file?");
+    client.call("answer_worker_question", json!({ "taskId": task, "answer": "paint.txt" }));
+    let second = client.until(&task, "completed").diff();
+
+    let words = format!("{first} waits too, and changes the same files: paint.txt\n");
+    let overlaps = json!([{ "diffId": first, "files": ["paint.txt"] }]);
+    for (tool, arguments) in [
+        ("review_changes", json!({ "diffId": second })),
+        ("apply_changes", json!({ "diffId": second, "confirm": false })),
+        ("apply_changes", json!({ "diffId": second })),
+    ] {
+        let told = client.call(tool, arguments).says(&words);
+        assert_eq!(told.data["overlaps"], overlaps, "{told:?}");
+    }
+    let alone = client.call("review_changes", json!({ "diffId": first }));
+    assert_eq!(alone.data["overlaps"], json!([]), "the other one waits no more");
+    client.call("apply_changes", json!({ "diffId": first })).refuses("not_now", "paint.txt");
 }
 
 /// With the person's flag the model applies; a revision continues in the same conversation and has a diff of its own.

@@ -13,13 +13,13 @@ use crate::support::project::Project;
 use crate::support::scenarios::{BUSY, ONE_QUESTION};
 
 /// A client of the new protocol, which declares with every request what it can do.
-struct Follower {
+pub(super) struct Follower {
     client: Client,
     capabilities: Value,
 }
 
 impl Follower {
-    fn start(project: &Project, args: &[&str]) -> Self {
+    pub(super) fn start(project: &Project, args: &[&str]) -> Self {
         let tasks = json!({ "io.modelcontextprotocol/tasks": {} });
         Self::with(project, args, json!({ "elicitation": { "form": {} }, "extensions": tasks }))
     }
@@ -49,7 +49,7 @@ impl Follower {
 
     /// Begins a task, and gives its id.
     #[track_caller]
-    fn begin(&mut self, arguments: Value) -> String {
+    pub(super) fn begin(&mut self, arguments: Value) -> String {
         let begun = self.call("task_worker", arguments);
         assert_eq!((&begun["resultType"], &begun["status"]), (&json!("task"), &json!("working")), "{begun}");
         assert_eq!(begun["ttlMs"], Value::Null, "{begun}");
@@ -57,20 +57,20 @@ impl Follower {
     }
 
     #[track_caller]
-    fn get(&mut self, task: &str) -> Value {
+    pub(super) fn get(&mut self, task: &str) -> Value {
         let found = self.request("tasks/get", json!({ "taskId": task }));
         assert_eq!(found["result"]["resultType"], "complete", "{found}");
         found["result"].clone()
     }
 
     #[track_caller]
-    fn until(&mut self, task: &str, status: &str) -> Value {
+    pub(super) fn until(&mut self, task: &str, status: &str) -> Value {
         wait_for(status, || Some(self.get(task)).filter(|found| found["status"] == status))
     }
 
     /// The only thing that a task asks, once it asks: its key, and the form.
     #[track_caller]
-    fn asked(&mut self, task: &str) -> (String, Value) {
+    pub(super) fn asked(&mut self, task: &str) -> (String, Value) {
         let found = self.until(task, "input_required");
         let requests = found["inputRequests"].as_object().unwrap();
         assert_eq!(requests.len(), 1, "{found}");
@@ -80,14 +80,14 @@ impl Follower {
     }
 
     #[track_caller]
-    fn reply(&mut self, task: &str, key: &str, reply: Value) {
+    pub(super) fn reply(&mut self, task: &str, key: &str, reply: Value) {
         let params = json!({ "taskId": task, "inputResponses": { key: reply } });
         let told = self.request("tasks/update", params);
         assert_eq!(told["result"], json!({ "resultType": "complete" }), "{told}");
     }
 
     #[track_caller]
-    fn accept(&mut self, task: &str, key: &str, answer: &str) {
+    pub(super) fn accept(&mut self, task: &str, key: &str, answer: &str) {
         self.reply(task, key, json!({ "action": "accept", "content": { "answer": answer } }));
     }
 }
@@ -203,16 +203,66 @@ fn a_task_is_cancelled() {
     project.wait_alone(Duration::from_secs(20));
 }
 
-/// A worker that fails ends its task with what a call would say.
+/// WORK-2: a worker that fails at its work ends its task with what a call would say.
 #[test]
 fn a_task_of_a_failed_worker_says_why() {
-    let project = Project::with_scenario(ONE_QUESTION);
-    std::fs::remove_file(project.path("scenario.yaml")).unwrap();
+    let project = Project::with_scenario(FAILING);
     let mut follower = Follower::start(&project, &[]);
     let task = follower.begin(for_person("paint"));
     let ended = follower.until(&task, "completed");
     assert_eq!(ended["result"]["isError"], true, "{ended}");
     assert_eq!(ended["result"]["structuredContent"]["status"], "failed");
+}
+
+const FAILING: &str = r##"
+version: 1
+name: failing
+invocations:
+  - steps: [{ text: "I cannot do that." }]
+    subtype: error_during_execution
+    is_error: true
+"##;
+
+/// A worker that cannot even begin has said nothing, so there is no result: its task has failed, and says why.
+#[test]
+fn a_task_whose_worker_cannot_begin_has_failed() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let project = project.set("RAPPORT_AGENT_COMMAND", "/nowhere/agent");
+    let mut follower = Follower::start(&project, &[]);
+    let task = follower.begin(for_person("paint"));
+    let ended = follower.until(&task, "failed");
+    assert_eq!((&ended["result"], &ended["error"]["code"]), (&Value::Null, &json!(-32603)), "{ended}");
+    assert!(ended["error"]["message"].as_str().unwrap().contains("/nowhere/agent"), "{ended}");
+    assert_eq!(ended["error"]["data"]["status"], "failed");
+}
+
+/// Replies to a task whose worker was put away start it again at its call; those to one that has ended, to another task's question or
+/// with a state that nobody gave out change nothing.
+#[test]
+fn replies_to_parked_ended_and_other_tasks() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut follower = Follower::start(&project, &["--hot", "0s"]);
+    let task = follower.begin(for_person("paint"));
+    let (colour, _) = follower.asked(&task);
+    wait_for("the agent to be parked", || {
+        project.facts().iter().any(|fact| matches!(fact, Event::Parked { .. })).then_some(())
+    });
+    follower.accept(&task, &colour, "Blue");
+    let (plan, _) = follower.asked(&task);
+    let foreign = plan.replacen(project.session().as_str(), "20200101-other", 1);
+    follower.accept(&task, &foreign, "confirm");
+    assert_eq!(deciders(&project).len(), 1, "only the answer to the question counts");
+    follower.accept(&task, &plan, "confirm");
+    let ended = follower.until(&task, "completed");
+    for key in [&colour, &plan] {
+        follower.accept(&task, key, "Red");
+    }
+    assert_eq!((follower.get(&task), deciders(&project).len()), (ended, 2));
+    for state in ["1", "1.00", "x"] {
+        let params = json!({ "name": "wait", "arguments": { "taskId": task }, "requestState": state });
+        let refused = follower.request("tools/call", params);
+        assert_eq!(refused["error"]["code"], -32602, "{state}: {refused}");
+    }
 }
 
 /// Only who follows tasks gets one, and only where the person answers; what is no task is none.

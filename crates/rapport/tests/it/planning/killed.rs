@@ -51,6 +51,10 @@ fn killed_before_or_after_any_durable_write_the_file_is_the_same() {
             let count = |is: fn(&Event) -> bool| facts.iter().filter(|fact| is(fact)).count();
             assert_eq!(count(|fact| matches!(fact, Event::Answered { .. })), 1, "{point}");
             assert_eq!(count(|fact| matches!(fact, Event::Reported { .. })), 1, "{point}");
+            let id = project.session();
+            project.rapport(&["diff", id.as_str()]).check(0, "+# Progress: Crash");
+            project.rapport(&["undo", id.as_str(), "--yes"]).check(0, "removed: progress.md");
+            assert!(!project.root().join("progress.md").exists(), "{point}");
         }
     }
 }

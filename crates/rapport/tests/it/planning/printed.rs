@@ -36,7 +36,8 @@ fn clarify_10_answers_go_in_the_next_message_of_the_same_session() {
     assert!(agents[0].last().unwrap().contains("## User Request\n\na todo app"), "the message is last");
     let answers = "Here are my answers to your questions:\n\nQ1: What programming language?\nQ2: What database?\n\n\
         My answers:\n1. I want to use Rust.\n2. PostgreSQL for the database.";
-    assert_eq!(agents[1][flags(1) + 6..], ["--resume", "test-session-123", answers]);
+    let resumed = [&begin[..], &["--resume", "test-session-123", answers]].concat();
+    assert_eq!(agents[1][flags(1)..], resumed, "as it began, resumed, and the message last");
     let connected = project.facts().into_iter().find_map(|fact| match fact {
         Event::Connected { conversation, .. } => Some(conversation.to_string()),
         _ => None,
@@ -105,17 +106,19 @@ fn killed_between_two_messages_it_goes_on_with_the_next() {
 #[test]
 fn the_version_of_the_cli_decides_and_doctor_says_which_way() {
     let scenario = prebuilt::interactive_planning().build();
-    for (version, says, live) in [
+    for (version, code, says, live) in [
         (
             "1.0.51 (Claude Code)",
+            0,
             "print mode, answers go in the next message (1.0.51 is older than 2.0.0)",
             false,
         ),
-        ("2.1.0 (Claude Code)", "over the live channel (from 2.0.0 on)", true),
+        ("2.1.0 (Claude Code)", 0, "over the live channel (from 2.0.0 on)", true),
         // It does not even offer the tool.
         (
             "2.0.22 (Claude Code)",
-            "missing  agent      2.0.22 (Claude Code); versions 2.0.0 to 2.0.47 cannot ask: their agents guess in silence",
+            1,
+            "bad      agent      2.0.22 (Claude Code); versions 2.0.0 to 2.0.47 cannot ask: their agents guess in silence",
             true,
         ),
     ] {
@@ -130,7 +133,7 @@ fn the_version_of_the_cli_decides_and_doctor_says_which_way() {
         std::fs::write(&script, text).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let project = project.set("RAPPORT_AGENT_COMMAND", script.to_str().unwrap());
-        project.rapport(&["doctor"]).check(0, says);
+        project.rapport(&["doctor"]).check(code, says);
         let mut running = project.plan_adaptively(&[]);
         running.until_asked();
         running.kill();

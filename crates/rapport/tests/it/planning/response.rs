@@ -3,6 +3,7 @@
 use rapport::agents::claude::response::Response;
 use rapport::agents::claude::wire;
 use rapport::agents::rehearsal::prebuilt;
+use rapport::agents::rehearsal::scenario::Scenario;
 use serde_json::{Value, json};
 
 use crate::support::rehearsal::{Rehearsal, recorded};
@@ -170,6 +171,15 @@ fn clarify_28_the_prebuilt_stories_are_read_from_their_streams() {
         assert_eq!(texts(&response), questions);
         assert!(response.text().contains(text));
     }
+}
+
+// CLARIFY-28: all three questions of a call.
+#[test]
+fn clarify_28_three_questions_are_read_from_their_stream() {
+    let asked = ["Question 1?", "Question 2?", "Question 3?"];
+    let response =
+        response(&Rehearsal::counted(Scenario::new("three").asks_questions(&asked)).plain(&["go"]));
+    assert_eq!(texts(&response), asked);
 }
 
 #[test]

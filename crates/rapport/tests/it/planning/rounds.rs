@@ -119,6 +119,8 @@ fn clarify_12_beyond_the_limit_it_goes_on_with_what_there_is() {
         running.until_asked();
         project.answer(&format!("q{n}"), &format!("it is {n}"));
     }
+    let next = running.until(|fact| matches!(fact, Event::Asked { .. } | Event::Declined { .. }));
+    assert!(matches!(next, Event::Declined { .. }), "{next:?}");
     assert_eq!(running.finish(), 0);
     assert!(project.progress().contains("it is 5"));
     assert_eq!(rounds(&project), 5);

@@ -49,13 +49,16 @@ fn clarify_29_questions_answers_rounds_and_tokens_are_on_the_screen() {
     pty.wait_until("the second round", |screen| {
         screen.contains("--- Round 2 of clarifications ---") && screen.contains("enter answer")
     });
-    pty.send("MIT\r");
+    // Alt-Enter begins another line, Enter sends.
+    pty.send("MIT\x1b\rfor now");
+    pty.wait_for("for now");
+    pty.send("\r");
     pty.wait_for("✓ Done");
     pty.wait_for("2 tasks in 1 phase; next: Begin");
     pty.wait_for("Total tokens used: In: 15.6k | Out: 3.6k | CacheW: 0 | CacheR: 0");
     pty.wait_for("(Accumulated across 2 round(s) of Q&A)");
     assert!(pty.wait_end().success());
-    assert!(project.progress().contains("the new one, MIT"), "{}", project.progress());
+    assert!(project.progress().contains("the new one, MIT\nfor now"), "{}", project.progress());
 }
 
 #[test]

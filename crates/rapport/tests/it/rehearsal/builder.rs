@@ -4,9 +4,10 @@ use rapport::agents::claude::wire::{self, WireKind};
 
 use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
 use rapport::agents::rehearsal::stream::{Event, Session};
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::support::rehearsal::Rehearsal;
+use crate::support::rehearsal::{Rehearsal, recorded};
 
 #[test]
 fn clarify_22_an_init_names_its_conversation_and_itself() {
@@ -22,6 +23,28 @@ fn clarify_22_an_init_names_its_conversation_and_itself() {
     let uuid = init["uuid"].as_str().unwrap();
     assert!(Uuid::parse_str(uuid).is_ok(), "{uuid}");
     assert_ne!(serde_json::to_value(Event::init(&session)).unwrap()["uuid"], uuid, "each has its own");
+    // The real one has no time in it; docs/formats/scenario.md says so.
+    let real = &recorded("plain-print-mode")[0]["line"];
+    assert_eq!((init.get("timestamp"), &real["subtype"]), (real.get("timestamp"), &json!("init")));
+}
+
+/// CLARIFY-21: an event has these fields or not at all.
+#[test]
+fn clarify_21_what_an_event_does_not_have_is_left_out() {
+    let session = Session {
+        id: "7141c84c".into(),
+        cwd: "/home/dev/app".into(),
+        model: "a-model".into(),
+        permission_mode: "default".into(),
+    };
+    let has = |event: Event| {
+        let event = serde_json::to_value(event).unwrap();
+        ["subtype", "session_id"].map(|field| event.get(field).cloned())
+    };
+    let id = Some(json!("7141c84c"));
+    assert_eq!(has(Event::init(&session)), [Some(json!("init")), id.clone()]);
+    assert_eq!(has(Event::assistant(&session, json!({}))), [None, id]);
+    assert_eq!(has(Event::control_request("r1", json!({}))), [None, None]);
 }
 
 #[test]
@@ -36,8 +59,9 @@ fn clarify_24_a_builder_says_what_each_invocation_does() {
     let events = [&["go"][..], &["--resume", "5f0c", "north"]].map(|args| rehearsal.plain(args));
     let asked = events[0].iter().find(|event| event["message"]["content"][0]["type"] == "tool_use").unwrap();
     let call = &asked["message"]["content"][0];
-    assert_eq!(call["input"]["questions"], serde_json::json!(["Which way?", "How far?"]));
-    assert!(call["id"].as_str().unwrap().starts_with("toolu_"));
+    assert_eq!(call["input"]["questions"], json!(["Which way?", "How far?"]));
+    // CLARIFY-23: its id is its place, and the message stops for it.
+    assert_eq!((&call["id"], &asked["message"]["stop_reason"]), (&json!("toolu_0101"), &json!("tool_use")));
     assert_eq!(events[1].last().unwrap()["result"], "Thank you.");
     assert!(events.iter().flatten().all(|event| event["session_id"] == "5f0c"), "one conversation");
 }

@@ -144,6 +144,6 @@ fn a_message_of_answers_takes_a_parked_question_up_in_plain_mode() {
     let again = rehearsal.run(&["-p", "--resume", &session]);
     assert!(
         String::from_utf8(again.stderr).unwrap().contains("No deferred tool marker"),
-        "taken up for good"
+        "it is resumed only once"
     );
 }

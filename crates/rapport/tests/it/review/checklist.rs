@@ -7,6 +7,7 @@ use rapport::channels::terminal::review::{Group, Pick, Selection};
 use rapport::channels::terminal::style::{ColourChoice, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 use ratatui::style::{Color, Modifier};
 
 use super::{checklist, key, plans, press, screen};
@@ -80,7 +81,11 @@ fn no_colour_without_colours_but_a_row_to_be_seen() {
         terminal.draw(|frame| list.draw(frame)).unwrap();
         let cells = &terminal.backend().buffer().content;
         assert_eq!(cells.iter().any(|cell| cell.fg != Color::Reset), has_colour);
-        assert!(cells.iter().any(|cell| cell.modifier.contains(Modifier::REVERSED)));
+        let reversed: Vec<_> =
+            cells.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).collect();
+        assert!(!reversed.is_empty());
+        let is_plain = |cell: &&Cell| cell.fg == Color::Reset && !cell.modifier.contains(Modifier::DIM);
+        assert!(reversed.iter().all(is_plain), "the row is one bar, and not a patchwork of colours");
     }
 }
 

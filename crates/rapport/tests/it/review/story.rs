@@ -116,7 +116,9 @@ fn keys_that_decide_nothing_are_explained() {
     pty.send("y");
     pty.wait_until("two explanations", |screen| screen.matches("nothing else decides").count() == 2);
     pty.send("\x1b[200~a\x1b[201~");
-    pty.send("q");
+    // The rest of a word approves nothing.
+    pty.send("a");
+    pty.insist("q", "that it was left", |screen| screen.contains("decided: quit"));
     assert_decided(&mut pty, "quit");
     assert_not_approved(&pty);
 }
@@ -364,6 +366,10 @@ fn ctrl_z_and_fg() {
     pty.wait_for("shell:");
     pty.send(&script);
     pty.wait_for(PROMPT);
+    pty.send("\x1a");
+    pty.wait_for("Stopped");
+    pty.send("fg\n");
+    pty.wait_until("the question again", |screen| screen.matches(PROMPT).count() == 2);
     pty.send("m");
     pty.wait_for(CHECKLIST);
     pty.send("\x1b[F ");

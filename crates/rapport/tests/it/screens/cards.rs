@@ -1,7 +1,8 @@
 //! What each card looks like, at two widths, and which of it stands out.
 
 use rapport_core::{
-    AgentDid, Ask, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission, Progress, World,
+    AgentDid, Ask, ChangeStatus, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission, Progress,
+    World,
 };
 
 use super::Sitting;
@@ -178,16 +179,16 @@ fn done() {
     sitting.act(|stage| stage.agent(AgentDid::Say { text: "All done.".into() }));
     sitting.act(|stage| stage.agent(AgentDid::Spend { usage: usage(52_000, 900, 310_000) }));
     sitting.act(|stage| stage.finish("All done."));
-    let file = |status: &str, path: &str, added, removed| FileChange {
+    let file = |status, path: &str, added, removed| FileChange {
         path: path.into(),
-        status: status.into(),
+        status,
         added: Some(added),
         removed: Some(removed),
     };
     let files = vec![
-        file("added", "src/auth.rs", 120, 0),
-        file("modified", "src/main.rs", 12, 3),
-        file("deleted", "a.rs", 0, 40),
+        file(ChangeStatus::Added, "src/auth.rs", 120, 0),
+        file(ChangeStatus::Modified, "src/main.rs", 12, 3),
+        file(ChangeStatus::Deleted, "a.rs", 0, 40),
     ];
     sitting.history.clear();
     sitting

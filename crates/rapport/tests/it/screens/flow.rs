@@ -138,8 +138,11 @@ fn questions_that_end_say_so() {
 #[test]
 fn cancelling() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::auth()]);
-    sitting.press("q enter n");
+    sitting.press("q enter");
+    assert!(sitting.frame().contains("Press y or n; nothing else decides."), "{}", sitting.frame());
+    sitting.press("n");
     assert_eq!(sitting.submitted, []);
+    assert!(!sitting.frame().contains("nothing else decides"), "{}", sitting.frame());
     sitting.press("esc y");
     assert_eq!(sitting.outcome, Some(Outcome::Ended(Status::Cancelled)));
     assert!(sitting.history().contains("✗ Cancelled"));
@@ -263,7 +266,7 @@ fn one_act_at_a_time() {
 fn a_key_on_the_next_card_waits_for_the_last_act() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
     let now = sitting.now;
-    let sent = |act: Act| [Effect::Submit { by: stage::me(), act }];
+    let sent = |act: Act| [Effect::Submit { by: stage::me(), act: Box::new(act) }];
     assert_eq!(sitting.screen.step(Happening::Key(key("1")), now), sent(answer("q1", 0)));
     let entry = sitting.stage.person(stage::me(), answer("q1", 0)).expect("one may");
     sitting.see(entry);
@@ -281,7 +284,7 @@ fn cancelling_waits_for_the_last_act() {
     for name in ["q", "y"] {
         assert_eq!(sitting.screen.step(Happening::Key(key(name)), now), []);
     }
-    let cancel = Effect::Submit { by: stage::me(), act: Act::Cancel { reason: None } };
+    let cancel = Effect::Submit { by: stage::me(), act: Box::new(Act::Cancel { reason: None }) };
     assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), [cancel]);
 }
 

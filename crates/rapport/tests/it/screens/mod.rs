@@ -5,6 +5,7 @@ mod flow;
 mod hostile;
 mod keys;
 mod last_look;
+mod lead;
 mod plain;
 mod region;
 mod tour;
@@ -36,7 +37,11 @@ struct Sitting {
 
 impl Sitting {
     fn new(columns: usize, rows: usize) -> Self {
-        let (stage, first) = Stage::new("Add user authentication");
+        Self::before(columns, rows, Stage::new("Add user authentication"))
+    }
+
+    /// One before this session, of which the agent is there.
+    fn before(columns: usize, rows: usize, (stage, first): (Stage, Entry)) -> Self {
         let screen = Screen::new(config(), stage::id(), 0, Size { columns, rows });
         let (now, history, submitted) = (Duration::ZERO, Vec::new(), Vec::new());
         let mut sitting = Self {
@@ -127,7 +132,7 @@ impl Sitting {
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Suspend => self.suspended += 1,
                 Effect::Notify(what) => self.notified.push(what),
-                Effect::Submit { by, act } => self.submit(by, act),
+                Effect::Submit { by, act } => self.submit(by, *act),
             }
         }
     }

@@ -14,24 +14,37 @@ use super::config;
 use crate::support::stage::{self, Stage, anna, usage};
 
 /// A session told in plain lines.
-struct Telling {
+pub(super) struct Telling {
     plain: Plain<Vec<u8>>,
-    stage: Stage,
+    pub(super) stage: Stage,
     now: Duration,
-    text: String,
+    pub(super) text: String,
     outcome: Option<Outcome>,
 }
 
 impl Telling {
     fn new(auto: Option<AutoAnswer>) -> Self {
-        let (stage, first) = Stage::new("Add user authentication");
-        let plain = Plain::new(Terminal { auto, interactive: false, ..config() }, stage::id(), 0, Vec::new());
+        Self::with(Terminal { auto, interactive: false, ..config() })
+    }
+
+    /// Where lines can be typed.
+    fn typed() -> Self {
+        Self::with(Terminal { interactive: true, ..config() })
+    }
+
+    fn with(config: Terminal) -> Self {
+        Self::of(config, Stage::new("Add user authentication"))
+    }
+
+    /// The same of this session.
+    pub(super) fn of(config: Terminal, (stage, first): (Stage, Entry)) -> Self {
+        let plain = Plain::new(config, stage::id(), 0, Vec::new());
         let mut telling = Self { plain, stage, now: Duration::ZERO, text: String::new(), outcome: None };
         telling.see(first);
         telling
     }
 
-    fn act(&mut self, act: impl FnOnce(&mut Stage) -> Entry) {
+    pub(super) fn act(&mut self, act: impl FnOnce(&mut Stage) -> Entry) {
         let entry = act(&mut self.stage);
         self.see(entry);
     }
@@ -49,7 +62,7 @@ impl Telling {
                 Effect::Notify(_) | Effect::Suspend => {}
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Submit { by, act } => {
-                    let entry = self.stage.person(by, act);
+                    let entry = self.stage.person(by, *act);
                     self.step(Happening::Submitted(entry.as_ref().map(|_| ()).map_err(ToString::to_string)));
                     entry.into_iter().for_each(|entry| self.see(entry));
                 }
@@ -57,7 +70,14 @@ impl Telling {
         }
     }
 
-    fn pass(&mut self, seconds: u64) {
+    /// Types a line, and returns what is printed then.
+    pub(super) fn line(&mut self, line: &str) -> String {
+        let before = self.text.len();
+        self.step(Happening::Line(line.to_owned()));
+        self.text[before..].to_owned()
+    }
+
+    pub(super) fn pass(&mut self, seconds: u64) {
         self.now += Duration::from_secs(seconds);
         self.step(Happening::TimePassed);
     }
@@ -186,4 +206,88 @@ fn the_demo_answers_everything_in_its_own_name() {
         "{}",
         telling.text
     );
+}
+
+/// Who listens instead of looking hears one question at a time, can hear it again, and can change an answer.
+#[test]
+fn lines_ask_one_question_at_a_time_and_go_back() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth(), stage::tests(), stage::language()])));
+    assert!(telling.text.contains("? q1 (1 of 3)") && !telling.text.contains("? q2"), "{}", telling.text);
+    let again = telling.line("?");
+    assert!(again.contains("? q1 (1 of 3)") && again.contains("? shows this again"), "{again}");
+    assert_eq!(telling.line("<"), "! there is no earlier question to go back to in this round\n");
+    let next = telling.line("1");
+    assert!(next.starts_with("✓ Auth method → JWT\n? q2 (2 of 3)"), "{next}");
+    assert!(next.contains("< goes back") && !next.contains("? q3"), "{next}");
+    let back = telling.line("<");
+    assert!(back.contains("? q1 (1 of 3)") && back.contains("answered before: JWT; an empty line keeps it"));
+    let kept = telling.line("");
+    assert!(kept.contains("? q2 (2 of 3)"), "{kept}");
+    telling.line("1");
+    let refused = telling.line("1 2 = and more");
+    assert!(refused.starts_with("! q3 "), "a single choice takes no list as free text: {refused}");
+    telling.line("1");
+    telling.line("y");
+    assert_eq!(telling.stage.view().questions.len(), 0);
+}
+
+/// The last answer of a round is not sent before all of them were seen once more, as on the screen.
+#[test]
+fn lines_have_a_last_look_over_a_round() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));
+    telling.line("1");
+    let look = telling.line("2");
+    assert!(look.starts_with("? These are your answers:\n  1. "), "{look}");
+    assert!(look.contains("→ JWT\n  2. ") && look.contains("→ German\n"), "{look}");
+    assert!(look.contains("y sends them; edit NUMBER changes that answer"), "{look}");
+    assert_eq!(telling.stage.view().questions.len(), 1, "nothing is sent yet");
+    for unclear in ["yesterday", "", "edit", "edit 7", "1"] {
+        assert!(telling.line(unclear).starts_with("! "), "{unclear}");
+        assert_eq!(telling.stage.view().questions.len(), 1, "{unclear}");
+    }
+    // The last answer, then one before it.
+    let again = telling.line("edit 2");
+    assert!(again.contains("? q2 (2 of 2)"), "{again}");
+    telling.line("1");
+    let changed = telling.line("edit 1");
+    assert!(changed.contains("? q1 (1 of 2)") && changed.contains("answered before: JWT"), "{changed}");
+    let next = telling.line("2");
+    assert!(next.contains("? q2 (2 of 2)"), "{next}");
+    let look = telling.line("1");
+    assert!(!look.contains("→ JWT") && look.contains("→ English"), "{look}");
+    telling.line("Yes");
+    assert_eq!(telling.stage.view().questions.len(), 0);
+}
+
+#[test]
+fn lines_edit_an_answer_at_the_confirmation() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth()])));
+    telling.line("1");
+    telling.act(|stage| stage.finish(stage::PLAN));
+    telling.act(Stage::save_plan);
+    telling.pass(2);
+    assert!(telling.text.contains("edit NUMBER changes that answer"), "{}", telling.text);
+    for wrong in ["edit", "edit 7"] {
+        assert_eq!(telling.line(wrong), "! name an answer by its number, as in: edit 1\n");
+    }
+    let asked = telling.line("edit 1");
+    assert!(asked.contains("? q1") && asked.contains("answered before: JWT"), "{asked}");
+    let before = telling.text.len();
+    telling.line("2");
+    telling.act(Stage::save_plan);
+    let summary = &telling.text[before..];
+    assert!(summary.contains("An answer came after this was proposed"), "{summary}");
+    assert!(summary.contains("? confirm"), "{summary}");
+    // Whole sentences decide nothing by accident; after a = they are for the agent.
+    telling.pass(2);
+    let refused = telling.line("edit the second step please");
+    assert!(refused.starts_with("! confirm is a decision"), "{refused}");
+    telling.line("=edit the second step please");
+    assert!(telling.stage.view().questions.is_empty(), "the plan is made again: {}", telling.text);
 }

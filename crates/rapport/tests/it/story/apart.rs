@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use rapport::workers::kinds;
+use rapport::workers::WorkerKinds;
 use rapport_core::{Event, Status};
 
 use crate::support::needs;
@@ -211,6 +211,7 @@ fn the_work_is_apart_until_it_is_applied_and_leaves_nothing(worker: &str) {
     );
     project.rapport(&["apply", "paint"]).check(0, "Applied to");
     project.rapport(&["discard", "paint"]).check(3, "it was applied");
+    project.rapport(&["diff", "paint"]).check(0, "+ten").check(0, "deleted file mode");
 }
 
 fn discarded_it_leaves_nothing(worker: &str) {
@@ -224,6 +225,8 @@ fn discarded_it_leaves_nothing(worker: &str) {
     );
     project.rapport(&["apply", "paint"]).check(3, "it was discarded");
     project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    let diff = project.rapport(&["diff", "paint"]);
+    assert!(diff.err().contains("was discarded"), "{}{}", diff.out(), diff.err());
 }
 
 fn discarding_a_session_that_goes_on_ends_it(worker: &str) {
@@ -364,14 +367,151 @@ fn a_question_of_work_apart_can_be_branched_at() {
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2, "that of the branch stays");
 }
 
+/// A question that is answered another way in a branch, whose work is finished.
+fn branched(project: &Project) -> String {
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project.wait_alone(std::time::Duration::from_secs(2));
+    let made: serde_json::Value = project.json(&["branch", "paint", "--at", "q1", "--json"]);
+    let branch = made["session"].as_str().unwrap().to_owned();
+    work_on(project, &branch);
+    branch
+}
+
+/// Answers the question of a branch, and lets it work to its end.
+fn work_on(project: &Project, branch: &str) {
+    project.rapport(&["answer", branch, "--question", "q1", "Blue"]).check(0, "Answered.");
+    let mut running = project.start(&["--resume", branch], &[]);
+    running.until(|fact| matches!(fact, Event::PlanProposed { .. }));
+    project.rapport(&["answer", branch, "--question", "confirm", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+}
+
+/// A branch that was applied has left its work and its plan, and nothing else.
+#[track_caller]
+fn is_branch_applied(project: &Project, before: &Traces) {
+    assert_eq!(project.file("paint.txt"), "Blue\n");
+    let after = traces(project);
+    let made: Vec<_> = after.files.difference(&before.files).collect();
+    assert!(made.iter().all(|file| *file == "paint.txt" || file.starts_with(".claude/todos/")), "{made:?}");
+    assert_eq!(Traces { files: before.files.clone(), ..after }, *before);
+}
+
+#[test]
+fn a_branch_is_applied_or_discarded_and_leaves_nothing() {
+    for verb in ["apply", "discard"] {
+        let project = Project::with_scenario(ONE_QUESTION);
+        let before = traces(&project);
+        let branch = branched(&project);
+        assert_ne!(traces(&project), before);
+        project.rapport(&[verb, &branch]).check(0, "Its worktree and its branch are gone.");
+        match verb {
+            "apply" => is_branch_applied(&project, &before),
+            _ => assert_eq!(traces(&project), before),
+        }
+    }
+}
+
+#[test]
+fn killed_while_a_branch_is_applied_it_comes_out_the_same() {
+    branch_killed_at_the_end("apply");
+}
+
+#[test]
+fn killed_while_a_branch_is_discarded_it_comes_out_the_same() {
+    branch_killed_at_the_end("discard");
+}
+
+/// Killed anywhere while a branch is applied or discarded, the same command brings it to its end.
+fn branch_killed_at_the_end(verb: &str) {
+    let mut point = 1;
+    loop {
+        let project = Project::with_scenario(ONE_QUESTION);
+        let before = traces(&project);
+        let branch = branched(&project);
+        let mut command = project.command();
+        let killed = command.args([verb, &branch]).env("RAPPORT_TRIAL_WRITES", point.to_string());
+        let killed = killed.output().unwrap();
+        let is_over = killed.status.code() == Some(0);
+        if !is_over {
+            assert_eq!(killed.status.code(), None, "{verb} {point}: {killed:?}");
+            project.rapport(&[verb, &branch]).check(0, "");
+        }
+        match verb {
+            "apply" => is_branch_applied(&project, &before),
+            _ => assert_eq!(traces(&project), before, "{verb} {point}"),
+        }
+        if is_over {
+            assert!(point > 10, "{verb}: only {point} points");
+            return;
+        }
+        point += 1;
+    }
+}
+
+/// Killed anywhere while it is branched: the original is as it was, what `doctor` says removes what is left, and the next
+/// attempt is a whole branch.
+#[test]
+fn killed_while_it_branches_what_is_left_is_removed() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    running.kill();
+    project.wait_alone(std::time::Duration::from_secs(2));
+    let before = traces(&project);
+    let (original, mut point) = (project.session(), 1);
+    loop {
+        let mut command = project.command();
+        command.args(["branch", original.as_str(), "--at", "q1", "--json"]);
+        let killed = command.env("RAPPORT_TRIAL_WRITES", point.to_string()).output().unwrap();
+        if killed.status.code() == Some(0) {
+            assert!(point > 20, "only {point} points");
+            break;
+        }
+        assert_eq!(killed.status.code(), None, "{point}: {killed:?}");
+        let checks: serde_json::Value = project.json(&["doctor", "--json"]);
+        let left = checks.as_array().unwrap().iter().find(|check| check["name"] == "branches");
+        for command in left.iter().flat_map(|check| check["advice"].as_str().unwrap().lines().skip(1)) {
+            project.sh(command).check(0, "");
+        }
+        let made = project.store().list().unwrap().into_iter().filter(|id| *id != original);
+        for branch in made {
+            project.rapport(&["discard", branch.as_str()]).check(0, "Discarded");
+            std::fs::remove_dir_all(project.root().join(".rapport/sessions").join(branch.as_str())).unwrap();
+        }
+        let mut left = traces(&project);
+        // The next command that records a state replaces its scratch index.
+        left.in_git.remove("index");
+        assert_eq!(left, before, "{point}");
+        point += 1;
+    }
+    let branch = project.store().list().unwrap().into_iter().find(|id| *id != original).unwrap();
+    work_on(&project, branch.as_str());
+    project.rapport(&["apply", branch.as_str()]).check(0, "Applied to");
+    is_branch_applied(&project, &before);
+}
+
 #[test]
 fn a_project_without_a_history_is_refused_before_anything_is_made() {
-    let project = Project::with_scenario(WORK);
+    let project = Project::with_scenario(WORK).reaching_the_engine();
     std::fs::remove_dir_all(project.root().join(".git")).unwrap();
     let ran = project.rapport(&["run", "--worker", "worktree", "paint"]);
     ran.check(3, "cannot make a worktree").check(3, "--worker local");
     assert!(!project.root().join(".rapport").exists());
-    let names: Vec<_> = kinds::all().map(|kind| kind.name()).collect();
+    project.git(&["init", "--quiet"]);
+    for worker in ["worktree", "container"] {
+        if worker == "container" && needs::engine().is_none() {
+            continue;
+        }
+        let refused = project.command().args(["run", "--worker", worker, "paint"]).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{worker}: {said}");
+        assert!(said.contains("has no commit"), "{worker}: {said}");
+        assert!(!project.root().join(".rapport").exists(), "{worker}");
+    }
+    let kinds = WorkerKinds::builtin();
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
     assert!(names.starts_with(&["local", "worktree"]));
     let says = format!("[possible values: {}]", names.join(", "));
     project.rapport(&["run", "--worker", "cloud", "paint"]).check(2, &says);
@@ -379,19 +519,33 @@ fn a_project_without_a_history_is_refused_before_anything_is_made() {
 
 /// Killed while the worktree is made: the next process makes it anew.
 fn killed_while_it_is_made_it_is_made_again(worker: &str) {
+    killed_at_the_beginning(worker, "/worktrees/:", 5);
+}
+
+/// The same before and after every change at the container engine, and when the work is applied or discarded.
+#[test]
+fn killed_around_a_change_at_the_container_engine_it_comes_out_the_same() {
+    if needs::engine().is_some() {
+        killed_at_the_beginning("container", "container-engine:", 5);
+        killed_at_the_end("container", "container-engine:", 3);
+    }
+}
+
+/// Killed at each of these points while the place is made, of which there are more than so many.
+fn killed_at_the_beginning(worker: &str, points: &str, least: usize) {
     let mut point = 1;
     loop {
         let project = project();
         let before = traces(&project);
         let args = ["run", "--json", "--worker", worker, "paint"];
-        let killed = project.launch(&args, &[("RAPPORT_TRIAL_WRITES", &format!("/worktrees/:{point}"))]);
+        let killed = project.launch(&args, &[("RAPPORT_TRIAL_WRITES", &format!("{points}{point}"))]);
         let mut killed = killed;
         let asked = std::iter::from_fn(|| killed.next())
             .any(|entry| entry.facts.iter().any(|fact| matches!(fact, Event::Asked { .. })));
         if asked {
             // It has passed all of them.
             killed.kill();
-            assert!(point > 5, "only {point} points");
+            assert!(point > least, "only {point} points");
             return;
         }
         let mut resumed = project.start(&["--resume", project.session().as_str()], &[]);

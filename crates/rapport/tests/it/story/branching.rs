@@ -7,7 +7,7 @@ use rapport_core::{Event, SessionId, Status, View};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::project::{Project, Running};
+use crate::support::project::{Project, Running, unsigned};
 use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
 
 /// A plan without a question; work that writes, asks, and writes again.
@@ -103,8 +103,8 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
 
     finish(&project, &original, "Red");
     finish(&project, &branch, "Blue");
-    let worktree = PathBuf::from(view(&project, branch.as_str()).project);
-    assert_eq!(worktree, project.root().join(".rapport/worktrees").join(branch.as_str()));
+    assert_eq!(Path::new(&view(&project, branch.as_str()).project), project.root());
+    let worktree = project.root().join(".rapport/worktrees").join(branch.as_str());
     assert_eq!(project.file("paint.txt"), "Red\n");
     assert_eq!(std::fs::read_to_string(worktree.join("paint.txt")).unwrap(), "Blue\n");
     assert_eq!(view(&project, branch.as_str()).result.unwrap(), "Painted in Blue.");
@@ -118,26 +118,74 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     assert_eq!(project.agent_inputs().iter().map(messages).collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
 }
 
-/// Rapport does not merge a branch, and says what does.
+/// A branch is applied like any work in a worktree: all of it, from where the original began. What the original left in the
+/// project is in the way until it is undone.
 #[test]
-fn a_branch_is_taken_over_by_the_command_that_apply_names() {
+fn a_branch_in_the_middle_of_work_is_applied_with_what_was_done_before() {
+    let project = Project::with_scenario(ASKS_AT_WORK);
+    let running = asked_at_work(&project);
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    let (original, branch) = (project.session(), branch(&project, "paint", "q1"));
+    project.rapport(&["apply", branch.session.as_str()]).check(3, "applying is not possible now");
+    finish(&project, &branch.session, "Blue");
+    let id = branch.session.as_str();
+    project.rapport(&["status", id]).check(0, &format!("rapport apply {id}"));
+    let diff = project.rapport(&["diff", id]);
+    diff.check(0, "+gone on").check(0, "+Blue");
+    let compared = project.rapport(&["diff", original.as_str(), id]);
+    compared.check(0, "-Red\n+Blue");
+    project.rapport(&["apply", id]).check(3, "conflict: paint.txt").check(3, "Nothing was changed.");
+    assert_eq!(project.file("paint.txt"), "Red\n");
+
+    project.rapport(&["undo", original.as_str(), "--yes"]).check(0, "removed: paint.txt");
+    project.rapport(&["apply", id]).check(0, "Applied to").check(0, "worktree and its branch are gone");
+    assert_eq!(
+        (project.file("paint.txt").as_str(), project.file("before.txt").as_str()),
+        ("Blue\n", "gone on\n")
+    );
+    assert!(!branch.worktree.exists());
+    project.rapport(&["log", "--tree"]).check(0, &format!("{id}  completed")).check(0, "(branched at q1)");
+    project.rapport(&["undo", id, "--yes"]).check(0, "removed: before.txt").check(0, "removed: paint.txt");
+    assert_eq!((project.file("paint.txt").as_str(), project.file("before.txt").as_str()), ("", ""));
+}
+
+/// A branch of an older version works in a worktree as if that were its project. It goes on, and git takes it over.
+#[test]
+fn a_branch_of_an_older_version_goes_on_and_says_how_it_is_taken_over() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
     running.until_asked();
     running.kill();
-    let (original, branch) = (project.session(), branch(&project, "paint", "q1"));
-    // Both have a plan by then, which must not be in the way.
-    finish(&project, &original, "Red");
-    project.rapport(&["undo", original.as_str(), "--yes"]).check(0, "removed: paint.txt");
+    let branch = branch(&project, "paint", "q1");
+    let id = branch.session.as_str();
+    // As the older version left it: no branch, no ref, and the worktree as the project.
+    project.git(&["-C", branch.worktree.to_str().unwrap(), "checkout", "--quiet", "--detach"]);
+    project.git(&["branch", "--quiet", "-D", &format!("rapport/{id}")]);
+    project.git(&["update-ref", "-d", &format!("refs/rapport/{id}")]);
+    let path = project.root().join(".rapport/sessions").join(id).join("log.jsonl");
+    let log = std::fs::read_to_string(&path).unwrap();
+    let root = format!("\"project\":\"{}\"", project.root().display());
+    let older = log.replacen(&root, &format!("\"project\":\"{}\"", branch.worktree.display()), 1).replacen(
+        "\"worker\":\"worktree\",\"apart\":true",
+        "\"apart\":false",
+        1,
+    );
+    assert_ne!(log, older);
+    let lines = older.lines().map(|line| unsigned(serde_json::from_str(line).unwrap()));
+    std::fs::write(&path, lines.collect::<String>()).unwrap();
+    project.rapport(&["trust", "--yes", id]).check(0, "is trusted from now on");
     finish(&project, &branch.session, "Blue");
-    let plans = |root: &Path| root.join(".claude/todos").exists();
-    assert!(plans(&project.root()) && plans(&branch.worktree));
-    let refused = project.rapport(&["apply", branch.session.as_str()]);
-    refused.check(3, "with its own git worktree");
-    let said = refused.err();
+    assert_eq!(branch.file("paint.txt"), "Blue\n");
+    for verb in ["apply", "discard"] {
+        project
+            .rapport(&[verb, id])
+            .check(3, "is a branch of an older version")
+            .check(3, "git worktree remove");
+    }
+    let said = project.rapport(&["apply", id]).err();
     let command = said.lines().find(|line| line.contains("git apply")).unwrap();
-    let mut shell = std::process::Command::new("sh");
-    assert!(shell.args(["-c", command]).current_dir(project.root()).status().unwrap().success(), "{command}");
+    project.sh(command).check(0, "");
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
@@ -211,7 +259,8 @@ fn what_rapport_wrote_and_somebody_committed_is_there_too() {
         .current_dir(&branch.worktree)
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8_lossy(&status.stdout), "?? before.txt\n");
+    assert_eq!(String::from_utf8_lossy(&status.stdout), "", "the files at the question are committed there");
+    assert_eq!(branch.file("before.txt"), "begun\n");
     drop(running);
 }
 
@@ -323,7 +372,6 @@ fn what_cannot_branch_says_so_and_leaves_nothing_behind() {
     assert_eq!(sessions.count(), 1, "no name stays taken");
 }
 
-/// The state at a question is kept by git for as long as git likes.
 /// Of a round of three, the question that was named is open again; the other answers are kept, and are the agent's.
 #[test]
 fn the_other_answers_of_the_round_are_kept() {
@@ -382,7 +430,8 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
         for view in made {
             assert_eq!(view.questions.len(), 1, "{view:?}");
             assert_eq!(view.branched_from.as_ref().unwrap().session, original);
-            assert!(Path::new(&view.project).join("README.md").exists());
+            let worktree = project.root().join(".rapport/worktrees").join(view.id.as_str());
+            assert!(worktree.join("README.md").exists());
             assert!(project.store().attached(&view.id, "conversation").unwrap().is_some());
         }
     }
@@ -468,5 +517,5 @@ fn removes_what_is_left(project: &Project) {
 
 /// But for the file that has git ignore it.
 fn is_empty(folder: &Path) -> bool {
-    std::fs::read_dir(folder).unwrap().all(|entry| entry.unwrap().file_name() == ".gitignore")
+    std::fs::read_dir(folder).into_iter().flatten().all(|entry| entry.unwrap().file_name() == ".gitignore")
 }

@@ -1,7 +1,10 @@
 //! A session with a budget: its agent is stopped after the message that uses it up, and a person is asked.
 
 use rapport_core::{Event, Purpose};
+use serde_json::json;
 
+use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 
@@ -72,4 +75,43 @@ fn it_waits_for_consent_across_a_kill() {
 fn an_amount_that_is_none_is_refused() {
     let project = Project::with_scenario(&scenario("0.005"));
     project.rapport(&["run", "build a shed", "--budget", "much"]).check(2, "not an amount in dollars");
+}
+
+/// The real CLI reports what each message took while it goes on: in the project and in a container it is stopped after the message that
+/// uses the budget up, and at most one more is made.
+#[test]
+fn the_real_cli_makes_at_most_one_message_too_many() {
+    const EACH_MICROS: u64 = 1000 * 3 + 50 * 15;
+    let Some(program) = needs::claude() else { return };
+    for worker in ["local", "container"] {
+        if worker == "container" && needs::engine().is_none() {
+            return;
+        }
+        let plan = Script::default().say(Response::default().text("# Shed\n\n1. Build it."));
+        let script = (0..10).fold(plan, |script, n| {
+            let step = json!({ "command": format!("echo {n} >> steps.txt"), "description": "Builds" });
+            script.say(Response::default().tool(&format!("toolu_{n}"), "Bash", step))
+        });
+        let model = Model::play(script.say(Response::default().text("Built.")));
+        let url = format!("http://{}", model.address());
+        let agent = format!("'{}' --allowedTools Bash", program.display());
+        let project = Project::with_agent(&agent).working_in(worker);
+        let project =
+            offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+        let project = project.set("ANTHROPIC_MODEL", "claude-sonnet-4-5-20250929");
+        // The plan and the first two messages of the work are more than that.
+        let mut running = project.start(&["build a shed", "--budget", "0.01"], &[]);
+        running.until_asked();
+        project.rapport(&["answer", "shed", "confirm"]).check(0, "Answered.");
+        running.until(asks_about_the_budget);
+        wait_for("the agent is gone", || {
+            project.facts().iter().any(|fact| matches!(fact, Event::CutOff { .. })).then_some(())
+        });
+        let requests = model.seen().len();
+        assert!((3..=4).contains(&requests), "{worker}: {requests} messages");
+        let spent = project.view().usage.cost_micros;
+        assert!((2 * EACH_MICROS..=4 * EACH_MICROS).contains(&spent), "{worker}: {spent}");
+        running.kill();
+        assert_eq!(model.seen().len(), requests, "nothing goes on without consent");
+    }
 }

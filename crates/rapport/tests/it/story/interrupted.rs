@@ -1,4 +1,4 @@
-//! Runs that are killed or stopped, and taken up again.
+//! Runs that are killed or stopped, and resumed.
 
 use std::time::Duration;
 
@@ -9,6 +9,8 @@ use crate::support::project::Project;
 use crate::support::scenarios::{BUSY, ONE_QUESTION};
 
 const A_SECOND: Duration = Duration::from_secs(1);
+
+const PLAN: &str = ".claude/todos/paint/paint.md";
 
 fn count(facts: &[Event], which: impl Fn(&Event) -> bool) -> usize {
     facts.iter().filter(|fact| which(fact)).count()
@@ -117,4 +119,31 @@ fn a_finished_session_that_is_resumed_tells_its_end_and_changes_nothing() {
     let before = project.facts();
     project.rapport(&["run", "--resume", "paint"]).check(0, "✓ Done");
     assert_eq!(project.facts(), before);
+}
+
+/// CHAT-40: a kill between the plan's file and the fact that it is saved. The facts still tell whose file it is, also once the
+/// plan has changed; what somebody wrote into it meanwhile stays.
+#[test]
+fn killed_right_after_the_plan_was_written_its_file_is_known_by_the_facts() {
+    for (edited, path) in [(false, PLAN), (true, ".claude/todos/paint/paint-2.md")] {
+        let project = Project::with_scenario(ONE_QUESTION);
+        let mut running = project.start(&["paint"], &[("RAPPORT_TRIAL_WRITES", "paint/paint.md:2")]);
+        running.until_asked();
+        project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
+        running.until_gone_or(|fact| matches!(fact, Event::PlanSaved { .. }));
+        assert_eq!(count(&project.facts(), |f| matches!(f, Event::PlanSaved { .. })), 0);
+        let mut written = project.file(PLAN);
+        assert!(written.contains("A: Blue\n"), "{written}");
+        if edited {
+            written.push_str("My own notes.\n");
+            std::fs::write(project.root().join(PLAN), &written).unwrap();
+        }
+        // No process runs the session, so the plan that was confirmed is only written later.
+        project.rapport(&["answer", "paint", "confirm"]).check(0, "rapport resume");
+        let running = project.start(&["--resume", project.session().as_str()], &[]);
+        assert_eq!(running.finish(), 0);
+        assert_eq!(project.view().plan.unwrap().path.as_deref(), Some(path), "edited: {edited}");
+        assert!(project.file(path).contains("Claude CLI was spawned"));
+        assert_eq!(project.file(PLAN) == written, edited);
+    }
 }

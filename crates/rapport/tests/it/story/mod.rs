@@ -6,6 +6,7 @@ mod beside;
 mod branching;
 mod budget;
 mod checking;
+mod committing;
 mod elsewhere;
 mod interrupted;
 mod parked;

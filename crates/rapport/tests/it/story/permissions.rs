@@ -1,5 +1,7 @@
 //! What agents may do: shown as a whole, allowed once, for a session or for a project, and taken back.
 
+use std::time::Duration;
+
 use rapport_core::{By, Event};
 use serde_json::Value;
 
@@ -58,6 +60,44 @@ fn a_permission_is_parked_and_decided_once() {
         let asked = facts.iter().filter(|fact| matches!(fact, Event::Asked { .. })).count();
         let again = facts.iter().filter(|fact| matches!(fact, Event::AskedAgain { .. })).count();
         assert_eq!((asked, again), (2, 1), "{answer}: the confirmation and the permission");
+    }
+}
+
+/// What is allowed from now on holds after the agent was parked and its process is another one, for other content as well.
+#[test]
+fn what_is_allowed_from_now_on_holds_after_parking() {
+    const TWICE: &str = r##"
+version: 1
+name: twice
+invocations:
+  - result: "# Plan\n\n1. Do it."
+  - steps:
+      - write: { path: notes.txt, content: "one\n", permission: true }
+      - write: { path: notes.txt, content: "two\n", permission: true }
+      - bash: { command: "echo three >> notes.txt", permission: true }
+      - bash: { command: "echo three >> notes.txt", permission: true }
+    result: "Done."
+"##;
+    for (answer, scope) in [("session", "this session"), ("project", "this project")] {
+        let project = Project::with_scenario(TWICE).recorded().set("RAPPORT_AGENT_HOT", "0s");
+        let mut running = project.start(&["do it"], &[]);
+        project.wait_asked_for("confirm");
+        project.rapport(&["answer", "do-it", "yes"]).check(0, "Answered.");
+        for question in ["q1", "q3"] {
+            project.wait_asked_for(question);
+            running.until(|fact| matches!(fact, Event::Parked { .. }));
+            wait_for("no process of the agent", || project.agents_alive().is_empty().then_some(()));
+            project.rapport(&["answer", "do-it", answer]).check(0, &format!("Permission: Allow for {scope}"));
+        }
+        assert_eq!(running.finish(), 0, "{answer}");
+        assert_eq!(project.file("notes.txt"), "two\nthree\nthree\n");
+        let path = project.root().join("notes.txt").display().to_string();
+        let by_rule = rules(&project.facts());
+        let expected = [
+            format!("q2 Write({path}) for {scope}"),
+            format!("q4 Bash(echo three >> notes.txt) for {scope}"),
+        ];
+        assert_eq!(by_rule, expected, "{answer}");
     }
 }
 
@@ -229,6 +269,38 @@ fn answer_without_an_answer_asks_here() {
     pty.wait_for("left 0");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("paint.txt"), "Blue\n");
+}
+
+/// An Enter that is held down while the agent works, and long after it asks, allows nothing.
+#[test]
+fn a_key_that_is_held_down_allows_nothing() {
+    const HARM: &str = r##"
+version: 1
+name: harm
+invocations:
+  - result: "# Plan\n\n1. Clean up."
+  - steps:
+      - bash: { command: "until [ -f go ]; do sleep 0.05; done" }
+      - bash: { command: "rm -rf build", permission: true }
+    result: "Done."
+"##;
+    let project = Project::with_scenario(HARM);
+    std::fs::create_dir(project.root().join("build")).unwrap();
+    let mut pty = project.terminal(&["run", "clean up"], 100, 40);
+    pty.wait_for("enter or c confirm");
+    pty.send("c");
+    pty.wait_for("until [ -f go ]");
+    pty.hold("\r", Duration::from_millis(500));
+    std::fs::write(project.root().join("go"), "").unwrap();
+    pty.hold("\r", Duration::from_secs(4));
+    pty.wait_for("rm -rf build");
+    assert_eq!(project.view().questions.len(), 1, "nothing was answered:\n{}", pty.text());
+    assert!(project.root().join("build").exists());
+    // Once the key is released, the card takes it.
+    pty.wait_for("enter answer");
+    pty.send("4");
+    pty.wait_for("left 0");
+    assert!(project.root().join("build").exists(), "denied");
 }
 
 /// Ctrl-Z goes back to the shell, and what is typed there answers nothing.

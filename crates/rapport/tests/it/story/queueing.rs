@@ -33,6 +33,21 @@ fn queued(fact: &Event) -> bool {
     matches!(fact, Event::Queued { .. })
 }
 
+/// As many work as fit into the memory for all.
+#[test]
+fn the_memory_of_all_limits_how_many_work() {
+    let project = Project::with_scenario(WAITS).working_in("worktree");
+    let project = project.set("RAPPORT_WORKER_TOTAL_MEMORY", "1g").set("RAPPORT_WORKER_MEMORY", "700m");
+    let first = at_work(&project, "first");
+    let mut second = project.start(&["second"], &[]);
+    second.until(queued);
+    project.rapport(&["status", "second"]).check(0, "waits for a free place");
+    project.rapport(&["shell", "first", "--", "touch", "go.txt"]).check(0, "");
+    assert_eq!(first.finish(), 0);
+    second.until_asked();
+    second.kill();
+}
+
 /// The second waits, and says so, until the first is done; then the third, which came later.
 #[test]
 fn who_waits_longest_is_next() {

@@ -1,18 +1,18 @@
 //! Work in a sandbox, from the command line: for root and for ordinary users, with and without bubblewrap, and killed.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use nix::unistd::{Uid, User};
+use nix::unistd::Uid;
 use rapport_core::Event;
 use serde_json::Value;
 
-use crate::support::needs;
+use crate::support::ordinary::by_an_ordinary_user;
 use crate::support::patience::wait_at_most;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
+use crate::support::{needs, remote};
 
 /// The agent tells what it has, and tries what it may not.
 const LOOK: &str = r##"
@@ -66,31 +66,8 @@ fn an_ordinary_user_gets_a_sandbox() {
     if !needs::sandbox() {
         return;
     }
-    if !Uid::current().is_root() {
-        return looks_around(&Project::with_scenario(LOOK), Uid::current());
-    }
-    let nobody = User::from_name("nobody").unwrap().expect("the user nobody");
-    let project = Project::with_scenario(LOOK);
-    // Where the program is built may be for root alone.
-    let program = project.path("rapport");
-    fs::copy(env!("CARGO_BIN_EXE_rapport"), &program).unwrap();
-    let as_nobody = project.path("as-nobody");
-    let script = "#!/bin/sh\nexec runuser -u nobody -- env HOME=\"$HOME\"";
-    fs::write(&as_nobody, format!("{script} {} \"$@\"\n", program.display())).unwrap();
-    fs::set_permissions(&as_nobody, fs::Permissions::from_mode(0o755)).unwrap();
-    give(&project.path(""), &nobody);
-    looks_around(&project.run_by(&as_nobody), nobody.uid);
-}
-
-/// Makes everything below a folder theirs.
-fn give(folder: &Path, user: &User) {
-    chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        match entry.file_type().unwrap().is_dir() {
-            true => give(&entry.path(), user),
-            false => chown(entry.path(), Some(user.uid.as_raw()), Some(user.gid.as_raw())).unwrap(),
-        }
-    }
+    let (project, user) = by_an_ordinary_user(Project::with_scenario(LOOK));
+    looks_around(&project, user);
 }
 
 #[track_caller]
@@ -273,9 +250,28 @@ invocations:
 /// A host that was refused is a fact, which is shown; a person lets the agent reach it, while it runs.
 #[test]
 fn a_refused_host_is_told_and_can_be_allowed() {
-    if !needs::sandbox() {
-        return;
+    if needs::sandbox() {
+        refused_and_allowed(|project| project.set("RAPPORT_WORKER", "sandbox"));
     }
+}
+
+/// The same in a container.
+#[test]
+fn in_a_container_a_refused_host_is_told_and_can_be_allowed() {
+    if needs::engine().is_some() {
+        refused_and_allowed(|project| project.working_in("container"));
+    }
+}
+
+/// The same in a container on another machine.
+#[test]
+fn on_another_machine_a_refused_host_is_told_and_can_be_allowed() {
+    if let Some(engine) = remote::engine() {
+        refused_and_allowed(|project| project.working_in("container").set("DOCKER_HOST", &engine));
+    }
+}
+
+fn refused_and_allowed(working: impl FnOnce(Project) -> Project) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -286,8 +282,7 @@ fn a_refused_host_is_told_and_can_be_allowed() {
     let reach = format!(
         r#"bash -c 'exec 9<>/dev/tcp/127.0.0.1/${{HTTPS_PROXY##*:}}; printf \"CONNECT {host} HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n\" >&9; head -n 1 <&9'"#
     );
-    let project = Project::with_scenario(&REACH.replace("REACH >", &format!("{reach} >")));
-    let project = project.set("RAPPORT_WORKER", "sandbox");
+    let project = working(Project::with_scenario(&REACH.replace("REACH >", &format!("{reach} >"))));
     let mut running = project.start(&["reach"], &[]);
     project.wait_asked_for("confirm");
     project.rapport(&["answer", "reach", "confirm"]).check(0, "Answered.");

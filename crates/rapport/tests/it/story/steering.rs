@@ -1,4 +1,4 @@
-//! Who asks too often is told no, who has another wish gets another plan, who denies is heard, who cancels is obeyed.
+//! Who asks too often is refused, who has another wish gets another plan, who denies is heard, who cancels is obeyed.
 
 use rapport_core::Event;
 

@@ -40,7 +40,7 @@ fn answering_and_resuming_at_once() {
                 .map(|_| scope.spawn(|| project.rapport(&["answer", "paint", "--question", "q1", "Blue"])));
             let changed: Vec<_> = changed.collect();
             let mut running = project.start(&["--resume", "paint"], &[]);
-            assert!(running.next().is_some(), "it is taken up: {:?}", running.finish_saying());
+            assert!(running.next().is_some(), "it is resumed: {:?}", running.finish_saying());
             for answer in changed {
                 answer.join().unwrap().check(3, "was already answered with \"Red\"");
             }

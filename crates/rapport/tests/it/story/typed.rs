@@ -153,7 +153,7 @@ fn cancelled_by_keys() {
     let mut pty = project.terminal(&["run", "add a greeting"], 100, 40);
     pty.wait_for("enter answer");
     pty.send("q");
-    pty.wait_for("(y/n)");
+    pty.wait_for("(y)es / (n)o ›");
     pty.send("y");
     assert_left(&mut pty, 8);
     assert_eq!(project.agents_alive(), []);

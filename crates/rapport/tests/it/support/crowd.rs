@@ -32,6 +32,11 @@ struct Member {
 }
 
 impl Member {
+    fn new(person: Person) -> Self {
+        let waiting_since = Instant::now();
+        Self { person, tapped: Vec::new(), card: None, waiting_since, is_done: false }
+    }
+
     /// Whether nothing is to come before they do something.
     fn rests(&self) -> bool {
         self.is_done || self.card.is_some()
@@ -40,7 +45,7 @@ impl Member {
     /// Taps a button of the card in front of them.
     fn tap(&mut self, fingers: Fingers) {
         let Some(card) = self.card.take() else { return };
-        let option = (card.chat as usize + self.tapped.len() * 2) % OPTIONS.len();
+        let option = (card.chat.unsigned_abs() as usize + self.tapped.len() * 2) % OPTIONS.len();
         self.tapped.push(OPTIONS[option].1.to_owned());
         self.waiting_since = Instant::now();
         self.person.taps_data_on(card.card, &card.answers[option]);
@@ -88,14 +93,15 @@ impl<'a> Crowd<'a> {
 
     /// So many people.
     pub(crate) fn new(server: &'a TelegramServer, many: usize) -> Self {
-        let member = |id: i64| Member {
-            person: server.person(id, &format!("Person {id}")),
-            tapped: Vec::new(),
-            card: None,
-            waiting_since: Instant::now(),
-            is_done: false,
-        };
+        let member = |id: i64| Member::new(server.person(id, &format!("Person {id}")));
         Self { server, people: Self::ids(many).map(|id| (id, member(id))).collect(), seen: 0 }
+    }
+
+    /// The first of them, in a group.
+    pub(crate) fn in_group(server: &'a TelegramServer) -> Self {
+        let group = server.group("Team");
+        let person = server.person(FIRST, "Person").in_group(group, None);
+        Self { server, people: BTreeMap::from([(group, Member::new(person))]), seen: 0 }
     }
 
     /// Everybody plans a task and answers until they have a summary.

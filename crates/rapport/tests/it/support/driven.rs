@@ -114,6 +114,7 @@ pub(crate) fn order() -> Order {
         told_before: 0,
         system: None,
         folder: None,
+        tools: false,
         linger: None,
         replies: Vec::new(),
         said: Vec::new(),
@@ -132,6 +133,7 @@ pub(crate) fn answers(pairs: &[(&str, &str)]) -> CallReply {
         question: (*question).into(),
         answer: (*answer).into(),
         by: by(),
+        because: None,
     };
     CallReply::Answers(pairs.iter().map(told).collect())
 }

@@ -15,7 +15,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
         }
     }
     let built = cargo
-        .args(["build", "--quiet", "--example", name, "--manifest-path"])
+        .args(["build", "--quiet", "--features", "full", "--example", name, "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .arg("--target-dir")
         .arg(target)

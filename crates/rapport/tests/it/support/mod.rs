@@ -1,15 +1,18 @@
 //! What the tests stand on.
 
+pub(crate) mod browser;
 pub(crate) mod crowd;
 pub(crate) mod disk;
 pub(crate) mod driven;
 pub(crate) mod example;
 pub(crate) mod model;
 pub(crate) mod needs;
+pub(crate) mod ordinary;
 pub(crate) mod patience;
 pub(crate) mod project;
 pub(crate) mod pty;
 pub(crate) mod rehearsal;
+pub(crate) mod remote;
 pub(crate) mod rounds_api;
 pub(crate) mod running;
 pub(crate) mod scenarios;

@@ -34,6 +34,7 @@ struct Inner {
     script: Script,
     seen: Vec<Seen>,
     keys: BTreeSet<String>,
+    tokens: Vec<String>,
     over: bool,
 }
 
@@ -51,9 +52,16 @@ pub(crate) struct Seen {
 impl Model {
     /// Plays this script on a free port.
     pub(crate) fn play(script: Script) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::play_at("127.0.0.1", |_| script)
+    }
+
+    /// The same at this address of this machine, with a script that may name it.
+    pub(crate) fn play_at(host: &str, script: impl FnOnce(String) -> Script) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let inner = Inner { script, seen: Vec::new(), keys: BTreeSet::new(), over: false };
+        let script = script(address.to_string());
+        let inner =
+            Inner { script, seen: Vec::new(), keys: BTreeSet::new(), tokens: Vec::new(), over: false };
         let state = Arc::new(State(Mutex::new(inner)));
         let accepting = state.clone();
         thread::spawn(move || {
@@ -89,6 +97,12 @@ impl Model {
     #[allow(dead_code, reason = "measurements share this file with the tests")]
     pub(crate) fn keys(&self) -> BTreeSet<String> {
         self.state.lock().keys.clone()
+    }
+
+    /// The tokens of logins with which somebody asked, each once, as they came.
+    #[allow(dead_code, reason = "measurements share this file with the tests")]
+    pub(crate) fn tokens(&self) -> Vec<String> {
+        self.state.lock().tokens.clone()
     }
 
     /// When each of them came.
@@ -130,7 +144,7 @@ impl State {
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let request = http::read(&stream)?;
         let at = Instant::now();
-        self.lock().keys.extend(request.key.clone());
+        self.note_who(&request);
         if request.method == "HEAD" {
             return http::respond(&mut stream, 200, &[], "");
         }
@@ -177,6 +191,13 @@ impl State {
             &[],
             r#"{"type":"error","error":{"type":"not_found_error","message":"?"}}"#,
         )
+    }
+
+    fn note_who(&self, request: &Request) {
+        let mut inner = self.lock();
+        inner.keys.extend(request.key.clone());
+        let token = request.token.clone().filter(|token| !inner.tokens.contains(token));
+        inner.tokens.extend(token);
     }
 
     fn note(&self, seen: Seen) {

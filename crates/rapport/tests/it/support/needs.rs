@@ -1,5 +1,5 @@
 //! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=claude,disk,engine,mcp-client,root,sandbox`.
+//! leaves it out by name: `RAPPORT_TEST_WITHOUT=browser,claude,disk,engine,mcp-client,mcp-conformance,root,sandbox,shells`.
 
 use std::path::PathBuf;
 
@@ -48,6 +48,19 @@ pub(crate) fn mcp_client() -> Option<PathBuf> {
     Some(place)
 }
 
+/// Where the conformance suite of MCP is installed. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn mcp_conformance() -> Option<PathBuf> {
+    const SUITE: &str = "RAPPORT_TEST_MCP_CONFORMANCE";
+    let Some(place) = std::env::var_os(SUITE).map(PathBuf::from) else {
+        let why = format!("{SUITE} names no conformance suite; `cargo xtask test` installs one and sets it");
+        missing("mcp-conformance", &why);
+        return None;
+    };
+    assert!(place.is_dir(), "{SUITE} is {}, and there is no such folder", place.display());
+    Some(place)
+}
+
 /// The Python that has the MCP client of the protocol's own project for it. `None` only where the tests that need it were left out on purpose.
 #[track_caller]
 pub(crate) fn mcp_python() -> Option<PathBuf> {
@@ -61,6 +74,26 @@ pub(crate) fn mcp_python() -> Option<PathBuf> {
     };
     assert!(python.is_file(), "{PYTHON} is {}, and there is no such program", python.display());
     Some(python)
+}
+
+/// The folder with the checker of accessibility, where a browser can be driven. `None` only where the tests that need one were left out on
+/// purpose.
+#[track_caller]
+pub(crate) fn browser() -> Option<PathBuf> {
+    const AXE: &str = "RAPPORT_TEST_AXE";
+    let is_there = |name: &str| std::process::Command::new(name).arg("--version").output().is_ok();
+    let missing_program = ["chromium", "chromedriver"].into_iter().find(|name| !is_there(name));
+    let place = std::env::var_os(AXE).map(PathBuf::from);
+    let why = match (missing_program, &place) {
+        (None, Some(place)) => {
+            assert!(place.is_dir(), "{AXE} is {}, and there is no such folder", place.display());
+            return Some(place.clone());
+        }
+        (Some(program), _) => format!("{program} is not installed; `cargo xtask test` installs it"),
+        (None, None) => format!("{AXE} names no axe-core; `cargo xtask test` installs it and sets it"),
+    };
+    missing("browser", &why);
+    None
 }
 
 /// Whether sandboxes can be made here. False only where the tests that need them were left out on purpose.
@@ -98,6 +131,16 @@ pub(crate) fn engine_if_any() -> Option<String> {
     std::env::var(ENGINE).ok()
 }
 
+/// Whether this shell is installed. False only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn shell(name: &str) -> bool {
+    let is_there = std::process::Command::new(name).arg("--version").output().is_ok();
+    if !is_there {
+        missing("shells", &format!("{name} is not installed; `cargo xtask test` installs it"));
+    }
+    is_there
+}
+
 /// Says that something a test needs is missing: the test has failed, unless this was left out on purpose.
 #[track_caller]
 pub(crate) fn missing(what: &str, why: &str) {
@@ -107,4 +150,11 @@ pub(crate) fn missing(what: &str, why: &str) {
         "this test cannot run: {why}. `{WITHOUT}={what}` leaves out all tests like it"
     );
     println!("SKIPPED, as {WITHOUT} says: {why}");
+    // `cargo xtask test` names every skipped test at its end.
+    if let Some(list) = std::env::var_os("RAPPORT_TEST_SKIPPED") {
+        let thread = std::thread::current();
+        let line = format!("{}: {why}\n", thread.name().unwrap_or("a test").replace('\n', " "));
+        let mut list = std::fs::OpenOptions::new().create(true).append(true).open(list).unwrap();
+        std::io::Write::write_all(&mut list, line.as_bytes()).unwrap();
+    }
 }

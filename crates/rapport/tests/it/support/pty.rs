@@ -10,6 +10,8 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 
 /// How long anything may take to appear.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a terminal waits for the rest of a frame, at most.
+const FRAME: Duration = Duration::from_secs(1);
 
 /// A program in a terminal.
 pub(crate) struct Pty {
@@ -19,6 +21,43 @@ pub(crate) struct Pty {
     output: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     raw: Vec<u8>,
+    frames: Frames,
+}
+
+/// Output that is shown frame by frame, as by a terminal with synchronised output: a frame is on the screen as a whole or not at all.
+#[derive(Default)]
+struct Frames {
+    held: Vec<u8>,
+}
+
+impl Frames {
+    const BEGIN: &[u8] = b"\x1b[?2026h";
+    const END: &[u8] = b"\x1b[?2026l";
+
+    /// What can be shown now that these bytes came.
+    fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(bytes);
+        let mut shown = 0;
+        while let Some(begin) = position(&self.held[shown..], Self::BEGIN) {
+            let Some(length) = position(&self.held[shown + begin..], Self::END) else {
+                return self.held.drain(..shown + begin).collect();
+            };
+            shown += begin + length + Self::END.len();
+        }
+        // The beginning of a frame may be cut in two.
+        let is_cut = |length: &usize| self.held[shown..].ends_with(&Self::BEGIN[..*length]);
+        let cut = (1..Self::BEGIN.len()).rev().find(is_cut).unwrap_or(0);
+        self.held.drain(..self.held.len() - cut).collect()
+    }
+
+    /// A frame whose end is missing, because the program was killed.
+    fn unfinished(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+fn position(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
 }
 
 impl Pty {
@@ -49,7 +88,7 @@ impl Pty {
         let output = reader(pair.master.try_clone_reader().expect("a reader"));
         let keys = pair.master.take_writer().expect("a writer");
         let screen = vt100::Parser::new(at_least_one(rows), at_least_one(columns), 1000);
-        Self { master: pair.master, child, keys, output, screen, raw: Vec::new() }
+        Self { master: pair.master, child, keys, output, screen, raw: Vec::new(), frames: Frames::default() }
     }
 
     /// Types these characters. `\r` is Enter, `\x1b[A` the up arrow, `\x03` Ctrl-C.
@@ -76,8 +115,10 @@ impl Pty {
         let deadline = Instant::now() + PATIENCE;
         while !is(&self.text()) {
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.output.recv_timeout(left) {
+            let pause = if self.frames.held.is_empty() { left } else { left.min(FRAME) };
+            match self.output.recv_timeout(pause) {
                 Ok(bytes) => self.take(&bytes),
+                Err(RecvTimeoutError::Timeout) if pause < left => self.take_unfinished(),
                 Err(RecvTimeoutError::Timeout) => panic!("waited in vain for {what:?} on:\n{}", self.text()),
                 Err(RecvTimeoutError::Disconnected) => {
                     panic!("it ended before {what:?} was on:\n{}", self.text())
@@ -86,21 +127,33 @@ impl Pty {
         }
     }
 
-    /// Types these characters, once a second, until the screen is as wanted: a program may ignore keys just after it has shown something.
-    #[track_caller]
-    pub(crate) fn insist(&mut self, keys: &str, what: &str, is: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
+    /// Types these characters ten times a second for this long, as a key does that is held down.
+    pub(crate) fn hold(&mut self, keys: &str, time: Duration) {
+        const REPEAT: Duration = Duration::from_millis(100);
+        let released = Instant::now() + time;
+        while Instant::now() < released {
             self.send(keys);
-            let again = Instant::now() + Duration::from_secs(1);
+            let again = Instant::now() + REPEAT;
             while let Ok(bytes) = self.output.recv_timeout(again.saturating_duration_since(Instant::now())) {
                 self.take(&bytes);
-                if is(&self.text()) {
-                    return;
-                }
             }
         }
-        panic!("{keys:?} did not bring {what:?}:\n{}", self.text());
+    }
+
+    /// Types these keys, and once more after a second if nothing came of it: some prompts ignore what was typed before they can have been
+    /// read.
+    #[track_caller]
+    pub(crate) fn insist(&mut self, keys: &str, what: &str, is: impl Fn(&str) -> bool) {
+        self.send(keys);
+        let again = Instant::now() + Duration::from_secs(1);
+        while let Ok(bytes) = self.output.recv_timeout(again.saturating_duration_since(Instant::now())) {
+            self.take(&bytes);
+            if is(&self.text()) {
+                return;
+            }
+        }
+        self.send(keys);
+        self.wait_until(what, is);
     }
 
     /// The screen as text, without blanks at the ends of rows and of the screen.
@@ -166,7 +219,10 @@ impl Pty {
         loop {
             match self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.take(&bytes),
-                Err(RecvTimeoutError::Disconnected) => return self.child.wait().expect("it has ended"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.take_unfinished();
+                    return self.child.wait().expect("it has ended");
+                }
                 Err(RecvTimeoutError::Timeout) => panic!("it did not end:\n{}", self.text()),
             }
         }
@@ -174,7 +230,13 @@ impl Pty {
 
     fn take(&mut self, bytes: &[u8]) {
         self.raw.extend_from_slice(bytes);
-        self.screen.process(bytes);
+        let shown = self.frames.take(bytes);
+        self.screen.process(&shown);
+    }
+
+    fn take_unfinished(&mut self) {
+        let shown = self.frames.unfinished();
+        self.screen.process(&shown);
     }
 }
 

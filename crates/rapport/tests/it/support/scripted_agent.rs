@@ -1,6 +1,6 @@
 //! An agent that is a function: what it does is written where a test or a measurement needs it.
 
-use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Report, RunId};
+use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Parking, Report, RunId};
 use rapport_core::{AgentDid, Order};
 use tokio::sync::mpsc;
 
@@ -16,7 +16,7 @@ where
     Acting: Future<Output = ()> + Send + 'static,
 {
     fn abilities(&self) -> Abilities {
-        Abilities::default()
+        Abilities { parking: Parking::AtTheCall, listens: true, stays: true, ..Abilities::default() }
     }
 
     fn start(&self, run: RunId, order: Order, _: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {

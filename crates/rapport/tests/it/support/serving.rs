@@ -66,7 +66,7 @@ impl Serving {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rapport"));
         command.arg("serve").current_dir(&app).env_clear().stdin(Stdio::null()).stdout(Stdio::null());
         command.env("PATH", "/usr/bin:/bin").env("HOME", folder.path().join("home"));
-        command.env("TMPDIR", folder.path().join("tmp"));
+        command.env("TMPDIR", folder.path().join("tmp")).env("RAPPORT_WEB_ENABLED", "false");
         command.env("RAPPORT_TELEGRAM_TOKEN", server.token()).env("RAPPORT_TELEGRAM_API_URL", server.url());
         command.env("RAPPORT_TELEGRAM_USERS", people.join(","));
         command.env("RAPPORT_PLANNER_VIA", "api").env("RAPPORT_PLANNER_API_KEY", "any");

@@ -4,15 +4,16 @@ use std::path::Path;
 
 use rapport::config::{self, ConfigError, Layer, Settings, Sources};
 use rapport::wiring::Place;
+use rapport::workers::WorkerKinds;
 
 /// What settings are read from with these variables.
 pub(crate) fn sources(home: &Path, project: &Path, env: &[(&str, &str)]) -> Result<Sources, ConfigError> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let place = Place::new(home.to_owned(), project.to_owned());
-    config::sources(home, project, env, &place.sections())
+    config::sources(home, project, env, &place.known_settings())
 }
 
 /// The settings that hold there.
 pub(crate) fn settings(home: &Path, project: &Path, env: &[(&str, &str)]) -> Result<Settings, ConfigError> {
-    Settings::load(&sources(home, project, env)?, Layer::default())
+    Settings::load(&sources(home, project, env)?, Layer::default(), &WorkerKinds::builtin())
 }

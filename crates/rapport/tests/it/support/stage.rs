@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "the example uses less of it than the tests")]
 
 use jiff::{SignedDuration, Timestamp};
+use rapport_core::routing::Policy;
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
 };
@@ -20,7 +21,18 @@ pub(crate) struct Stage {
 impl Stage {
     /// A session about this task, and its first entry.
     pub(crate) fn new(task: &str) -> (Self, Entry) {
-        let created = Created::new(task.into(), "/home/me/shop".into(), ConversationId::new("c-1"), me());
+        Self::of(Created::new(task.into(), "/home/me/shop".into(), ConversationId::new("c-1"), me()))
+    }
+
+    /// The same for a session with a lead that answers what it may.
+    pub(crate) fn led(task: &str) -> (Self, Entry) {
+        let mut created = Created::new(task.into(), "/home/me/shop".into(), ConversationId::new("c-1"), me());
+        created.lead = Some(SessionId::new(LEAD));
+        created.terms.questions = Policy::Auto;
+        Self::of(created)
+    }
+
+    fn of(created: Created) -> (Self, Entry) {
         let now: Timestamp = "2026-01-24T10:00:00Z".parse().expect("a time");
         let first = Entry { seq: 1, at: now, facts: Session::begin(created).expect("a task") };
         let session = Session::open(&first).expect("a session");
@@ -95,6 +107,14 @@ impl Stage {
         self.session.apply_entry(&entry);
         Ok(entry)
     }
+}
+
+/// The session of the lead.
+pub(crate) const LEAD: &str = "20260124-hello";
+
+/// The lead.
+pub(crate) fn lead() -> By {
+    By::Lead { name: LEAD.into() }
 }
 
 /// What the session is called.

@@ -273,6 +273,41 @@ async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// Empty lines hide nothing, and a call of another tool is not cut either: what does not fit goes out as a file first.
+#[tokio::test]
+async fn nothing_is_hidden_behind_empty_lines_or_at_the_end_of_a_long_file() {
+    let command = format!("echo one{}echo two > built.txt", "\\n".repeat(40));
+    let scenario = PERMISSION_ONLY.replace("COMMAND", &command);
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    let card = anna.sees("May the agent use Bash?").await;
+    let shown = card.marked("pre").concat();
+    assert!(shown.contains("echo one\n  (39 empty lines)\n  echo two > built.txt"), "{}", card.text());
+    anna.taps("Deny").await;
+    anna.sees("⛔").await;
+
+    const WRITES: &str = r##"
+version: 1
+name: writes
+invocations:
+  - steps:
+      - write: { path: long.txt, content: "CONTENT", permission: true }
+    result: "Written."
+"##;
+    let content: String = (1..=900).map(|n| format!("line {n}\\n")).collect();
+    let mut stage = Stage::quiet(&WRITES.replace("CONTENT", &content)).await;
+    stage.serve_with(&[("RAPPORT_AGENT_PERMISSION_MODE", "default")]);
+    let anna = stage.anna();
+    anna.types("write it");
+    let card = anna.sees("May the agent use Write?").await;
+    let all = anna.sees("Everything that the agent wants to do with Write").await;
+    assert!(all.id < card.id && document(&all).contains("line 900"), "{}", card.text());
+    anna.taps("Allow once").await;
+    anna.sees("Written.").await;
+    assert!(stage.project.file("long.txt").ends_with("line 900\n"));
+}
+
 /// The content of a file that was sent.
 fn document(message: &ChatMessage) -> String {
     let Content::Document { bytes, .. } = &message.content else { panic!("{message:?}") };

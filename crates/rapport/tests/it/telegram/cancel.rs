@@ -57,3 +57,84 @@ async fn cancel_ends_only_what_is_theirs() {
     bert.types("/cancel");
     bert.sees("❌ Planning cancelled.").await;
 }
+
+/// The button ends everything, so it asks first; a no changes nothing.
+#[tokio::test]
+async fn the_cancel_button_asks_first() {
+    let stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {PLANNED}"));
+    anna.taps("Express").await;
+    let card = anna.sees("Q2 of 3").await;
+    anna.taps_on(&card, "✖ Cancel");
+    let asked = anna.sees("Cancel this task?").await;
+    assert!(
+        asked.text().contains(PLANNED) && asked.text().contains("All answers are lost."),
+        "{}",
+        asked.text()
+    );
+    anna.taps_on(&asked, "▶️ No, go on");
+    anna.sees_no_button("▶️ No, go on").await;
+    // The question still waits, with what was answered before it.
+    anna.taps_on(&card, "No");
+    let card = anna.sees("Q3 of 3").await;
+    anna.taps_on(&card, "✖ Cancel");
+    anna.taps("✖ Yes, cancel it").await;
+    anna.sees("❌ Planning cancelled.").await;
+    anna.sees_no_button("✖ Yes, cancel it").await;
+    assert!(stage.sessions().iter().all(|(_, session, _)| session.is_over()));
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Who has two tasks worked on in one directory is told, once, that nobody can tell their changes apart; who has one is not.
+#[tokio::test]
+async fn a_person_is_told_that_others_are_at_work_in_the_same_directory() {
+    const BESIDE: &str = "Another session is at work in the same directory.";
+    let stage = Stage::playing(&asking()).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {WORKING}"));
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Which port?").await;
+    assert!(!anna.shows(BESIDE), "the first is alone: {}", anna.screen());
+    anna.types(&format!("/plan {PLANNED}"));
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    let told = anna.sees(BESIDE).await;
+    assert!(told.text().contains("Worktrees keep them apart"), "{}", told.text());
+    stage
+        .server
+        .wait_for("both to ask", |state| {
+            let asked = state.messages_in(super::ANNA, None);
+            (asked.filter(|message| message.text().contains("Which port?")).count() == 2).then_some(())
+        })
+        .await;
+    let times = |state: &crate::support::telegram::State| {
+        state.messages_in(super::ANNA, None).filter(|message| message.text().contains(BESIDE)).count()
+    };
+    assert_eq!(stage.server.look(times), 1);
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Cancelled in the middle of the work: the files that were written, how to see and how to undo that, also if the program is
+/// killed before it could say so.
+#[tokio::test]
+async fn cancelled_work_says_what_was_written() {
+    let mut stage = Stage::playing(&asking()).await;
+    let anna = stage.anna();
+    anna.types(&format!("/plan {WORKING}"));
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Which port?").await;
+    anna.types("/cancel");
+    let cancelled = anna.sees("❌ Cancelled").await;
+    let id = stage.sessions()[0].0.clone();
+    let text = cancelled.text();
+    for words in [WORKING, "which stay as they are:\n• auth.txt\n", "/diff", &format!("rapport undo {id}")]
+    {
+        assert!(text.contains(words), "{words} is missing in\n{text}");
+    }
+    stage.kill();
+    stage.project.rapport(&["undo", id.as_str(), "--yes"]).check(0, "removed: auth.txt");
+    assert_eq!(stage.server.violations(), []);
+}

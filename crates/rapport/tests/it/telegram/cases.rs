@@ -1,6 +1,6 @@
 //! TC01 to TC12, under their names.
 
-use rapport_core::{Aim, Event};
+use rapport_core::{Aim, Event, INTERACTIVE};
 use serde_json::{Value, json};
 
 use super::{ANNA, AUTH, Stage};
@@ -153,6 +153,18 @@ async fn tc05_back_returns_to_the_question_before() {
     anna.taps("Yes, 7 days").await;
     anna.sees("Q3 of 3").await;
     stage.filed(ANNA, "the other answer", |file| file["answers"][1] == "yes");
+    // Twice, to the first question, which has no way back.
+    anna.taps_data("iq:back");
+    anna.sees_last("Q2 of 3").await;
+    anna.taps_data("iq:back");
+    let first = anna.sees_last("Q1 of 3").await;
+    assert_eq!(first.buttons().last().unwrap(), &["✖ Cancel"]);
+    assert!(first.button("← Back").is_none());
+    let file = stage.filed(ANNA, "the first question", |file| file["currentQuestionIndex"] == 0);
+    assert_eq!(file["answers"], json!(["express", "yes", null]), "docs/telegram.md says so");
+    anna.taps_data("iq:back");
+    anna.sees("there is no earlier question to go back to in this round").await;
+    assert_eq!(stage.file(ANNA), Some(file), "and there it stays");
 }
 
 /// CHAT-10, CHAT-28, CHAT-29, CHAT-39.
@@ -233,15 +245,24 @@ async fn tc07_confirm_saves_the_plan_and_starts_the_agent_once() {
     for part in [
         "# Plan: add JWT authentication",
         "**Branch:** main",
-        "**Q: Which framework?**\nA: Express",
-        "Cookies",
+        "**Q: Which framework?**\nA: Express\n",
+        "**Q: Refresh tokens?**\nA: No\n",
+        "**Q: Existing auth?**\nA: None\n",
+        "**Q: Where are tokens kept?**\nA: Cookies\n",
+        // It was written once more when it was confirmed.
+        "Claude CLI was spawned with this full context",
     ] {
         assert!(plan.contains(part), "{part} in {plan}");
     }
     let prompts = stage.prompts();
     let told: Vec<_> = prompts.iter().filter(|prompt| prompt.contains(TASK)).collect();
     assert_eq!(told.len(), 1, "one agent for the task: {prompts:?}");
-    for answer in ["Express", "No", "None", "Cookies"] {
+    for answer in [
+        r"Q: Which framework?\nA: Express\n",
+        r"Q: Refresh tokens?\nA: No\n",
+        r"Q: Existing auth?\nA: None\n",
+        r"Q: Where are tokens kept?\nA: Cookies\n",
+    ] {
         assert!(told[0].contains(answer), "{answer} in {}", told[0]);
     }
     stage.unfiled(ANNA);
@@ -284,6 +305,17 @@ async fn tc09_two_people_are_independent() {
     anna.taps("No").await;
     anna.sees("Q3 of 3").await;
     stage.filed(ANNA, "Anna's answer", |file| file["currentQuestionIndex"] == 2);
+    assert_eq!(stage.file(43).as_ref(), Some(&before));
+    // And one chat has one plan: another takes its place, and whoever began it is told.
+    anna.types("/plan add a menu");
+    anna.sees("another task replaces it").await;
+    anna.sees("Planning: add a menu").await;
+    stage.filed(ANNA, "Anna's other file", |file| file["task"] == "add a menu");
+    let mut open: Vec<_> = stage.sessions().into_iter().map(|(_, session, _)| session).collect();
+    open.retain(|session| !session.is_over());
+    let mut tasks: Vec<_> = open.iter().map(|session| session.created().task.as_str()).collect();
+    tasks.sort_unstable();
+    assert_eq!(tasks, ["add a menu", "add a search"]);
     assert_eq!(stage.file(43), Some(before));
 }
 
@@ -311,12 +343,20 @@ async fn tc10_cancel_clears_the_session() {
 async fn tc11_the_json_signal_becomes_questions() {
     let signal = r##"{"interactive": true, "goal": "fix-auth", "description": "fix-the-auth-bug", "questions": [{"id": "q1", "question": "Which bug?", "options": [{"label": "Login", "value": "login"}, {"label": "Logout", "value": "logout"}], "allowFreeText": false}]}"##;
     let scenario = format!("version: 1\nname: signal\ninvocations:\n  - result: '{signal}'\n");
-    let stage = Stage::playing(&scenario).await;
+    let mut stage = Stage::quiet(&scenario).await;
+    // What nobody has trusted yet, so that the project's instructions are told as text.
+    let brings =
+        [("CLAUDE.md", "Greetings here are in Welsh.\n"), (".claude/settings.json", "{\"model\":\"x\"}")];
+    for (name, content) in brings {
+        let path = stage.project.root().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    stage.serve();
     let anna = stage.anna();
     anna.types("I need to fix the auth bug");
     let card = anna.sees("Q1 of 1").await;
     assert!(card.text().contains("Planning: I need to fix the auth bug"), "{}", card.text());
-    assert!(!anna.screen().contains("interactive"), "{}", anna.screen());
     let file = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
     assert_eq!(file["questions"][0]["options"][1], json!({ "label": "Logout", "value": "logout" }));
     anna.taps("Login").await;
@@ -325,8 +365,25 @@ async fn tc11_the_json_signal_becomes_questions() {
         facts.iter().any(|fact| matches!(fact, Event::Created(created) if created.grown_from.is_some()))
     });
     assert_eq!(planned.count(), 1);
-    let started = stage.project.agent_arguments();
-    assert!(started.iter().any(|words| words.contains(r#"\"interactive\": true"#)), "{started:?}");
+    // CHAT-32: at no time, not even in a message about its work that was taken away again.
+    let ever_shown = stage.server.look(|state| {
+        let versions =
+            state.messages.iter().filter(|message| message.is_by_bot()).flat_map(|it| &it.versions);
+        versions.map(|version| version.text.clone()).collect::<Vec<_>>()
+    });
+    assert!(ever_shown.iter().all(|text| !text.contains("interactive")), "{ever_shown:#?}");
+    // CHAT-36: behind everything else that it is told before the message, the project's own words included.
+    let prompts: Vec<_> = stage.project.agent_arguments().iter().filter_map(|it| system_prompt(it)).collect();
+    let [prompt] = &prompts[..] else { panic!("one agent of a chat: {prompts:#?}") };
+    assert!(prompt.contains("Greetings here are in Welsh.") && prompt.ends_with(INTERACTIVE), "{prompt}");
+}
+
+/// What a process of the agent was told beside its own system prompt, by the record of its arguments.
+fn system_prompt(record: &str) -> Option<String> {
+    let record: Value = serde_json::from_str(record).unwrap();
+    let mut words = record["argv"].as_array().unwrap().iter();
+    words.find(|word| **word == "--append-system-prompt")?;
+    words.next()?.as_str().map(str::to_owned)
 }
 
 /// CHAT-4.

@@ -56,6 +56,34 @@ async fn long_replies_are_split_or_sent_as_a_file() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// The agent of a conversation may change files: what it changed is shown, and undone.
+#[tokio::test]
+async fn what_a_conversation_changed_is_shown_and_undone() {
+    let scenario = r##"
+version: 1
+name: writing
+invocations:
+  - steps:
+      - write: { path: notes.txt, content: "one\n" }
+    result: "Written."
+  - result: "Nothing to do."
+"##;
+    let stage = Stage::playing(scenario).await;
+    let anna = stage.anna();
+    anna.types("write a note");
+    anna.sees("Written.").await;
+    anna.types("/diff");
+    let diff = anna.sees("+one").await;
+    assert!(diff.text().contains("notes.txt"), "{}", diff.text());
+    anna.types("and now?");
+    anna.sees("Nothing to do.").await;
+    let id = stage.project.session();
+    stage.project.rapport(&["diff", id.as_str()]).check(0, "+one");
+    stage.project.rapport(&["undo", id.as_str(), "--yes"]).check(0, "removed: notes.txt");
+    assert_eq!(stage.project.file("notes.txt"), "");
+    assert_eq!(stage.server.violations(), []);
+}
+
 /// CHAT-45: the commands are listed, in the menu and in `/help`.
 #[tokio::test]
 async fn help_lists_the_commands() {
@@ -69,7 +97,13 @@ async fn help_lists_the_commands() {
         }
     }
     let menu = stage.server.called("setMyCommands", 1).await;
-    assert!(menu[0].parameters["commands"].to_string().contains("plan"));
+    let commands = menu[0].parameters["commands"].as_array().unwrap();
+    let mut names: Vec<_> = commands.iter().map(|command| command["command"].as_str().unwrap()).collect();
+    assert!(names.contains(&"plan") && names.contains(&"help"), "{names:?}");
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all, "each name is taken once");
     anna.types("/nonsense");
     anna.sees("I do not know /nonsense").await;
     anna.types("/cancel");

@@ -3,7 +3,7 @@
 use rapport_core::{Event, Rule};
 
 use super::{ANNA, AUTH, Stage};
-use crate::support::telegram::{ChatMessage, Content, Sound};
+use crate::support::telegram::{ChatMessage, Content, Sound, State};
 
 /// Work that costs something, and says a secret.
 const COSTLY: &str = r##"
@@ -41,20 +41,22 @@ fn document(message: &ChatMessage) -> (String, String) {
 #[tokio::test]
 async fn status_tells_what_ended_and_what_it_cost() {
     let mut stage = Stage::quiet(AUTH).await;
-    let env = [("RAPPORT_TELEGRAM_BUDGET", "2.50")];
-    stage.serve_with(&env);
+    // The limit that all sessions have is what counts, unless the chat has a figure of its own.
+    let env = [("RAPPORT_AGENT_DAILY_BUDGET", "7.50")];
+    let own = [env[0], ("RAPPORT_TELEGRAM_BUDGET", "2.50")];
+    stage.serve_with(&own);
     let anna = stage.anna();
     anna.types("/plan add JWT authentication");
     super::cases::answer_all(&anna).await;
     anna.taps("✅ Confirm & Start").await;
     anna.sees("🏁 Done").await;
-    for _ in 0..2 {
+    for budget in [" of $2.50", " of $7.50"] {
         anna.types("/status");
         let status = anna.sees("Ended lately").await;
         let text = status.text();
         assert!(text.starts_with("Nothing waits for you"), "{text}");
         assert!(text.contains("🏁 add JWT authentication (just now"), "{text}");
-        assert!(text.contains("Spent in 24 hours: $") && text.contains(" of $2.50"), "{text}");
+        assert!(text.contains("Spent in 24 hours: $") && text.contains(budget), "{text}");
         assert_eq!(stage.stop(), 0);
         stage.serve_with(&env);
     }
@@ -133,6 +135,30 @@ async fn a_file_of_the_project_is_sent() {
     let mallory = stage.server.person(666, "Mallory");
     mallory.types("/file notes/made.txt");
     mallory.sees("private").await;
+}
+
+/// What the work left can be had by a tap, as a file; for a day, and after a restart too.
+#[tokio::test]
+async fn changed_files_are_sent_by_a_tap() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    let done = anna.sees("🏁 Done").await;
+    assert_eq!(done.buttons(), [["📄 auth.txt"]]);
+    stage.kill();
+    stage.serve();
+    let mallory = stage.server.person(666, "Mallory");
+    mallory.taps_on(&done, "📄 auth.txt");
+    anna.taps_on(&done, "📄 auth.txt");
+    let sent = |state: &State| {
+        state.messages.iter().find(|message| matches!(message.content, Content::Document { .. })).cloned()
+    };
+    let file = stage.server.wait_for("the file", sent).await;
+    assert_eq!(document(&file), ("auth.txt".into(), "done\n".into()));
+    assert!(!mallory.shows("auth.txt"), "{}", mallory.screen());
+    assert_eq!(stage.server.violations(), []);
 }
 
 /// What was allowed for good is listed with where it holds, and a tap takes it back, after a restart as well.

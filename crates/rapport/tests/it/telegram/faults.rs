@@ -1,10 +1,13 @@
 //! A token that is wrong, a Telegram that is away, a disk that is full of something else.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rapport_core::Event;
 
 use super::{ANNA, AUTH, Stage};
 use crate::support::patience::{wait_at_most, wait_for};
+use crate::support::project::Project;
 use crate::support::telegram::{BOT_ID, ChatMessage, Content, Door, Fault, State};
 
 /// No token, a wrong one, and one that another process serves: told, with what to do.
@@ -50,12 +53,62 @@ async fn a_machine_may_start_before_its_network() {
     anna.sees("I plan tasks with you").await;
     assert_eq!(stage.stop(), 0);
 
+    // One refusal at the start may come from a server that is being restarted; a token that is wrong stays wrong.
+    let refusal = || Fault::Refuse { code: 404, description: "Not Found".into() };
+    stage.server.fault("getMe", refusal());
+    stage.serve();
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    assert_eq!(stage.stop(), 0);
+
     let known = stage.server.calls("getMe").len();
-    stage.server.fault("getMe", Fault::Refuse { code: 404, description: "Not Found".into() });
+    stage.server.fault_times("getMe", 20, refusal());
     stage.serve();
     assert_eq!(stage.ended(), 2);
     assert!(stage.printed().contains("does not accept the bot's token"), "{}", stage.printed());
-    assert_eq!(stage.server.calls("getMe").len(), known + 1, "once is enough");
+    assert_eq!(stage.server.calls("getMe").len(), known + 5, "a few times are enough");
+}
+
+/// Telegram refuses the token once, while it is served, and gives empty answers at once: neither ends it, nor makes it spin.
+#[tokio::test]
+async fn one_refusal_and_empty_answers_end_nothing() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    for (code, description) in [(401, "Unauthorized"), (404, "Not Found")] {
+        stage.server.fault("getUpdates", Fault::Refuse { code, description: description.into() });
+        anna.types("/status");
+        anna.sees_last("Nothing waits for you").await;
+    }
+    let (before, began) = (stage.server.calls("getUpdates").len(), Instant::now());
+    stage.server.fault_times("getUpdates", 4, Fault::Empty);
+    stage.server.called("getUpdates", before + 5).await;
+    assert!(began.elapsed() > Duration::from_secs(2), "four empty answers in {:?}", began.elapsed());
+    anna.types("/help");
+    anna.sees_last("I plan tasks with you").await;
+    assert_eq!(stage.stop(), 0);
+}
+
+/// A tap whose answer cannot be stored is not thanked for.
+#[tokio::test]
+async fn nobody_is_thanked_for_an_answer_that_is_not_stored() {
+    let mut stage = Stage::playing(AUTH).await;
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    anna.sees("Q1 of 3").await;
+    assert_eq!(stage.stop(), 0);
+    // The first line that is written to the log from now on does not reach the disk.
+    stage.serve_with(&[("RAPPORT_TRIAL_SYNC", "log.jsonl:1")]);
+    let card = anna.sees_last("Q1 of 3").await;
+    let tap = anna.taps_on(&card, "Express");
+    let toast = anna.toast_of(&tap).await;
+    assert!(!toast.contains("Express") && !toast.contains('✓'), "{toast}");
+    anna.sees("❌ That failed: cannot write to").await;
+    stage.kill();
+    stage.serve();
+    anna.taps("Express").await;
+    anna.sees("Q2 of 3").await;
 }
 
 /// An id that nobody has would let nobody in, and show no code.
@@ -202,6 +255,35 @@ async fn notes_that_are_not_understood_are_kept() {
     wait_for("the notes to be written anew", || {
         (std::fs::read_to_string(&path).unwrap() == kept).then_some(())
     });
+}
+
+/// WORK-20: an answer from here is stored, and the agent cannot be started to take it. The chat says so, and trying again
+/// delivers it.
+#[tokio::test]
+async fn an_answer_that_cannot_be_delivered_is_shown_as_stored() {
+    let project = Project::with_scenario(&AUTH.replace(
+        "    result: \"Auth is",
+        "      - ask: { questions: [{ question: \"Which colour?\", options: [{ label: Red }, { label: Blue }] }] }\n    result: \"Auth is",
+    ));
+    let mut stage = Stage::of(project.recorded().set("RAPPORT_AGENT_HOT", "0s")).await;
+    stage.serve();
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Which colour?").await;
+    let parked = |fact: &Event| matches!(fact, Event::Parked { .. });
+    wait_for("the agent to be parked", || stage.project.facts().iter().any(parked).then_some(()));
+    let (scenario, away) = (stage.project.path("scenario.yaml"), stage.project.path("away.yaml"));
+    std::fs::rename(&scenario, &away).unwrap();
+    anna.taps("Blue").await;
+    let told = anna.sees("Not delivered").await;
+    for words in ["Which colour?", "Blue", "This answer is stored. The agent could not take it:"] {
+        assert!(told.text().contains(words), "{}", told.text());
+    }
+    std::fs::rename(&away, &scenario).unwrap();
+    anna.taps("🔁 Try again").await;
+    anna.sees("Auth is in place.").await;
 }
 
 /// The plan cannot be written when it is confirmed: told, and tried again when it can.

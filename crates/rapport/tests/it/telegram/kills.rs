@@ -47,6 +47,8 @@ async fn killed_after_the_next_card_was_sent() {
         .await;
     anna.taps_on(&unheard, "No");
     anna.sees("Q3 of 3").await;
+    // Neither of them has buttons any more.
+    anna.sees_no_button("Yes, 7 days").await;
 }
 
 /// Killed while the agent works: it goes on, and is told the task once.

@@ -32,10 +32,16 @@ async fn taken_over(extra: Value) -> Stage {
     let folder = stage.project.path("home/.rapport/sessions");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join(format!("{ANNA}-interactive.json")), left(&extra).to_string()).unwrap();
-    std::fs::write(folder.join("77-interactive.json"), "{ broken").unwrap();
+    for (name, content) in NOT_OURS {
+        std::fs::write(folder.join(name), content).unwrap();
+    }
     stage.serve();
     stage
 }
+
+/// What else a relay leaves there: a plan whose file was damaged, and the session of a chat.
+const NOT_OURS: [(&str, &str); 2] =
+    [("77-interactive.json", "{ broken"), ("42.json", "{\"sessionId\":null}")];
 
 /// One that knows nothing of rounds goes on at the same question, with its answers.
 #[tokio::test]
@@ -51,6 +57,11 @@ async fn an_old_file_goes_on_where_it_was() {
     assert_eq!(file["sessionId"], "3f0e8a52-6d0c-4a36-9f7c-0d3c1a7d5a11");
     assert_eq!(file["round"], 1);
     assert_eq!(stage.sessions().len(), 1, "taken over once");
+    // CHAT-17, CHAT-18: what is not understood is neither lost nor in the way.
+    for (name, content) in NOT_OURS {
+        let path = stage.project.path("home/.rapport/sessions").join(name);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), content, "{name}");
+    }
 }
 
 // CHAT-17: `RELAY_DIR` is where the files of chats are, whatever Rapport's own home is; folders are made where they are missing.

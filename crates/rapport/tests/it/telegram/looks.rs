@@ -131,7 +131,8 @@ fn the_outcome_of_a_check_is_in_the_last_message() {
     let facts = vec![Event::Created(created)];
     let presenter = Presenter::open(&Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts }).unwrap();
     let mut view = presenter.session().view(&SessionId::new("s"));
-    let text = |view: &rapport_core::View| card::ended(view, SignedDuration::ZERO).text.words().to_owned();
+    let text =
+        |view: &rapport_core::View| card::ended(view, SignedDuration::ZERO, None).text.words().to_owned();
     assert!(!text(&view).contains("Check:"));
     let check = WorkCheck {
         command: "make test".into(),

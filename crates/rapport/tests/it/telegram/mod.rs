@@ -12,6 +12,7 @@ mod files;
 mod groups;
 mod kills;
 mod left;
+mod logged;
 mod looks;
 mod projects;
 mod real;
@@ -22,6 +23,7 @@ mod turns;
 mod upgrades;
 mod webhook;
 mod words;
+mod work;
 
 use std::fs::File;
 use std::process::{Child, Stdio};

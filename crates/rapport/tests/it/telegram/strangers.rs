@@ -37,16 +37,26 @@ async fn a_thousand_strangers_do_not_delay_the_owner() {
     for id in 100_000..101_000 {
         stage.server.person(id, "Eve").types("let me in");
     }
-    anna.types("/plan add JWT authentication");
     stage.server.release_updates(Order::AsHappened);
     stage.serve_with(&[("RAPPORT_TELEGRAM_FASTER", "1")]);
+    let told = |state: &State| {
+        state.messages.iter().filter(|message| message.text() == "This bot is private.").count()
+    };
+    // While they are told, 30 a second, the owner is answered: within a second, in which no more than that many are.
+    stage.server.wait_for("the first to be told", |state| (told(state) > 0).then_some(())).await;
+    let before = stage.server.look(told);
+    anna.types("/help");
+    anna.sees("I plan tasks with you").await;
+    let meanwhile = stage.server.look(told) - before;
+    assert!(meanwhile <= 30, "{meanwhile} strangers came first");
+    anna.types("/plan add JWT authentication");
     let card = anna.sees("Q1 of 3").await;
-    let refused_before = stage.server.look(|state| {
-        let came = |message: &ChatMessage| message.versions[0].moment;
-        let refusals = state.messages.iter().filter(|message| message.text() == "This bot is private.");
-        refusals.filter(|message| came(message) < came(&card)).count()
+    let came = |message: &ChatMessage| message.versions[0].moment;
+    let still_waiting = stage.server.look(|state| {
+        let later = state.messages.iter().filter(|message| came(message) < came(&card));
+        1000 - later.filter(|message| message.text() == "This bot is private.").count()
     });
-    assert!(refused_before < 300, "{refused_before} strangers came first");
+    assert!(still_waiting > 0, "the card came when all of them had been told");
     assert_eq!(stage.server.violations(), []);
 }
 

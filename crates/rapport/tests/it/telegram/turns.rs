@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use rapport_core::{By, Event};
+use rapport_core::{Aim, By, Event};
 
 use super::{ANNA, Stage};
 use crate::files::{create, delete, greeting, move_file, plan, planning, run};
 use crate::support::patience::{look_beside_tasks, wait_for};
 use crate::support::project::Project;
-use crate::support::telegram::{Content, Person};
+use crate::support::telegram::{Content, Person, State};
 
 const TASK: &str = "add-greeting";
 
@@ -74,6 +74,7 @@ async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
     anna.taps("📄 Report").await;
     anna.sees("Execution Report: Add a greeting").await;
     anna.taps("↩️ Undo").await;
+    anna.taps("↩️ Yes, undo it").await;
     let undone = anna.sees("Undone").await;
     assert!(
         undone.text().contains("removed hello.txt") && undone.text().contains("restored README.md"),
@@ -117,6 +118,7 @@ async fn a_deletion_a_move_and_a_command_are_undone_from_the_phone() {
         [" D README.md", " D gone.txt", " M kept.txt", " D old.txt", "?? docs/README.md", "?? made.txt"];
     assert_eq!(stage.project.changes(), changes);
     anna.taps("↩️ Undo").await;
+    anna.taps("↩️ Yes, undo it").await;
     let undone = anna.sees("Undone").await;
     for line in ["old.txt", "README.md", "kept.txt", "gone.txt", "made.txt"] {
         assert!(undone.text().contains(line), "{line} in {}", undone.text());
@@ -138,10 +140,158 @@ async fn a_plan_is_skipped_with_words() {
     assert_eq!(stage.project.changes(), Vec::<String>::new());
 }
 
+/// FILE-31: skipped by a tap.
+#[tokio::test]
+async fn a_plan_is_skipped_by_a_tap() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    anna.taps("⏭ Skip").await;
+    anna.taps("⏭ Yes, skip it").await;
+    wait_for("the report", || stage.project.turn_file("01/report.md").contains("Skipped").then_some(()));
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Skipping and undoing ask first: a no changes nothing, and the card keeps its buttons.
+#[tokio::test]
+async fn skipping_and_undoing_ask_first() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    let card = anna.sees("Add a greeting").await;
+    anna.taps_on(&card, "⏭ Skip");
+    let asked = anna.sees("Skip this plan?").await;
+    assert!(asked.text().contains("Add a greeting"), "{}", asked.text());
+    anna.taps_on(&asked, "▶️ No, keep it");
+    assert_eq!(anna.toast().await, "Nothing is changed.");
+    anna.sees_no_button("▶️ No, keep it").await;
+    assert!(!facts(&stage).iter().any(|fact| matches!(fact, Event::Skipped { .. })));
+    anna.taps_on(&card, "✅ Approve all");
+    let result = anna.sees("3 of 3 actions done").await;
+    anna.taps_on(&result, "↩️ Undo");
+    let asked = anna.sees("Undo this run?").await;
+    anna.taps_on(&asked, "▶️ No, leave it");
+    anna.sees_no_button("▶️ No, leave it").await;
+    assert_eq!(stage.project.changes(), [" M README.md", "?? hello.txt"]);
+    anna.taps_on(&result, "↩️ Undo");
+    anna.taps("↩️ Yes, undo it").await;
+    anna.sees("Undone").await;
+    anna.sees_no_button("↩️ Yes, undo it").await;
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Words under a plan begin no second agent: the bot asks what they are about, and the plan is skipped with them.
+#[tokio::test]
+async fn words_typed_under_a_plan_can_skip_it() {
+    let mut stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    anna.types("Rather say goodbye.");
+    let asked = anna.sees("Skip this plan with these words, or begin something new?").await;
+    assert_eq!(asked.buttons(), [["⏭ Skip it with these words"], ["🆕 Begin something new"]]);
+    // The buttons outlive the program.
+    assert_eq!(stage.stop(), 0);
+    stage.serve();
+    anna.taps_on(&asked, "⏭ Skip it with these words");
+    wait_for("the report", || {
+        let report = stage.project.turn_file("01/report.md");
+        report.contains("Rather say goodbye.").then_some(())
+    });
+    anna.sees_no_button("⏭ Skip it with these words").await;
+    assert_eq!(stage.sessions_for(&Aim::Chat), 0, "no conversation began");
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// The same words begin something new if that is what the person wants, once.
+#[tokio::test]
+async fn words_typed_under_a_plan_can_begin_something_new() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    anna.types("How are you?");
+    let asked = anna.sees("Skip this plan with these words, or begin something new?").await;
+    anna.taps_on(&asked, "🆕 Begin something new");
+    anna.taps_on(&asked, "🆕 Begin something new");
+    wait_for("the conversation", || (stage.sessions_for(&Aim::Chat) == 1).then_some(()));
+    anna.sees_no_button("🆕 Begin something new").await;
+    anna.toast().await;
+    assert_eq!(stage.sessions_for(&Aim::Chat), 1);
+    let all = stage.sessions();
+    let mut facts = all.iter().flat_map(|(_, _, facts)| facts);
+    assert!(!facts.any(|fact| matches!(fact, Event::Skipped { .. })), "the plan still waits");
+    assert!(anna.on_screen_button("✅ Approve all"));
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// A label that is typed is its button, in any case and without its sign; what cannot be brought back is asked about first.
+#[tokio::test]
+async fn labels_typed_under_a_turn_are_its_buttons() {
+    let stage = planned(&greeting()).await;
+    let anna = stage.anna();
+    anna.sees("Add a greeting").await;
+    anna.types("skip");
+    anna.taps("▶️ No, keep it").await;
+    anna.types("Choose");
+    wait_for("the list", || anna.on_screen_button("☑ EXECUTE: cat hello.txt").then_some(()));
+    anna.types("back");
+    anna.sees_no_button("☑ EXECUTE: cat hello.txt").await;
+    anna.types("approve all.");
+    anna.sees("3 of 3 actions done").await;
+    anna.types("undo");
+    anna.taps("↩️ Yes, undo it").await;
+    anna.sees("Undone").await;
+    assert_eq!(stage.sessions_for(&Aim::Chat), 0, "no conversation began");
+    assert_eq!(stage.project.changes(), Vec::<String>::new());
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// A preview that is too long for messages is a file.
+#[tokio::test]
+async fn a_long_preview_is_sent_as_a_file() {
+    let long: String = (1..=3000).map(|n| format!("Line {n} of a long file.\n")).collect();
+    let stage = planned(&plan("A long file", &[], &[], &[create("long.txt", &long)])).await;
+    let anna = stage.anna();
+    anna.sees("A long file").await;
+    anna.taps("☰ Choose").await;
+    anna.taps("👁").await;
+    let preview = |state: &State| {
+        state.messages_in(ANNA, None).find_map(|message| match &message.content {
+            Content::Document { name, bytes } if name == "preview.txt" => Some(bytes.clone()),
+            _ => None,
+        })
+    };
+    let bytes = stage.server.wait_for("the preview", preview).await;
+    assert!(String::from_utf8_lossy(&bytes).contains("Line 3000 of a long file."));
+}
+
+/// A plan of more items than one keyboard holds has pages; what was chosen on one is kept on the others, also after a restart.
+#[tokio::test]
+async fn items_of_a_large_plan_are_chosen_page_by_page() {
+    let actions: Vec<_> = (1..=45).map(|n| create(&format!("{n}.txt"), &format!("content {n}"))).collect();
+    let mut stage = planned(&plan("Many files", &[], &[], &actions)).await;
+    let anna = stage.anna();
+    anna.sees("Many files").await;
+    anna.taps("☰ Choose").await;
+    anna.taps("☑ CREATE: 3.txt").await;
+    anna.taps("41–45").await;
+    anna.taps("☑ CREATE: 45.txt").await;
+    stage.kill();
+    stage.serve();
+    anna.taps("1–40").await;
+    anna.taps("☑ CREATE: 4.txt").await;
+    anna.taps("▶️ Run 42 chosen").await;
+    anna.sees("42 of 45 actions done").await;
+    let made: Vec<_> = (1..=45).filter(|n| !stage.project.root().join(format!("{n}.txt")).exists()).collect();
+    assert_eq!(made, [3, 4, 45]);
+    assert_eq!(stage.server.violations(), []);
+}
+
 /// The whole plan is there before anything of it can be approved, and nothing is chosen that is not on the list.
 #[tokio::test]
 async fn a_large_plan_is_read_before_it_is_approved() {
-    let actions: Vec<_> = (1..=45).map(|n| create(&format!("{n}.txt"), &format!("content {n}"))).collect();
+    let actions: Vec<_> = (1..=321).map(|n| create(&format!("{n}.txt"), &format!("content {n}"))).collect();
     let stage = planned(&plan("Many files", &[], &[], &actions)).await;
     let anna = stage.anna();
     let card = anna.sees("Many files").await;
@@ -149,13 +299,13 @@ async fn a_large_plan_is_read_before_it_is_approved() {
     let whole = anna.sees("The whole plan of turn 01").await;
     let Content::Document { name, bytes } = &whole.content else { panic!("{whole:?}") };
     assert!(whole.id < card.id && name == "plan.md");
-    assert!(String::from_utf8_lossy(bytes).contains("content 45"));
+    assert!(String::from_utf8_lossy(bytes).contains("content 321"));
     // A list of before, should one be left, chooses nothing either.
     let data = card.button("✅ Approve all").unwrap().data.clone().unwrap().replace("iq:ap", "iq:ch");
     anna.taps_data_on(card.id, &data);
     assert_eq!(anna.toast().await, "Please use the buttons of the latest card.");
     anna.taps("✅ Approve all").await;
-    anna.sees("45 of 45 actions done").await;
+    anna.sees("321 of 321 actions done").await;
 }
 
 /// A plan whose file was changed is accepted by somebody who has seen what was changed, and only as they saw it.
@@ -211,6 +361,7 @@ async fn killed_in_the_middle_of_a_run_the_phone_decides() {
     anna.sees("3 of 3 actions done").await;
     assert_eq!(stage.project.file("begun"), "x\nx\n", "the command was run again, because Anna said so");
     anna.taps("↩️ Undo").await;
+    anna.taps("↩️ Yes, undo it").await;
     anna.sees("Undone").await;
     assert!(!stage.project.root().join("a.txt").exists() && !stage.project.root().join("b.txt").exists());
 }
@@ -313,13 +464,14 @@ fn tap(anna: &Person) {
     let labels = [
         ("🔁 Again, the interrupted one too", true),
         ("▶️ Go on", true),
+        ("↩️ Yes, undo it", is_done),
         ("↩️ Undo", is_done),
         ("▶️ Run 4 chosen", is_left_out),
         ("☑ EXECUTE: cat hello.txt", !is_left_out),
         ("☰ Choose", !is_left_out),
     ];
     for (label, is_due) in labels {
-        // A button that is there may be gone by the time it is tapped.
+        // A button may be gone by the time it is tapped.
         if is_due && anna.taps(label).now_or_never().is_some() {
             return;
         }

@@ -21,6 +21,7 @@ async fn any_task_can_be_planned() {
         super::cases::answer_all(&anna).await;
         stage.filed(ANNA, "the whole task", |file| file["task"] == task);
         anna.taps("✖ Cancel").await;
+        anna.taps("✖ Yes, cancel it").await;
         anna.sees("Planning cancelled").await;
     }
     assert_eq!(stage.server.violations(), []);
@@ -289,6 +290,11 @@ invocations:
     anna.sees("Which port?").await;
     let answer = anna.types("7000");
     anna.sees("✅ 7000").await;
+    // The card shows the answer as soon as it is stored; until the agent has it, another reason is told.
+    crate::support::patience::wait_for("the agent to have the answer", || {
+        let facts = stage.sessions().into_iter().flat_map(|(_, _, facts)| facts);
+        facts.into_iter().find(|fact| matches!(fact, Event::Taken { .. }))
+    });
     anna.edits_message(answer, "7001");
     anna.sees("That came too late: the agent already works with it. The answer stays as it was.").await;
 }

@@ -188,6 +188,27 @@ async fn a_card_does_not_wait_behind_edits() {
     assert!(join_all(last).await.into_iter().all(|sent| sent.is_ok()), "edits are late, not lost");
 }
 
+/// A plan of twelve questions in a group, in three rounds with what is said between them, at the pace of somebody who reads: a tap
+/// every two seconds. A group takes 20 messages a minute, which these are not.
+#[tokio::test(start_paused = true)]
+async fn a_plan_in_a_group_is_not_held_up() {
+    let telegram = Telegram::slow(Duration::from_millis(20));
+    let outbox = Outbox::start(telegram.clone());
+    let mut passing = Vec::new();
+    for n in 0..12 {
+        passing.push(outbox.send(-5, edit(100 + n, "✅")));
+        if n % 4 == 0 {
+            passing.push(outbox.send(-5, message("🔍 Reviewing your answers…")));
+        }
+        let before = telegram.began.elapsed();
+        outbox.send(-5, message(&format!("Q{n}"))).await.unwrap();
+        let waited = telegram.began.elapsed() - before;
+        assert!(waited < Duration::from_millis(300), "Q{n} waited for {waited:?}");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    assert!(join_all(passing).await.iter().all(Result::is_ok));
+}
+
 /// With the limits as they are, the next card waits for nothing that a person does not wait for: neither for edits and toggles,
 /// nor for what an agent does, be that a new message, an edit, "typing", or a message that goes. In a private chat with a tap
 /// every second, and in a group with one every four.

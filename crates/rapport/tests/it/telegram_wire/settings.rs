@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use rapport::channels::telegram::kind::TelegramKind;
 use rapport::channels::telegram::settings::TelegramSettings;
 use rapport::config::{ConfigError, Layer, Settings, Sources};
+use rapport::workers::WorkerKinds;
 use rapport_door::ChannelKind as _;
 use secrecy::ExposeSecret as _;
 
@@ -64,7 +65,7 @@ fn the_project_to_serve_has_older_names() {
     ];
     for (yaml, env, ours, older) in cases {
         let said = said(yaml, env).unwrap();
-        let settings = Settings::load(&said, Layer::default()).unwrap();
+        let settings = Settings::load(&said, Layer::default(), &WorkerKinds::builtin()).unwrap();
         assert_eq!(settings.serve_project.as_deref(), ours.map(Path::new), "{yaml} {env:?}");
         assert_eq!(TelegramKind.project(&said).unwrap().as_deref(), older.map(Path::new), "{yaml} {env:?}");
     }

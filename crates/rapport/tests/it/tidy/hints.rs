@@ -16,7 +16,7 @@ fn every_command_in_a_message_can_be_pasted() {
     // The first line of a context log names its format, which reads like a command.
     for file in sources().into_iter().filter(|file| !file.ends_with("rapport-core/src/context/log.rs")) {
         let text = std::fs::read_to_string(&file).unwrap();
-        let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let text = super::without_tests(&text);
         for line in literals(text).iter().flat_map(|literal| literal.lines()) {
             for command in commands(line, &verbs) {
                 seen += 1;

@@ -8,8 +8,8 @@ use super::crates;
 const MOST: usize = 5;
 
 /// What the table has to tell of.
-const THINGS: [&str; 8] =
-    ["channel", "agent", "worker", "store", "command", "fact", "kind of action", "setting"];
+const THINGS: [&str; 9] =
+    ["channel", "agent", "worker", "store", "command", "fact", "act", "kind of action", "setting"];
 
 /// A row: the thing, and the files that it touches.
 type Row = (String, Vec<String>);

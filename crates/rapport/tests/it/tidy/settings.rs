@@ -1,7 +1,9 @@
 //! Settings are tables. What people read about them says the same.
 
+use rapport::agents::AgentKinds;
 use rapport::channels::ChannelKinds;
 use rapport::config::Layer;
+use rapport::workers::WorkerKinds;
 use rapport_settings::{May, Row, Section as _, variable};
 
 use super::crates;
@@ -19,11 +21,17 @@ fn told(page: &str, row: &Row) -> bool {
     lines.any(|line| row.may == May::Home || variables.iter().any(|name| line.contains(name)))
 }
 
+/// The settings of the engine, and what kinds of agents and workers add to them.
+fn rows() -> Vec<Row> {
+    let kinds = [AgentKinds::builtin().sections(), WorkerKinds::builtin().sections()].concat();
+    Layer::rows().into_iter().chain(kinds.into_iter().flat_map(|section| section.rows)).collect()
+}
+
 #[test]
 fn every_setting_is_on_its_page_with_a_variable() {
     let commands = page("commands.md");
     let mut silent: Vec<_> =
-        Layer::rows().into_iter().filter(|row| !told(&commands, row)).map(|row| row.key).collect();
+        rows().into_iter().filter(|row| !told(&commands, row)).map(|row| row.key).collect();
     for section in ChannelKinds::builtin().sections() {
         let page = page(&format!("{}.md", section.name));
         silent.extend(section.rows.iter().filter(|row| !told(&page, row)).map(|row| row.key));
@@ -37,7 +45,7 @@ fn what_needs_trust_is_listed() {
     let (_, trust) = commands.split_once("## Trust in a project").unwrap();
     let list = trust.split_once(';').unwrap().0;
     let needs_trust: Vec<_> =
-        Layer::rows().into_iter().filter(|row| row.may == May::Trusted).map(|row| row.key).collect();
+        rows().into_iter().filter(|row| row.may == May::Trusted).map(|row| row.key).collect();
     assert!(needs_trust.len() > 10, "{needs_trust:?}");
     let silent: Vec<_> = needs_trust.iter().filter(|key| !list.contains(&format!("`{key}`"))).collect();
     assert!(silent.is_empty(), "{silent:?}");

@@ -1,6 +1,8 @@
 //! Plain technical English: phrases that readers had to read twice do not come back, and a comment says something.
 
-use super::{crates, sources};
+use std::path::PathBuf;
+
+use super::{crates, ending_with, files, sources};
 
 /// Phrases that make a reader guess. What to write instead is beside each.
 const RIDDLES: [(&str, &str); 14] = [
@@ -33,29 +35,55 @@ const REPLACED: [(&str, &str); 8] = [
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 22] = [
+const REPLACED_FILES: [(&str, &str); 48] = [
+    ("announce", "announcements"),
+    ("answering", "answer"),
     ("approving", "review"),
+    ("aside", "diagnosis"),
+    ("asked", "rounds"),
+    ("asking", "prompts"),
+    ("brought", "project_setup"),
     ("came", "messages"),
+    ("carrying", "transfer"),
+    ("choose", "session_choice"),
     ("deck", "cards"),
     ("desk", "chat_state"),
     ("drafting", "plan"),
     ("elsewhere", "sessions"),
     ("errands", "effects"),
+    ("fetched", "downloads"),
     ("filing", "writer"),
+    ("found", "discovery"),
+    ("fulfil", "reconcile"),
+    ("handed", "handover"),
     ("hands", "outbound"),
+    ("hosted", "hosted_session"),
     ("keepsake", "conversation_store"),
     ("kin", "descendants"),
+    ("launching", "launch"),
     ("lending", "external_viewer"),
+    ("looking", "status"),
     ("looks", "read"),
+    ("moved", "chat_moves"),
+    ("placing", "placement"),
+    ("planning", "plan"),
     ("press", "callbacks"),
+    ("remind", "reminders"),
     ("resting", "chat, turns"),
+    ("resuming", "resumption"),
+    ("reviewing", "review"),
+    ("running", "run"),
     ("sealed", "checked_line"),
+    ("sealing", "signer"),
     ("sense", "parse_reply"),
     ("shelf", "temp_files"),
     ("sitting", "review_session"),
+    ("starting", "start"),
     ("take_up", "resume"),
     ("told", "context"),
     ("trial", "crash_points"),
+    ("waiting", "wait"),
+    ("would", "foreign_preview"),
 ];
 
 /// The fewest words of a comment on an item. Fewer only repeat its name.
@@ -64,7 +92,9 @@ const FEWEST: usize = 3;
 #[test]
 fn phrases_that_need_a_second_reading_do_not_come_back() {
     let mut wrong = Vec::new();
-    for file in sources() {
+    let read = sources().into_iter().chain(tests()).chain(pages());
+    // This file has to name them.
+    for file in read.filter(|file| !file.ends_with("tidy/words.rs")) {
         let text = std::fs::read_to_string(&file).unwrap();
         wrong.extend(riddles(&text).into_iter().map(|(line, found, instead)| {
             format!("{}:{line}: {found:?}; rather: {instead}", file.display())
@@ -116,6 +146,20 @@ fn riddles_and_short_comments_are_recognized() {
     assert_eq!(short_docs("/// The path.\npath: PathBuf,"), [(1, "The path.".to_owned())]);
     assert!(short_docs("/// The path of the log.\npath: PathBuf,").is_empty());
     assert!(short_docs("/// First,\n/// then more of it.\nfn x() {}").is_empty());
+}
+
+/// Every file of the tests of every crate.
+fn tests() -> Vec<PathBuf> {
+    let crates = std::fs::read_dir(crates()).unwrap().map(|entry| entry.unwrap().path().join("tests"));
+    crates.filter(|tests| tests.is_dir()).flat_map(|tests| files(&tests)).collect()
+}
+
+/// What people and agents read. The changelog tells of the past in its own words.
+fn pages() -> Vec<PathBuf> {
+    let root = crates().parent().unwrap().to_owned();
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name));
+    let prompts = ending_with(&root.join("crates/rapport-core/src"), "md");
+    top.into_iter().chain(ending_with(&root.join("docs"), "md")).chain(prompts).collect()
 }
 
 /// The lines with a riddle, in comments and messages alike, and what to write instead.

@@ -9,7 +9,6 @@ use rapport_core::Leave;
 use tokio::time::{Instant, timeout};
 
 use crate::agents::claude::process::Process;
-use crate::agents::keeper::{NOT_STARTED, start_failure};
 
 /// The progress of ending a run. The first reason is the one that is reported.
 #[derive(Debug, Default)]
@@ -108,12 +107,11 @@ impl Ending {
         if let Some(Why::Known(leave)) = self.why {
             return leave;
         }
+        if let Some(reason) = process.not_started() {
+            return Leave::NotStarted { reason };
+        }
         let last_words = timeout(patience, process.last_words()).await.unwrap_or_default();
         let status = self.exit.flatten();
-        let not_started = status.and_then(|status| status.code()) == Some(NOT_STARTED.into());
-        if let Some(reason) = start_failure(last_words.back()).filter(|_| not_started) {
-            return Leave::NotStarted { reason: reason.clone() };
-        }
         // A keeper in another place reports an exit code, unless the whole place is gone.
         if process.is_elsewhere() && status.is_some_and(|status| status.code().is_none()) {
             return Leave::Lost { reason: format!("the place in which {program} ran is gone") };

@@ -86,6 +86,11 @@ impl Flight {
         self.has_spoken
     }
 
+    /// Whether the stream shows that the model has begun a message and not ended it.
+    pub(super) fn is_speaking(&self) -> bool {
+        self.is_speaking
+    }
+
     fn stream(&mut self, event: &str) {
         match event {
             "message_start" => {

@@ -6,7 +6,7 @@ use rapport_core::{CallId, CallReply, Order, Said, TurnKind};
 
 use crate::agents::claude::channel::CliChannel;
 use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
-use crate::agents::claude::said;
+use crate::agents::claude::message_ids;
 use crate::agents::claude::transcript::{ANSWERS, PlanMode, Transcript};
 use rapport_core::prompt::{GO_ON, SAY_ALL};
 
@@ -82,7 +82,7 @@ pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
 /// Whether the conversation contains a message. On the command line messages have no name.
 fn is_said(transcript: &Transcript, channel: CliChannel, said: &Said) -> bool {
     match channel {
-        CliChannel::Live => transcript.has_said(&said::name(said)),
+        CliChannel::Live => transcript.has_said(&message_ids::name(said)),
         CliChannel::Print => transcript.times_told(&said.text) > 0,
     }
 }
@@ -183,6 +183,7 @@ mod tests {
             told_before: 0,
             system: None,
             folder: Some("01".into()),
+            tools: false,
             linger: None,
             replies: Vec::new(),
             said: Vec::new(),
@@ -267,6 +268,7 @@ mod tests {
             told_before: 0,
             system: None,
             folder: None,
+            tools: false,
             linger: None,
             replies,
             said: Vec::new(),

@@ -13,7 +13,7 @@ use super::{permission, words};
 use crate::agents::Happened;
 use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
-use crate::agents::claude::{said, spending};
+use crate::agents::claude::{message_ids, spending};
 
 /// The reply to two questions with the same text. Nobody is asked: answers are keyed by the questions' texts, so one of
 /// the two would be lost. The current CLI refuses such a call itself.
@@ -23,8 +23,11 @@ const EQUAL_TEXTS: &str =
 /// The failure if the model's reply was cut off. A partial reply is neither a plan nor a result.
 const CUT_OFF: &str = "the reply of the model was cut off";
 
-/// The maximum number of lines outside of the protocol to keep per process.
-const MOST_BABBLE: usize = 200;
+/// The maximum number of lines of one kind to keep per process. A program that prints nothing else would fill the disk.
+const MOST_KEPT: usize = 200;
+
+/// What is kept in place of the lines after that.
+const NOT_KEPT: &str = "(more such lines are not kept)";
 
 /// The state of the talk, and its pending output.
 #[derive(Debug, Default)]
@@ -51,8 +54,14 @@ pub(super) struct Talk {
     /// The last reported reason why it cannot be parked.
     kept_by: Option<Beside>,
     repeated: RepeatedCall,
-    /// The number of lines outside of the protocol.
-    babbled: usize,
+    /// Lines outside of the protocol.
+    babble: LineCount,
+    /// Events of unknown kinds, and rate limits.
+    notes: LineCount,
+    /// Failed requests to the model.
+    retries: LineCount,
+    /// Calls that the CLI refused by itself.
+    denials: LineCount,
     /// The conversation that it reported.
     conversation: Option<ConversationId>,
     /// Its output since the last result.
@@ -62,6 +71,21 @@ pub(super) struct Talk {
     stay: Stay,
     /// Whether its turn is over and it waits for the next one.
     resting: bool,
+}
+
+/// The number of lines of one kind that the process has printed.
+#[derive(Debug, Default)]
+struct LineCount(usize);
+
+impl LineCount {
+    /// Counts a line. Returns what to keep of it, if anything.
+    fn keep(&mut self, line: impl FnOnce() -> String) -> Option<String> {
+        self.0 += 1;
+        match self.0 {
+            ..=MOST_KEPT => Some(line()),
+            count => (count == MOST_KEPT + 1).then(|| NOT_KEPT.into()),
+        }
+    }
 }
 
 /// A message that the agent has not read yet.
@@ -152,7 +176,7 @@ impl Talk {
             self.held.push(said);
             return;
         }
-        self.say_by_name(&said.text, said::name(&said), Some(said.number));
+        self.say_by_name(&said.text, message_ids::name(&said), Some(said.number));
     }
 
     fn say_by_name(&mut self, text: &str, name: String, message: Option<u32>) {
@@ -254,17 +278,21 @@ impl Talk {
             WireKind::Retry => {
                 let why = words::retry(line);
                 self.progress(why.clone());
-                self.did(AgentDid::Delay { why });
+                let kept = self.retries.keep(|| why);
+                self.did_some(kept.map(|why| AgentDid::Delay { why }));
             }
-            WireKind::Denied => self.did(AgentDid::Delay { why: words::denied(line) }),
+            WireKind::Denied => {
+                let kept = self.denials.keep(|| words::denied(line));
+                self.did_some(kept.map(|why| AgentDid::Delay { why }));
+            }
             WireKind::Result => return self.result(line),
             WireKind::RateLimit => {
                 if line.is_limited() {
                     self.progress(words::RATE_LIMITED.into());
                 }
-                self.did(AgentDid::Note { line: words::note(text) });
+                self.note(text);
             }
-            WireKind::Other => self.did(AgentDid::Note { line: words::note(text) }),
+            WireKind::Other => self.note(text),
             WireKind::Background
             | WireKind::TaskStarted
             | WireKind::TaskUpdated
@@ -294,15 +322,13 @@ impl Talk {
         if text.trim().is_empty() {
             return;
         }
-        self.babbled += 1;
-        match self.babbled {
-            ..=MOST_BABBLE => self.did(AgentDid::Babble { line: words::babble(text) }),
-            // A program that prints nothing else would fill the disk.
-            _ if self.babbled == MOST_BABBLE + 1 => {
-                self.did(AgentDid::Babble { line: "(more such lines are not kept)".into() });
-            }
-            _ => {}
-        }
+        let kept = self.babble.keep(|| words::babble(text));
+        self.did_some(kept.map(|line| AgentDid::Babble { line }));
+    }
+
+    fn note(&mut self, text: &str) {
+        let kept = self.notes.keep(|| words::note(text));
+        self.did_some(kept.map(|line| AgentDid::Note { line }));
     }
 
     /// The process is gone. If it reported no total, the sum over its messages is the best estimate.
@@ -556,7 +582,9 @@ impl Talk {
             return Leave::Failed { reason: line.failure() };
         }
         // Some CLIs (2.1.61) report no reason for any turn's end; their stream shows that the model ended its message.
-        if line.has_no_end() && !self.flight.has_spoken() {
+        let has_no_end = line.has_no_end() && !self.flight.has_spoken();
+        // Others (2.1.197, 2.1.90) report that of the message before, if a message broke off after a whole one.
+        if has_no_end || line.has_stale_end() && self.flight.is_speaking() {
             return Leave::Failed { reason: CUT_OFF.into() };
         }
         Leave::Finished { result: line.result.to_string() }
@@ -601,7 +629,11 @@ impl Talk {
     }
 
     fn did(&mut self, did: AgentDid) {
-        self.reports.push_back(Happened::Did(did));
+        self.did_some(Some(did));
+    }
+
+    fn did_some(&mut self, did: Option<AgentDid>) {
+        self.reports.extend(did.map(Happened::Did));
     }
 }
 

@@ -7,7 +7,7 @@ use rapport::agents::rehearsal::scenario::{Ask as Round, Call, FullQuestion, Sce
 use rapport_core::{AgentDid, Ask, CallId, ConversationId, Draft, Leave, Order, Usage};
 
 use super::actor::{Actor, in_quotes};
-use super::on_every_agent;
+use super::{on_every_agent, on_every_version};
 use crate::support::driven::{CONVERSATION, answers, order};
 
 /// How the model is told answers that are all options.
@@ -20,7 +20,6 @@ on_every_agent! {
     no_question
     a_message_is_nothing_but_words [Parking]
     one_question
-    options_with_previews [Previews]
     four_questions_in_one_call [SeveralQuestions]
     options_and_own_words
     questions_in_the_same_words [SeveralQuestions]
@@ -28,6 +27,14 @@ on_every_agent! {
     signs_that_steer_a_terminal
     two_calls_at_once
     two_rounds
+}
+
+mod previews {
+    use super::{on_every_agent, on_every_version, options_with_previews};
+
+    on_every_version! {
+        options_with_previews [Previews]
+    }
 }
 
 /// CLARIFY-2, CLARIFY-3, CLARIFY-4, CLARIFY-14
@@ -73,8 +80,13 @@ async fn options_with_previews(actor: Actor) {
     run.reply(call.as_str(), answers(&[("Which layout?", "Sidebar")]));
     assert_eq!(run.leave().await, finished("Done."));
     if let Some(model) = &stage.model {
-        let told = model.seen()[0].to_string();
-        assert!(told.contains("preview"), "the model is not told of previews");
+        // The tool's schema has the field in any case; only what it is for depends on the host.
+        let told = model.seen()[0]["tools"].to_string();
+        for words in
+            ["Use the optional `preview` field on options", "Preview content is rendered as markdown"]
+        {
+            assert!(told.contains(words), "the model is not told of previews: {told}");
+        }
     }
 }
 

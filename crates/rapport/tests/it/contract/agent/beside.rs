@@ -2,6 +2,7 @@
 //! goes on with the rest, and the model reads that the answer is missing.
 
 use std::fs;
+use std::path::Path;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{
@@ -9,7 +10,7 @@ use rapport::agents::rehearsal::scenario::{
 };
 use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, Consent, Leave, Order, TurnKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::actor::{Actor, Stage};
 use super::asking::{database, finished, storage};
@@ -35,10 +36,24 @@ on_every_version! {
     a_question_before_a_tool_of_a_server [Parking Servers]
     a_question_before_an_agent_that_is_waited_for [Parking SubAgents]
     a_question_within_an_agent [Parking SubAgents]
+    a_question_after_a_command [Parking]
+    a_question_after_an_edit [Parking]
+    a_question_after_a_call_that_needs_a_permission [Parking Permissions]
+    a_question_after_leaving_plan_mode [Parking Permissions]
+    a_question_after_a_tool_of_a_server [Parking Servers]
+    a_question_after_an_agent_that_is_waited_for [Parking SubAgents]
+    a_question_beside_searches [Parking SubAgents]
+    a_question_beside_a_list_of_todos [Parking SubAgents]
+    a_question_beside_an_edit_of_a_notebook [Parking SubAgents]
+    a_question_beside_a_page [Parking SubAgents]
+    a_background_agent_ends_while_a_question_waits [Parking]
+    a_background_command_ends_while_a_question_waits [Parking]
 }
 
 /// What the background waits for before it ends.
 const WORKS: &str = "until [ -f go ]; do sleep 0.05; done";
+/// The same, with a trace of its end.
+const ENDS: &str = "until [ -f go ]; do sleep 0.05; done; echo x > ended.txt";
 const WRITTEN: &str = "written.txt";
 
 async fn a_question_before_a_write(actor: Actor) {
@@ -154,6 +169,140 @@ async fn a_question_before_an_agent_that_is_waited_for(actor: Actor) {
     stays_on(stage, order, Beside::Call).await;
 }
 
+async fn a_question_after_a_command(actor: Actor) {
+    let command = Bash { command: format!("echo x > {WRITTEN}"), ..Bash::default() };
+    goes(&actor, || together(vec![Call::Bash(command.clone()), Call::Ask(database())])).await;
+}
+
+async fn a_question_after_an_edit(actor: Actor) {
+    let edit = EditFile {
+        path: "read.txt".into(),
+        find: "Hello.".into(),
+        replace: "Bye.".into(),
+        ..EditFile::default()
+    };
+    let Call::Tool(read) = read() else { unreachable!() };
+    goes(&actor, || {
+        Scenario::new("edit")
+            .step(Step::Tool(read.clone()))
+            .together(vec![Call::Edit(edit.clone()), Call::Ask(database())])
+            .respond_with_text("Done.")
+    })
+    .await;
+}
+
+/// Neither of the two is parked while both wait.
+async fn a_question_after_a_call_that_needs_a_permission(actor: Actor) {
+    let command = Bash { command: format!("echo x > {WRITTEN}"), permission: true, ..Bash::default() };
+    let calls = || together(vec![Call::Bash(command.clone()), Call::Ask(database())]);
+    goes_after(1, || actor.with(calls()), order).await;
+}
+
+async fn a_question_after_leaving_plan_mode(actor: Actor) {
+    let plan = || Call::ExitPlan(ExitPlan { plan: "# Auth\n\n1. Add JWT".into(), id: None });
+    let planning = || Order { kind: TurnKind::Plan, ..order() };
+    goes_after(1, || actor.with(together(vec![plan(), Call::Ask(database())])), planning).await;
+}
+
+async fn a_question_after_a_tool_of_a_server(actor: Actor) {
+    let asks =
+        json!({"params": {"message": "Go on?", "requestedSchema": {"type": "object", "properties": {}}}});
+    let script = in_one_message(Script::default(), &[("mcp__desk__ask_person", asks), question()]);
+    goes_after(0, || super::elicitation::with_server(&actor, script.clone()), order).await;
+}
+
+async fn a_question_after_an_agent_that_is_waited_for(actor: Actor) {
+    let looks = json!({"description": "Looks around", "prompt": "Look into the corner", "subagent_type": "general-purpose"});
+    let does = Script::default().say(Response::default().text("My part is done."));
+    let script = in_one_message(Script::default(), &[("Task", looks), question()]);
+    let script = script.apart("Look into the corner", does);
+    either_way(|| set(&actor, Scenario::new("agent")).with_model(Model::play(script.clone()))).await;
+}
+
+async fn a_question_beside_searches(actor: Actor) {
+    beside_a_tool(&actor, "Glob", |_| json!({"pattern": "*.txt"})).await;
+    beside_a_tool(&actor, "Grep", |_| json!({"pattern": "Hello"})).await;
+}
+
+async fn a_question_beside_a_list_of_todos(actor: Actor) {
+    let todo = json!({"content": "Look", "status": "pending", "activeForm": "Looking"});
+    beside_a_tool(&actor, "TodoWrite", |_| json!({"todos": [todo.clone()]})).await;
+}
+
+async fn a_question_beside_an_edit_of_a_notebook(actor: Actor) {
+    let edit =
+        |notebook: &Path| json!({"notebook_path": notebook, "cell_id": "one", "new_source": "print(2)"});
+    beside_a_tool(&actor, "NotebookEdit", edit).await;
+}
+
+/// Nobody serves it, which is told as the result of that call.
+async fn a_question_beside_a_page(actor: Actor) {
+    beside_a_tool(&actor, "WebFetch", |_| json!({"url": "https://localhost:1/", "prompt": "What is it?"}))
+        .await;
+}
+
+/// A call of this tool before the question and after it. A notebook was read before.
+async fn beside_a_tool(actor: &Actor, tool: &'static str, input: impl Fn(&Path) -> Value) {
+    for is_first in [true, false] {
+        println!("{tool}, before the question: {is_first}");
+        let stage = || {
+            let stage = set(actor, Scenario::new("script"));
+            let notebook = stage.path("app").join("notes.ipynb");
+            fs::write(&notebook, notebook_of_one_cell()).unwrap();
+            let other = (tool, input(&notebook));
+            let calls = if is_first { [other, question()] } else { [question(), other] };
+            let read = Response::default().tool("toolu_read", "Read", json!({"file_path": notebook}));
+            stage.with_model(Model::play(in_one_message(Script::default().say(read), &calls)))
+        };
+        either_way(stage).await;
+    }
+}
+
+/// A question that is answered at once, and one that is to be parked. Whether the CLI runs the other call together with it is its own
+/// business; either way the model hears the answer, and nothing before it.
+async fn either_way(set: impl Fn() -> Stage) {
+    for is_parked in [false, true] {
+        let stage = set();
+        let mut run = stage.start_with(order());
+        let call = asked_among_others(&mut run, 0).await;
+        let heard = own_requests(&stage).len();
+        let mut leave = None;
+        if is_parked {
+            park(&run, &call, Patience::Wait);
+            leave = until_kept_or_gone(&mut run).await;
+        }
+        assert_eq!(heard, own_requests(&stage).len(), "the model heard something before the answer");
+        if leave.is_none() {
+            run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
+            leave = Some(rest(&mut run).await.1);
+        }
+        match leave {
+            // While the model spoke, it did not wait alone.
+            Some(Leave::Deferred { .. }) if is_parked => resume_and_finish(&stage, &call, order()).await,
+            // An agent of its own that ended last makes another turn.
+            leave => assert!(matches!(leave, Some(Leave::Finished { .. })), "{leave:?}"),
+        }
+        assert_told(&stage, &call, "SQLite");
+    }
+}
+
+fn notebook_of_one_cell() -> String {
+    let cell = json!({"cell_type": "code", "id": "one", "metadata": {}, "outputs": [], "source": "print(1)"});
+    json!({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).to_string()
+}
+
+fn question() -> (&'static str, Value) {
+    ("AskUserQuestion", json!({"questions": database().questions}))
+}
+
+/// A script that goes on with these calls in one message.
+fn in_one_message(script: Script, calls: &[(&str, Value)]) -> Script {
+    let message = ('a'..).zip(calls).fold(Response::default(), |message, (letter, (tool, input))| {
+        message.tool(&format!("toolu_0101{letter}"), tool, input.clone())
+    });
+    script.say(message).say(Response::default().text("Done."))
+}
+
 /// The CLI offers its agents no tool to ask with. Should the model call it all the same, it reads that there is none; nobody
 /// answers in anyone's name.
 async fn a_question_within_an_agent(actor: Actor) {
@@ -224,6 +373,53 @@ async fn a_question_beside_a_message_that_was_not_read(actor: Actor) {
     assert_told(&stage, &call, "SQLite");
 }
 
+/// Its end waits in a queue of the CLI until the model is told. With the question parked, the CLI would begin another turn for that,
+/// so the question is kept.
+async fn a_background_agent_ends_while_a_question_waits(actor: Actor) {
+    let agent = SubAgent { prompt: "Look into the corner".into(), command: ENDS.into(), id: None };
+    ends_while_it_waits(&actor, Step::Agent(agent), Beside::Agent).await;
+}
+
+async fn a_background_command_ends_while_a_question_waits(actor: Actor) {
+    let command = Bash { command: ENDS.into(), background: true, ..Bash::default() };
+    ends_while_it_waits(&actor, Step::Bash(command), Beside::Command).await;
+}
+
+async fn ends_while_it_waits(actor: &Actor, step: Step, beside: Beside) {
+    let stage = set(actor, self::beside(Scenario::new("ends").step(step)));
+    let mut run = stage.start();
+    let (call, ..) = run.asked().await;
+    park(&run, &call, Patience::Wait);
+    until_kept(&mut run, beside).await;
+    fs::write(stage.path("app").join("go"), "").unwrap();
+    super::actor::until("the background to end", || stage.file("ended.txt").is_some()).await;
+    // The agent and its keeper remain.
+    super::actor::until("its command to be gone", || commands_at_work(&stage) == 0).await;
+    let own = own_requests(&stage);
+    run.reply(call.as_str(), answers(&[("Which database?", "SQLite")]));
+    let (did, leave) = rest(&mut run).await;
+    assert_eq!(did.iter().filter(|did| **did == AgentDid::Take { call: call.clone() }).count(), 1, "{did:?}");
+    assert!(matches!(leave, Leave::Finished { .. }), "{leave:?}");
+    assert_told(&stage, &call, "SQLite");
+    if stage.model.is_some() {
+        assert_eq!(own.len(), 2, "the call, and the question; nothing before the answer: {own:#?}");
+    }
+}
+
+/// What the model was asked in the agent's own conversation.
+fn own_requests(stage: &Stage) -> Vec<String> {
+    let seen = stage.model.iter().flat_map(|model| model.seen());
+    let is_own = |request: &Value| !request["messages"][0]["content"].to_string().contains("Look into");
+    seen.filter(is_own).map(|request| request["messages"].to_string()).collect()
+}
+
+/// The commands that run in the project.
+fn commands_at_work(stage: &Stage) -> usize {
+    let name = |id: &i32| fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    let is_command = |id: &i32| ["sleep", "sh", "bash"].contains(&name(id).trim());
+    stage.processes().iter().filter(|id| is_command(id)).count()
+}
+
 /// A question that does not wait alone, with tools that are allowed.
 async fn stays(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder, beside: Beside) {
     stays_on(|| set(actor, scenario()), order, beside).await;
@@ -262,7 +458,7 @@ async fn stays_on(set: impl Fn() -> Stage, order: impl Fn() -> Order, beside: Be
     }
 }
 
-/// Everything it does until it is gone. What else it asks on its way is allowed, and a server is told no.
+/// Everything it does until it is gone. What else it asks on its way is allowed, and a server is refused.
 async fn rest(run: &mut Driven) -> (Vec<AgentDid>, Leave) {
     let mut all = Vec::new();
     loop {
@@ -274,37 +470,85 @@ async fn rest(run: &mut Driven) -> (Vec<AgentDid>, Leave) {
             AgentDid::Ask { call, ask: Ask::Questions(drafts), .. }
                 if drafts.iter().all(|draft| draft.field.is_some()) =>
             {
-                let told = CallReply::Elicited {
-                    told: Vec::new(),
-                    action: Consent::Decline,
-                    content: serde_json::Map::new(),
-                };
-                run.reply(call.as_str(), told);
+                decline(run, &call);
             }
             did => all.push(did),
         }
     }
 }
 
-/// A question that waits alone as soon as the rest is done: answered at once, and parked.
+/// A question that waits alone as soon as the rest is done, with tools that are allowed.
 async fn goes(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder) {
-    let stage = set(actor, scenario());
-    let mut run = stage.start();
-    let (call, ..) = run.asked().await;
+    goes_after(0, || set(actor, scenario()), order).await;
+}
+
+/// A question that waits alone as soon as the rest is done, of which somebody decides about so many calls: answered at once, and
+/// parked.
+async fn goes_after(decisions: usize, set: impl Fn() -> Stage, order: impl Fn() -> Order) {
+    let stage = set();
+    let mut run = stage.start_with(order());
+    let call = asked_among_others(&mut run, decisions).await;
     answer_and_finish(&stage, &mut run, &call).await;
 
-    let stage = set(actor, scenario());
-    let mut run = stage.start();
-    let (call, ..) = run.asked().await;
+    let stage = set();
+    let mut run = stage.start_with(order());
+    let call = asked_among_others(&mut run, decisions).await;
     park(&run, &call, Patience::Wait);
     assert_eq!(run.leave().await, Leave::Deferred { call: call.clone() });
     stage.assert_nothing_runs();
-    let mut run = stage.start_with(answered(&call, "SQLite"));
-    assert_eq!(run.asked().await.0, call);
-    let (did, leave) = run.rest().await;
+    resume_and_finish(&stage, &call, order()).await;
+}
+
+/// Takes up what was parked at this call, with its answer.
+async fn resume_and_finish(stage: &Stage, call: &CallId, order: Order) {
+    let mut run = stage.start_with(Order { replies: answered(call, "SQLite").replies, ..order });
+    assert_eq!(run.asked().await.0, *call);
+    let (did, leave) = rest(&mut run).await;
     assert!(did.contains(&AgentDid::Take { call: call.clone() }), "{did:?}");
     assert_eq!(leave, finished("Done."));
-    assert_told(&stage, &call, "SQLite");
+    assert_told(stage, call, "SQLite");
+}
+
+/// Waits for the question, and for so many other calls that somebody decides about, in whichever order the CLI asks: 2.1.90 asks the
+/// question first. What else the agent asks is not parked, because the question is in the same message; then it is allowed, and a
+/// server is refused.
+async fn asked_among_others(run: &mut Driven, decisions: usize) -> CallId {
+    let mut decided = 0;
+    let mut open = None;
+    let mut question = None;
+    loop {
+        match run.did().await.expect("a question") {
+            AgentDid::Ask { call, ask: Ask::Questions(drafts), .. }
+                if drafts.iter().all(|draft| draft.field.is_none()) =>
+            {
+                question = Some(call);
+            }
+            AgentDid::Ask { call, ask: Ask::Questions(_), .. } => decline(run, &call),
+            AgentDid::Ask { call, .. } => {
+                park(run, &call, Patience::Wait);
+                open = Some(call);
+            }
+            AgentDid::StayHot { call, beside: Beside::Call } if open.as_ref() == Some(&call) => {
+                run.reply(call.as_str(), CallReply::Allow { asked: "May it?".into() });
+                open = None;
+                decided += 1;
+            }
+            AgentDid::Leave(leave) => panic!("it left: {leave:?}"),
+            _ => {}
+        }
+        if let (Some(question), None) = (&question, &open)
+            && decided >= decisions
+        {
+            return question.clone();
+        }
+    }
+}
+
+/// Tells a server no.
+fn decline(run: &Driven, call: &CallId) {
+    let told =
+        CallReply::Elicited { told: Vec::new(), action: Consent::Decline, content: serde_json::Map::new() };
+    run.reply(call.as_str(), told);
 }
 
 async fn answer_and_finish(stage: &Stage, run: &mut Driven, call: &CallId) {
@@ -322,6 +566,21 @@ async fn until_kept(run: &mut Driven, beside: Beside) {
         match run.did().await {
             Some(AgentDid::StayHot { beside: told, .. }) if told == beside => return,
             Some(AgentDid::Leave(leave)) => panic!("it left: {leave:?}"),
+            Some(_) => {}
+            None => panic!("it says nothing"),
+        }
+    }
+}
+
+/// Waits until it says that something in flight keeps it, or has left.
+async fn until_kept_or_gone(run: &mut Driven) -> Option<Leave> {
+    loop {
+        match run.did().await {
+            Some(AgentDid::StayHot { .. }) => return None,
+            Some(AgentDid::Leave(leave)) => return Some(leave),
+            Some(AgentDid::Ask { call, .. }) => {
+                run.reply(call.as_str(), CallReply::Allow { asked: "May it?".into() });
+            }
             Some(_) => {}
             None => panic!("it says nothing"),
         }

@@ -1,5 +1,6 @@
 //! Agents are chosen by name: a new kind is registered in one place, and the settings choose it.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +9,17 @@ use futures_util::StreamExt as _;
 use rapport::actions::Pending;
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::agents::{Agent, AgentKind, AgentKinds, AgentSetup};
-use rapport::config::Settings;
+use rapport::config::{self, Layer, Settings};
 use rapport::turns::Helpers;
 use rapport::wiring::{self, Host, Place, SessionKind};
-use rapport_core::{AgentCommand, Aim};
+use rapport_core::{AgentCommand, Aim, SessionId, View};
+use rapport_door::Sessions;
 
 use super::asking::storage;
 use super::plain::PlainAgent;
-use crate::support::settings::settings;
 
 /// The agent of `plain.rs` as a kind.
-struct Plain;
+pub(in crate::contract) struct Plain;
 
 impl AgentKind for Plain {
     fn name(&self) -> &'static str {
@@ -43,7 +44,7 @@ impl AgentKind for Plain {
 }
 
 /// Nothing here carries out actions.
-struct NoHelpers;
+pub(in crate::contract) struct NoHelpers;
 
 impl Helpers for NoHelpers {
     fn research<'a>(&'a self, _: &'a [String]) -> Pending<'a> {
@@ -55,16 +56,33 @@ impl Helpers for NoHelpers {
     }
 }
 
-fn place(folder: &Path) -> Place {
+/// A project, and a home without settings, where this agent can be chosen.
+pub(in crate::contract) fn place(folder: &Path) -> Place {
     let (home, app) = (folder.join("home"), folder.join("app"));
     std::fs::create_dir_all(&home).unwrap();
     std::fs::create_dir_all(&app).unwrap();
     Place { agents: AgentKinds::builtin().with(Plain), ..Place::new(home, app) }
 }
 
-fn chosen_by(place: &Place, said: &str) -> Settings {
+/// The settings with this in the home.
+pub(in crate::contract) fn chosen_by(place: &Place, said: &str) -> Settings {
     std::fs::write(place.home.join("config.yaml"), said).unwrap();
-    settings(&place.home, &place.project, &[]).unwrap()
+    let known = place.known_settings();
+    let sources = config::sources(&place.home, &place.project, HashMap::new(), &known).unwrap();
+    Settings::load(&sources, Layer::default(), &place.worker_kinds).unwrap()
+}
+
+/// Waits until the agent of a session asks.
+pub(in crate::contract) async fn asked(sessions: &dyn Sessions, id: &SessionId) -> View {
+    let mut seen = sessions.follow(id, 0).await.unwrap();
+    loop {
+        let view = sessions.view(id).await.unwrap();
+        if !view.questions.is_empty() {
+            return view;
+        }
+        let came = tokio::time::timeout(Duration::from_secs(60), seen.next()).await;
+        came.expect("the agent asks in time").expect("the session is followed");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,12 +96,7 @@ async fn the_setting_chooses_the_agent_and_the_session_says_which_it_has() {
     let host = Host::start(&place, &chosen, &SessionKind::Sessions, Arc::new(NoHelpers)).await.unwrap();
     let sessions = host.sessions();
     let id = sessions.create(created, None).await.unwrap();
-    let mut seen = sessions.follow(&id, 0).await.unwrap();
-    while sessions.view(&id).await.unwrap().questions.is_empty() {
-        let came = tokio::time::timeout(Duration::from_secs(60), seen.next()).await;
-        came.expect("the agent asks in time").expect("the session is followed");
-    }
-    let view = sessions.view(&id).await.unwrap();
+    let view = asked(&*sessions, &id).await;
     assert_eq!(view.questions[0].text, "Which storage?");
     assert_eq!(view.agent.name.as_deref(), Some("plain"));
     host.stop().await;

@@ -1,7 +1,7 @@
 //! What an MCP server asks while the agent uses it: a question like any other, held until somebody replies. Told on the real
 //! CLI with a real server over stdio; the scripted agent has no servers.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rapport::agents::{Command, Patience};
 use rapport_core::{
@@ -14,6 +14,7 @@ use super::asking::finished;
 use super::{on_every_agent, on_every_version};
 use crate::support::driven::Driven;
 use crate::support::model::{Model, Response, Script, offline};
+use crate::support::needs;
 use crate::support::project::Project;
 
 /// The tool of the server.
@@ -124,6 +125,26 @@ async fn it_is_held_and_never_parked(actor: Actor) {
 /// and the server is told.
 #[test]
 fn a_form_is_filled_in_from_the_command_line() {
+    filled_in_from_the_command_line("local");
+}
+
+/// WORK-1: the same where the agent and its server are behind walls.
+#[test]
+fn in_a_sandbox_a_form_is_filled_in_from_the_command_line() {
+    if needs::sandbox() {
+        filled_in_from_the_command_line("sandbox");
+    }
+}
+
+/// WORK-1: the same in a container.
+#[test]
+fn in_a_container_a_form_is_filled_in_from_the_command_line() {
+    if needs::engine().is_some() {
+        filled_in_from_the_command_line("container");
+    }
+}
+
+fn filled_in_from_the_command_line(worker: &str) {
     let filled = json!({"name": "Ada", "count": 3, "ok": true, "colour": "green", "many": ["a", "c"]});
     let whole: [(&str, &[&str]); 5] = [
         ("name", &["Ada"]),
@@ -136,9 +157,10 @@ fn a_form_is_filled_in_from_the_command_line() {
     for (answers, told) in [(&whole[..], told), (&[("name", &["Decline"][..])], json!({"action": "decline"}))]
     {
         let Some(Actor::Claude(program)) = Actor::claude() else { return };
-        let project = Project::with_agent("");
+        let project = Project::with_agent("").working_in(worker);
         let servers = project.path("servers.json");
-        std::fs::write(&servers, desk().to_string()).unwrap();
+        std::fs::copy(server(), project.root().join("elicits.mjs")).unwrap();
+        std::fs::write(&servers, desk_of(Path::new("elicits.mjs")).to_string()).unwrap();
         let command =
             format!("'{}' --allowedTools {TOOL} --mcp-config '{}'", program.display(), servers.display());
         let call = Response::default().tool("toolu_1", TOOL, json!({"params": form()}));
@@ -208,8 +230,15 @@ pub(super) fn with_server(actor: &Actor, script: Script) -> Stage {
 
 /// The server, as the CLI is told of it.
 fn desk() -> Value {
-    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs");
+    desk_of(&server())
+}
+
+fn desk_of(server: &Path) -> Value {
     json!({"mcpServers": {"desk": {"command": "node", "args": [server]}}})
+}
+
+fn server() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs")
 }
 
 async fn asked(run: &mut Driven) -> (CallId, Vec<Draft>, bool) {

@@ -5,17 +5,26 @@ use std::fs;
 use std::path::Path;
 
 use rapport::agents::rehearsal::scenario::{Ask as Round, FullQuestion, Scenario};
-use rapport_core::{AgentDid, Ask, CallReply, Leave};
+use rapport_core::{AgentDid, Ask, CallReply, Leave, Order, TurnKind};
 use serde_json::{Value, json};
 
 use super::actor::{Actor, Stage, conversations_of};
 use super::asking::{finished, spent};
-use crate::support::driven::{CONVERSATION, Driven, answers, failure};
+use crate::support::driven::{CONVERSATION, Driven, answers, failure, order};
 use crate::support::model::{Fault, Model, Response, Script};
+
+/// The variables that name the CLIs.
+const VERSIONS: [&str; 3] =
+    ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"];
 
 /// The real CLI with this model, if there is one to be tested. It tries everything twice, not eleven times.
 fn stage(script: Script) -> Option<Stage> {
-    let mut stage = Actor::claude()?.with(Scenario::new("nothing")).with_model(Model::play(script));
+    stage_of(VERSIONS[0], script)
+}
+
+/// The same with a CLI of this version.
+fn stage_of(version: &str, script: Script) -> Option<Stage> {
+    let mut stage = Actor::named(version)?.with(Scenario::new("nothing")).with_model(Model::play(script));
     stage.set("CLAUDE_CODE_MAX_RETRIES", "1");
     Some(stage)
 }
@@ -77,19 +86,74 @@ async fn the_stream_breaks_off_in_the_middle_of_a_tool_call() {
     let asking = Response::default().text("I need to know.").tool("toolu_1", "AskUserQuestion", input);
     let script =
         Script::default().say(asking).after(Fault::CutAfter(6)).say(Response::default().text("Done."));
-    let Some(stage) = stage(script) else { return };
-    let mut run = stage.start();
-    loop {
-        match run.did().await.expect("a leave") {
-            AgentDid::Ask { call, ask: Ask::Questions(drafts), .. } => {
-                assert!(drafts[0].text == "Which?" && drafts[0].options.len() == 2, "{drafts:?}");
-                run.reply(call.as_str(), answers(&[("Which?", "A")]));
+    for version in VERSIONS {
+        let Some(stage) = stage_of(version, script.clone()) else { return };
+        let mut run = stage.start();
+        loop {
+            match run.did().await.expect("a leave") {
+                AgentDid::Ask { call, ask: Ask::Questions(drafts), .. } => {
+                    assert!(drafts[0].text == "Which?" && drafts[0].options.len() == 2, "{drafts:?}");
+                    run.reply(call.as_str(), answers(&[("Which?", "A")]));
+                }
+                // Older CLIs do not try again.
+                AgentDid::Leave(Leave::Failed { .. }) => break assert_ne!(version, VERSIONS[0]),
+                AgentDid::Leave(leave) => {
+                    assert!(stage.model.as_ref().unwrap().seen().len() >= 2, "{version}: it was tried again");
+                    break assert_eq!(leave, finished("Done."), "{version}");
+                }
+                _ => {}
             }
-            AgentDid::Leave(leave) => break assert_eq!(leave, finished("Done.")),
-            _ => {}
         }
     }
-    assert!(stage.model.as_ref().unwrap().seen().len() >= 2, "it was not tried again");
+}
+
+/// A reply that broke off is tried again, or is a failure; half of it is never a plan or a result, whether it is the first message
+/// of a turn or follows a whole one.
+#[tokio::test]
+async fn half_a_reply_is_no_result() {
+    const HALF: &str = "The first half.";
+    let halves = || Response::default().text(HALF).text("The second half.");
+    let first = || Script::default().say(Response::default().text("I look.").tool("toolu_1", "Bash", look()));
+    let cut = |script: Script, times: usize, events: usize| {
+        (0..times).fold(script.say(halves()), |script, _| script.after(Fault::CutAfter(events)))
+    };
+    let mut failed = 0;
+    for version in VERSIONS {
+        for kind in [TurnKind::Plan, TurnKind::Work] {
+            for (begins, is_first) in [(Script::default(), true), (first(), false)] {
+                for (times, events) in [(1, 4), (20, 4)] {
+                    let Some(mut stage) = stage_of(version, cut(begins.clone(), times, events)) else {
+                        return;
+                    };
+                    stage.allow("Bash");
+                    let mut run = stage.start_with(Order { kind, ..order() });
+                    let leave = loop {
+                        match run.did().await.expect("a leave") {
+                            AgentDid::Ask { call, .. } => {
+                                run.reply(call.as_str(), CallReply::Allow { asked: "May it?".into() });
+                            }
+                            AgentDid::Leave(leave) => break leave,
+                            _ => {}
+                        }
+                    };
+                    let about = format!(
+                        "{version}, {kind:?}, the first message: {is_first}, {times} after {events}: {leave:?}"
+                    );
+                    match &leave {
+                        Leave::Finished { result } => assert!(!result.ends_with(HALF), "{about}"),
+                        Leave::Failed { .. } => failed += 1,
+                        _ => panic!("{about}"),
+                    }
+                }
+            }
+        }
+    }
+    assert!(failed > 0, "no reply broke off for good");
+}
+
+/// A command that is run without asking.
+fn look() -> Value {
+    json!({"command": "true", "description": "Looks"})
 }
 
 /// Nothing is guessed about how long a model may think: that is for whoever set `silence`.

@@ -15,6 +15,7 @@ on_every_version! {
     allowed_while_parked [Parking Permissions]
     denied_while_parked [Parking Permissions]
     leaving_plan_mode_is_parked [Parking Permissions]
+    leaving_plan_mode_in_the_middle_of_work_is_parked [Parking Permissions]
     a_permission_beside_a_background_command_stays [Parking Permissions]
 }
 
@@ -48,12 +49,21 @@ async fn denied_while_parked(actor: Actor) {
 }
 
 async fn leaving_plan_mode_is_parked(actor: Actor) {
+    leaving_is_parked(&actor, TurnKind::Plan).await;
+}
+
+async fn leaving_plan_mode_in_the_middle_of_work_is_parked(actor: Actor) {
+    leaving_is_parked(&actor, TurnKind::Work).await;
+}
+
+async fn leaving_is_parked(actor: &Actor, kind: TurnKind) {
     let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
-    let stage = actor.with(Scenario::new("plan").step(plan).respond_with_text("Done."));
-    let (call, ask) = park(&stage, Order { kind: TurnKind::Plan, ..order() }).await;
+    let mut stage = actor.with(Scenario::new("plan").step(plan).respond_with_text("Done."));
+    stage.cli_mut().work_mode = "plan".into();
+    let (call, ask) = park(&stage, Order { kind, ..order() }).await;
     assert_eq!(ask, Ask::LeavePlanMode { plan: PLAN.into() });
     let allow = CallReply::Allow { asked: "May it go ahead?".into() };
-    let mut run = stage.start_with(Order { kind: TurnKind::Plan, ..decided(&call, allow.clone()) });
+    let mut run = stage.start_with(Order { kind, ..decided(&call, allow.clone()) });
     loop {
         match run.did().await {
             Some(AgentDid::Ask { call, ask: again, .. }) => {

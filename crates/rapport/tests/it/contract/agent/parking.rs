@@ -1,4 +1,4 @@
-//! Questions that are put away, and taken up again: here, elsewhere, or twice.
+//! Questions that are parked, and resumed: here, elsewhere, or twice.
 
 use std::fs;
 
@@ -63,7 +63,7 @@ async fn parked_beside_another_tool(actor: Actor) {
     assert!(stage.tool_result("toolu_0101b").unwrap().0.contains("SQLite"));
 }
 
-/// Taken up without an answer, it is asked again, and can be put away again.
+/// Resumed without an answer, it asks again, and can be parked again.
 async fn parked_twice(actor: Actor) {
     let stage = actor.with(one_question());
     let call = park(&stage).await;

@@ -90,7 +90,7 @@ async fn each_call_is_asked_about(actor: Actor) {
     assert_eq!(stage.file(".claude/settings.local.json"), None);
 }
 
-/// What a file would become is compared with what is there.
+/// What a file would become is compared with its current content.
 async fn a_file_that_is_replaced_is_shown_as_a_diff(actor: Actor) {
     let stage = actor.with(two_files());
     std::fs::write(stage.path("app").join("one.txt"), "0\n").unwrap();

@@ -1,18 +1,22 @@
 //! The whole program with each agent: from a task to its report, also when Rapport is killed while a question is open.
 
+mod beside_apart;
 mod killed_beside;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
-use rapport::agents::rehearsal::scenario::{Ask as Round, ExitPlan, FullQuestion, Scenario, Step};
+use rapport::agents::rehearsal::scenario::{Ask as Round, Call, ExitPlan, FullQuestion, Scenario, Step};
 use rapport_core::{AgentDid, Event, Purpose, Question, SessionId, View};
+use serde_json::Value;
 
 use super::actor::{Actor, as_script, processes_at_home, processes_in};
 use super::asking::{database, storage};
 use super::ending::WAIT;
+use crate::support;
 use crate::support::model::{Model, offline};
 use crate::support::needs;
 use crate::support::patience::wait_at_most;
@@ -47,6 +51,17 @@ on_every_agent! {
     swept_away_while_a_question_is_parked
     branched_in_the_middle_of_work
     branched_before_the_plan
+    options_and_free_text_from_a_command
+}
+
+// The same in a worktree of its own.
+on_every_agent! {
+    worktree:
+    from_a_task_to_its_report
+    parked_at_every_question
+    killed_with_a_question_open
+    killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
 }
 
 // An agent behind walls is an agent like any other (WORK-1, WORK-16).
@@ -67,6 +82,26 @@ on_every_agent! {
     killed_with_a_question_open
     killed_while_a_question_is_parked
     swept_away_while_a_question_is_parked
+    removed_while_a_question_is_parked
+}
+
+// The same in a container on another machine (WORK-1, WORK-8, WORK-16).
+on_every_agent! {
+    remote:
+    from_a_task_to_its_report
+    parked_at_every_question
+    killed_with_a_question_open
+    killed_while_a_question_is_parked
+    swept_away_while_a_question_is_parked
+    removed_while_a_question_is_parked
+}
+
+/// The project with agents that work there.
+fn at_work(project: Project, worker: &str) -> Project {
+    match worker {
+        "remote" => project.working_in("container").set("DOCKER_HOST", &support::remote::engine().unwrap()),
+        worker => project.working_in(worker),
+    }
 }
 
 /// Who plays a story, and where they work.
@@ -83,7 +118,7 @@ impl Cast {
         let actor = actor?;
         let is_possible = match worker {
             "sandbox" => needs::sandbox(),
-            "container" => needs::engine().is_some(),
+            "container" | "remote" => needs::engine().is_some(),
             _ => true,
         };
         is_possible.then_some(Self { actor, worker })
@@ -98,6 +133,9 @@ impl From<&Actor> for Cast {
 
 const ANSWERS: [(&str, &str); 3] =
     [("Which database?", "SQLite"), ("Which storage?", "Cookie"), ("Which name?", "auth, for short")];
+/// The variables that name the CLIs.
+const VERSIONS: [&str; 3] =
+    ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"];
 /// An agent that waits is put away at once.
 const PARKED: &[&str] = &["--hot", "0s"];
 const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
@@ -162,6 +200,31 @@ fn swept_away_while_a_question_is_parked(cast: Cast) {
     world.resumed_with(&question, PARKED);
 }
 
+/// WORK-8: the container and all that is in it are removed while Rapport waits with the question: it is made again from the store,
+/// and the agent continues at the call that asked.
+fn removed_while_a_question_is_parked(cast: Cast) {
+    let world = World::new(&cast);
+    let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
+    let question = world.answer_until(&mut running, "Which name?");
+    running.until(|fact| matches!(fact, Event::Parked { .. }));
+    let label = format!("label=rapport.project={}", world.project.root().display());
+    let docker = |args: &[&str]| {
+        let engine = needs::engine().unwrap();
+        let ran = Command::new("docker").args(["--host", &engine]).args(args).output().unwrap();
+        assert!(ran.status.success(), "{args:?}: {ran:?}");
+        String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+    };
+    let name = docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"]);
+    docker(&["rm", "--force", &name]);
+    docker(&["volume", "rm", &name]);
+    world.answer(&question);
+    world.answer_everything(running);
+    let facts = world.project.facts();
+    let broken = facts.iter().find(|fact| matches!(fact, Event::CutOff { .. } | Event::Failed { .. }));
+    assert_eq!(broken, None, "it continued at its call");
+    world.assert_done();
+}
+
 /// The same question, answered one way here and another way in a branch.
 fn branched_in_the_middle_of_work(cast: Cast) {
     for flags in [PARKED, &[]] {
@@ -204,11 +267,48 @@ fn branched_before_the_plan(cast: Cast) {
     world.assert_told("SQLite", "auth, for short");
 }
 
+/// CHAT-25. What a person says beside the options reaches the model beside them, not as one text with their numbers. Where
+/// it is not clear what is meant, nothing is answered.
+fn options_and_free_text_from_a_command(cast: Cast) {
+    let extras = |text: &str| {
+        Round::one(FullQuestion::new(text, "Extras", &[("Date", ""), ("Time", ""), ("Wish", "")]).multi())
+    };
+    let asking = Scenario::new("extras").asks(extras("Which extras?")).asks(extras("Which more?"));
+    let world = World::playing(cast, asking.respond_with_text(PLAN));
+    let mut running = world.project.start(&["add", "auth"], &[]);
+    running.until_asked();
+    let answer = |words: &[&str]| world.project.rapport(&[&["answer", "auth"], words].concat());
+    for words in [&["1", "3", "smoke"][..], &["1", "3", "and", "a", "smoke", "test"]] {
+        let all = words.join(" ");
+        let beside = words[2..].join(" ");
+        let refused = answer(words);
+        refused.check(3, &format!("\"{all}\" can mean options of q1 and free text"));
+        refused.check(3, &format!("Options and free text: 1 3 --text \"{beside}\""));
+        refused.check(3, &format!("Free text only: --text \"{all}\""));
+    }
+    answer(&["1", "smoke", "--text", "test"]).check(3, "\"smoke\" is not one of its options");
+    assert_eq!(world.project.view().questions.len(), 1, "nothing of that was an answer");
+    answer(&["1", "3", "--text", "smoke"]).check(0, "q1 Extras: Date, Wish, smoke");
+    running.until_asked();
+    answer(&["Wish", "and a smoke test"]).check(0, "q2 Extras: Wish, and a smoke test");
+    running.until_asked();
+    let told = world.conversation();
+    for pair in [
+        "\\\"Which extras?\\\"=\\\"Date, Wish, smoke\\\"",
+        "\\\"Which more?\\\"=\\\"Wish, and a smoke test\\\"",
+    ] {
+        assert_eq!(told.matches(pair).count(), 1, "{pair}: {told}");
+    }
+}
+
 /// What was allowed while planning is in the report.
 #[test]
 fn a_file_written_while_planning_is_in_the_report() {
-    let Some(actor) = Actor::claude() else { return };
-    for flags in [PARKED, &[]] {
+    for (actor, flags) in VERSIONS
+        .into_iter()
+        .filter_map(Actor::named)
+        .flat_map(|actor| [(actor.clone(), PARKED), (actor, &[])])
+    {
         let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
         let planning =
             Scenario::new("early").uses_write("early.txt", "Early.\n").with_permission().step(plan);
@@ -221,17 +321,14 @@ fn a_file_written_while_planning_is_in_the_report() {
             Event::Reported { changes } => changes.clone(),
             _ => None,
         });
-        assert!(format!("{changed:?}").contains("early.txt"), "{flags:?}: {changed:?}");
+        assert!(format!("{changed:?}").contains("early.txt"), "{actor:?}, {flags:?}: {changed:?}");
     }
 }
 
 /// In plan mode newer versions let a model decide about commands, so that they run, or are refused, with nobody asked.
 #[test]
 fn a_command_while_planning_is_asked_about() {
-    for actor in ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"]
-        .into_iter()
-        .filter_map(Actor::named)
-    {
+    for actor in VERSIONS.into_iter().filter_map(Actor::named) {
         let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
         let planning =
             Scenario::new("early").uses_bash("echo early >> early.txt").with_permission().step(plan);
@@ -247,6 +344,44 @@ fn a_command_while_planning_is_asked_about() {
         let asked: Vec<_> = asked.flatten().filter(|question| question.text.contains("early")).collect();
         assert_eq!(asked.len(), 1, "{facts:#?}");
         assert_eq!(world.project.file("early.txt"), "early\n");
+    }
+}
+
+/// Two calls of one message wait for a person: neither is parked, and `status` says why. Once the agent may leave plan mode, the
+/// question waits alone, and is parked.
+#[test]
+fn a_question_beside_leaving_plan_mode_is_parked_once_that_is_decided() {
+    for actor in VERSIONS.into_iter().filter_map(Actor::named) {
+        let plan = ExitPlan { plan: PLAN.into(), id: None };
+        let name = Round::one(FullQuestion::new("Which name?", "Name", &[("auth", ""), ("login", "")]));
+        let planning =
+            Scenario::new("beside").step(Step::ExitPlan(plan.clone())).respond_with_text("Planned.");
+        let working = planning.next_invocation().together(vec![Call::ExitPlan(plan), Call::Ask(name)]);
+        let mut world = World::playing(&actor, working.respond_with_text("All done."));
+        world.project = world.project.set("RAPPORT_AGENT_PERMISSION_MODE", "plan");
+        let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
+        let (mut leaving, mut asked) = (None, None);
+        while leaving.is_none() || asked.is_none() {
+            let Event::Asked { questions, .. } = running.until_asked() else { unreachable!() };
+            let question = questions.into_iter().next().unwrap();
+            match question.purpose {
+                Purpose::LeavePlanMode { .. } => leaving = Some(question),
+                Purpose::Clarify => asked = Some(question),
+                _ => world.answer(&question),
+            }
+        }
+        world.project.rapport(&["status"]).check(0, "kept running: another call is in flight");
+        let heard = world.requests();
+        world.answer(&leaving.unwrap());
+        running.until(|fact| matches!(fact, Event::Parked { .. }));
+        let status = world.project.rapport(&["status"]);
+        assert!(!status.out().contains("kept running"), "{actor:?}: {}", status.out());
+        assert_eq!(world.requests(), heard, "{actor:?}: the model heard something before the answer");
+        world.answer(&asked.unwrap());
+        world.answer_everything(running);
+        assert_eq!(world.project.view().result.as_deref(), Some("All done."), "{actor:?}");
+        let told = world.conversation();
+        assert!(told.contains("auth, for short") && !told.contains("Tool result missing"), "{told}");
     }
 }
 
@@ -319,11 +454,11 @@ impl World {
         let (Cast { actor, worker }, scenario) = (cast.into(), scenario.build());
         let Actor::Claude(program) = actor else {
             let scenario = serde_json::to_string(&scenario).unwrap();
-            let project = Project::with_scenario(&scenario).working_in(worker);
+            let project = at_work(Project::with_scenario(&scenario), worker);
             return Self { project, model: None, worker };
         };
         let mut project = Project::with_agent(&format!("'{}' {arguments}", program.display()));
-        project = project.working_in(worker);
+        project = at_work(project, worker);
         let model = Model::play(as_script(&scenario, &project.root()));
         let url = format!("http://{}", model.address());
         for (name, value) in offline(&url) {
@@ -346,7 +481,7 @@ impl World {
 
     /// The processes of Rapport and of its agent.
     fn processes(&self) -> Vec<i32> {
-        if self.worker == "container" {
+        if matches!(self.worker, "container" | "remote") {
             // Every container has the same directory, and an agent's home is its own.
             let at_home = processes_at_home(&self.workplace().with_extension("home"));
             return at_home.into_iter().chain(processes_in(&self.project.root())).collect();
@@ -405,6 +540,14 @@ impl World {
         assert!(told(answer) && !told(other), "{answer} and not {other} was expected: {last}");
     }
 
+    /// The agent's conversation: as the model last saw it, or as the scripted agent stored it.
+    fn conversation(&self) -> String {
+        match &self.model {
+            Some(model) => model.seen().last().unwrap()["messages"].to_string(),
+            None => Value::from(self.project.transcripts().concat()).to_string(),
+        }
+    }
+
     fn requests(&self) -> usize {
         self.model.as_ref().map_or(0, |model| model.seen().len())
     }
@@ -436,7 +579,7 @@ impl World {
         assert_eq!(running.finish(), 0);
     }
 
-    /// A run that is taken up tells its past first.
+    /// A run that is resumed tells its past first.
     fn is_open(&self, question: &Question) -> bool {
         self.project.view().questions.iter().any(|open| open.id == question.id)
     }

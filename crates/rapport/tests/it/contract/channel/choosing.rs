@@ -12,6 +12,7 @@ use rapport::engine::Sessions as _;
 use rapport::error::{Code, Failure};
 use rapport::stores::memory::Memory;
 use rapport::wiring::Place;
+use rapport::workers::WorkerKinds;
 use rapport_core::SessionId;
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, Notices, Served};
 use rapport_settings::{ConfigError, Declared, section};
@@ -115,8 +116,10 @@ impl Stage {
         std::fs::write(home.join("config.yaml"), said).unwrap();
         let dummy = Dummy::default();
         let place = Place { channels: ChannelKinds::builtin().with(dummy.clone()), ..Place::new(home, app) };
-        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let sources = config::sources(&place.home, &place.project, env, &place.sections()).unwrap();
+        // The page is served unless somebody does not want it.
+        let env = env.iter().chain(&[("RAPPORT_WEB_ENABLED", "false")]);
+        let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let sources = config::sources(&place.home, &place.project, env, &place.known_settings()).unwrap();
         Self { place, dummy, sources, _folder: folder }
     }
 
@@ -130,7 +133,7 @@ impl Stage {
     }
 
     async fn open(&self) -> Result<Vec<Box<dyn Channel>>, Failure> {
-        let settings = Settings::load(&self.sources, Layer::default()).unwrap();
+        let settings = Settings::load(&self.sources, Layer::default(), &WorkerKinds::builtin()).unwrap();
         let setup = self.place.channel_setup(&settings, Arc::new(self.sources.clone()));
         self.chosen(&[]).unwrap().open(&setup).await
     }

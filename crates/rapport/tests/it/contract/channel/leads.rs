@@ -21,8 +21,9 @@ async fn leads_over_mcp_see_and_answer() {
     let place = Place::new(folder.path().join("home"), folder.path().into());
     let env = [("RAPPORT_MCP_LISTEN", "127.0.0.1:0"), ("RAPPORT_MCP_TOKEN", TOKEN)];
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let sources = Arc::new(config::sources(&place.home, &place.project, env, &place.sections()).unwrap());
-    let settings = Settings::load(&sources, Layer::default()).unwrap();
+    let sources =
+        Arc::new(config::sources(&place.home, &place.project, env, &place.known_settings()).unwrap());
+    let settings = Settings::load(&sources, Layer::default(), &place.worker_kinds).unwrap();
     let setup = place.channel_setup(&settings, sources.clone());
     let kinds = place.channels.chosen(&[], &sources).unwrap();
     let channel = kinds.open(&setup).await.unwrap().remove(0);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use rapport::workers::local::Directory;
 use rapport::workers::process::{Kept, Launch};
 use rapport::workers::{Worker, WorkerError, Workplace};
-use rapport_core::{Changes, Created, FileChange, Merged, NotMerged, SessionId};
+use rapport_core::{ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -104,18 +104,13 @@ fn between(from: &Files, to: &Files) -> Vec<FileChange> {
     paths.dedup();
     let change = |path: &&String| match (from.get(*path), to.get(*path)) {
         (Some(old), Some(new)) if old == new => None,
-        (Some(_), Some(_)) => Some("modified"),
-        (None, _) => Some("added"),
-        (Some(_), None) => Some("deleted"),
+        (Some(_), Some(_)) => Some(ChangeStatus::Modified),
+        (None, _) => Some(ChangeStatus::Added),
+        (Some(_), None) => Some(ChangeStatus::Deleted),
     };
     let changed = paths.iter().filter_map(|path| Some((*path, change(path)?)));
     changed
-        .map(|(path, status)| FileChange {
-            path: path.clone(),
-            status: status.into(),
-            added: None,
-            removed: None,
-        })
+        .map(|(path, status)| FileChange { path: path.clone(), status, added: None, removed: None })
         .collect()
 }
 
@@ -156,10 +151,11 @@ impl Workplace for Copy {
         Ok(Changes { files, ..Changes::default() })
     }
 
-    fn patch(&self, since: Option<&str>) -> Result<String, WorkerError> {
+    fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
         let (from, to) = (self.state(since.unwrap_or("0")), read(&self.here)?);
-        let changed = between(&from, &to).into_iter().filter_map(|change| to.get(&change.path));
-        Ok(changed.map(|content| format!("+{}", String::from_utf8_lossy(content))).collect())
+        let mut changed = between(&from, &to).into_iter().filter_map(|change| to.get(&change.path));
+        let written = changed.try_for_each(|content| write!(out, "+{}", String::from_utf8_lossy(content)));
+        written.map_err(|error| WorkerError::Unread { what: "diff".into(), error })
     }
 
     fn merge(&self, _: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
@@ -181,7 +177,7 @@ impl Workplace for Copy {
         Ok(Ok(Merged { from: self.note(ours), to: self.note(merged), conflicts }))
     }
 
-    fn apply(&self, merged: &Merged) -> Result<Vec<FileChange>, WorkerError> {
+    fn apply(&self, merged: &Merged, _: &ApplyTo, _: &str) -> Result<Vec<FileChange>, WorkerError> {
         let (from, to) = (self.state(&merged.from), self.state(&merged.to));
         let changed = between(&from, &to);
         for change in &changed {

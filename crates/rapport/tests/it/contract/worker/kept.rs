@@ -1,14 +1,16 @@
 //! What becomes of a place that its worker keeps outside of the project (WORK-18).
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rapport::clock::Clock;
 use rapport::engine::strays::{Sweeper, strays};
 use rapport::stores::memory::Memory;
-use rapport::stores::{Holder, Store};
+use rapport::stores::{Holder, Log, Store};
 use rapport::workers::{KeptPlace, Worker, WorkerError, Workplace};
 use rapport_core::{By, Created, Event, SessionId};
+use tempfile::TempDir;
 
 use super::dummy::Copies;
 use super::project;
@@ -87,10 +89,18 @@ const IDLE: Case = Case {
 };
 const EIGHT_DAYS: Option<SignedDuration> = Some(SignedDuration::from_hours(8 * 24));
 
-/// What was done with the place, and whether its work was stored.
-async fn swept(case: Case) -> (Vec<&'static str>, bool) {
+/// A session with its place, and who looks after it.
+struct Staged {
+    sweeper: Sweeper,
+    worker: Arc<Keeping>,
+    session: SessionId,
+    held: Option<Box<dyn Log>>,
+    _folders: [TempDir; 2],
+}
+
+async fn staged(case: Case) -> Staged {
     let (folder, now) = (tempfile::tempdir().unwrap(), "2026-11-17T12:00:00Z".parse::<Timestamp>().unwrap());
-    let (_project, created) = project("copies");
+    let (project, created) = project("copies");
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let holder = Holder::this_process(None);
     let person = By::Person { channel: "terminal".into(), id: "anna".into() };
@@ -114,15 +124,21 @@ async fn swept(case: Case) -> (Vec<&'static str>, bool) {
     let worker = Arc::new(Keeping { copies, place, is_readable: case.is_readable, done: Mutex::default() });
     let sweeper = Sweeper {
         worker: worker.clone(),
-        store: store.clone(),
+        store,
         project: created.project.clone().into(),
         holder,
         clock: Clock::from_fn(move || now),
     };
+    Staged { sweeper, worker, session, held, _folders: [folder, project] }
+}
+
+/// What was done with the place, and whether its work was stored.
+async fn swept(case: Case) -> (Vec<&'static str>, bool) {
+    let Staged { sweeper, worker, session, held, _folders } = staged(case).await;
     sweeper.sweep().await;
     drop(held);
-    let stored = store.attached(&session, "work.patch").await.unwrap();
-    assert!(store.holder(&session).await.unwrap().is_none(), "the session is free again");
+    let stored = sweeper.store.attached(&session, "work.patch").await.unwrap();
+    assert!(sweeper.store.holder(&session).await.unwrap().is_none(), "the session is free again");
     let done = worker.done.lock().unwrap().clone();
     (done, stored.is_some_and(|work| String::from_utf8(work).unwrap().contains("work.txt")))
 }
@@ -149,6 +165,22 @@ async fn a_place_is_left_alone_while_it_is_used_or_its_work_cannot_be_stored() {
     ] {
         assert_eq!(swept(case).await, (vec![], false));
     }
+}
+
+/// WORK-18: the periodic job looks once an hour, for as long as its process lives.
+#[tokio::test(start_paused = true)]
+async fn places_are_looked_after_every_hour() {
+    let staged = staged(Case { unused_for: EIGHT_DAYS, ..IDLE }).await;
+    let job = tokio::spawn(staged.sweeper.clone().always());
+    // Half an hour after each time, so that it is over. While it looks, no time passes.
+    tokio::time::sleep(Duration::from_secs(30 * 60)).await;
+    for times in 0..3 {
+        assert_eq!(*staged.worker.done.lock().unwrap(), vec!["released"; times]);
+        tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    }
+    job.abort();
+    let stored = staged.sweeper.store.attached(&staged.session, "work.patch").await.unwrap();
+    assert!(stored.is_some(), "the work is stored first");
 }
 
 /// A place whose session does not exist is a person's to remove; a store that cannot be read makes no place a stray.

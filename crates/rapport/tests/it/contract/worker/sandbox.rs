@@ -132,7 +132,7 @@ async fn an_agent_sees_its_worktree_and_the_tools_of_the_machine_and_nothing_els
 }
 
 /// Answers every connection with what it was told.
-fn echo() -> SocketAddr {
+pub(super) fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -167,11 +167,21 @@ ask() {
 #[tokio::test]
 async fn the_hosts_proxy_adds_credentials_and_lets_only_named_hosts_through() {
     let Some(world) = World::new() else { return };
-    let (model, allowed, other) = (echo(), echo(), echo());
+    let (allowed, other) = (echo(), echo());
     let place = world.open(Network::Allowlist(vec![allowed.to_string().parse().unwrap()]));
+    let said = reaching((&*place, &world.person()), allowed, other).await;
+    assert_only_named_hosts(&said);
+}
+
+/// What a script says inside that tries its service with a credential, a host that is allowed, and another one.
+pub(super) async fn reaching(
+    there: (&dyn Workplace, &Path),
+    allowed: SocketAddr,
+    other: SocketAddr,
+) -> String {
     let service = Service {
         variable: "MODEL",
-        url: format!("http://{model}/api"),
+        url: format!("http://{}/api", echo()),
         credentials: vec![("KEY", "secret key".to_owned().into())],
     };
     let script = format!(
@@ -185,9 +195,14 @@ async fn the_hosts_proxy_adds_credentials_and_lets_only_named_hosts_through() {
         echo "6 $(ask {other} 'GET / HTTP/1.1' 'host: a' 2>&1)"
         exec 8<>/dev/tcp/127.0.0.1/${{HTTPS_PROXY##*:}}
         printf 'CONNECT {allowed} HTTP/1.1\r\nhost: a\r\n\r\n' >&8; read -r line <&8; read -r rest <&8; echo "7 $line"
-        printf 'tunnelled: yes\r\n\r\n' >&8; timeout 5 head -c 100 <&8"#
+        printf 'tunnelled: yes\r\n\r\n' >&8; read -r -t 5 -N 56 answer <&8; echo "$answer""#
     );
-    let said = says((&*place, &world.person()), &script, Some(service)).await;
+    says(there, &script, Some(service)).await
+}
+
+/// It reached its service, with the credential that it does not have, and the host that is allowed, and nothing else.
+#[track_caller]
+pub(super) fn assert_only_named_hosts(said: &str) {
     let part = |number: u32| {
         let from = said.find(&format!("\n{number} ")).unwrap_or_else(|| panic!("{number}: {said}"));
         let to = said.find(&format!("\n{} ", number + 1)).unwrap_or(said.len());

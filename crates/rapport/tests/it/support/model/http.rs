@@ -10,6 +10,8 @@ pub(super) struct Request {
     pub(super) body: String,
     /// Who asks.
     pub(super) key: Option<String>,
+    /// The same by a login.
+    pub(super) token: Option<String>,
 }
 
 impl Request {
@@ -25,7 +27,7 @@ pub(super) fn read(stream: &TcpStream) -> io::Result<Request> {
     let first = line(&mut reader)?;
     let mut words = first.split(' ').map(str::to_owned);
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let (mut length, mut key) = (0, None);
+    let (mut length, mut key, mut token) = (0, None, None);
     loop {
         let header = line(&mut reader)?;
         if header.is_empty() {
@@ -35,12 +37,13 @@ pub(super) fn read(stream: &TcpStream) -> io::Result<Request> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().map_err(io::Error::other)?,
             "x-api-key" => key = Some(value.trim().to_owned()),
+            "authorization" => token = value.trim().strip_prefix("Bearer ").map(str::to_owned),
             _ => {}
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned(), key })
+    Ok(Request { method, path, body: String::from_utf8_lossy(&body).into_owned(), key, token })
 }
 
 /// Responds with a whole body.

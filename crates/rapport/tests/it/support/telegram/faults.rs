@@ -21,6 +21,8 @@ pub(crate) enum Fault {
         /// The `description`.
         description: String,
     },
+    /// An empty list, at once.
+    Empty,
     /// No answer at all, as long as the connection lasts.
     Hang,
 }

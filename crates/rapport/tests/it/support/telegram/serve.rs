@@ -79,6 +79,7 @@ async fn answer(
             shared.change(|state| state.calls[call].outcome = Outcome::Lost);
             return from_proxy(status);
         }
+        Some(Fault::Empty) => shared.finish(call, |_| Ok(Value::Array(Vec::new()))),
         Some(Fault::Refuse { code, description }) => {
             shared.finish(call, |_| Err(Refusal::new(code, description)))
         }

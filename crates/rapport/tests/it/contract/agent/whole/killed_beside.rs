@@ -10,7 +10,7 @@ use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{
     Ask as Round, Bash, Call, ExitPlan, FullQuestion, Scenario, Step, SubAgent, WriteFile,
 };
-use rapport_core::{Beside, Event, Purpose, Status};
+use rapport_core::{Beside, Event, Purpose, Question, Status};
 use serde_json::Value;
 
 use super::super::actor::Actor;
@@ -46,16 +46,20 @@ on_every_version! {
     killed_at_one_blow_beside_a_call
     killed_at_one_blow_beside_an_agent
     killed_at_one_blow_beside_a_command
+    stopped_for_a_while_beside_a_call
+    stopped_for_a_while_beside_an_agent
+    stopped_for_a_while_beside_a_command
+    stopped_and_killed_beside_a_call
     a_command_that_had_begun_is_asked_about_anew
     a_permission_that_cannot_be_stored_is_no_refusal
 }
 
 /// Tools that are allowed, so that nothing but the question is asked.
-const ALLOWED: &str = "--allowedTools Bash,Task,Agent,Write";
+pub(super) const ALLOWED: &str = "--allowedTools Bash,Task,Agent,Write";
 /// What the background is busy with; it never ends by itself.
 const WORKS: &str = "touch begun; until [ -f go ]; do sleep 0.05; done";
 const CORNER: &str = "Look into the corner";
-const ANSWER: &str = "auth, for short";
+pub(super) const ANSWER: &str = "auth, for short";
 
 fn killed_beside_a_call(actor: &Actor) {
     killed_beside(actor, Beside::Call, Blow::Host);
@@ -81,15 +85,90 @@ fn killed_at_one_blow_beside_a_command(actor: &Actor) {
     killed_beside(actor, Beside::Command, Blow::Both);
 }
 
+fn stopped_and_killed_beside_a_call(actor: &Actor) {
+    killed_beside(actor, Beside::Call, Blow::StoppedHost);
+}
+
+fn stopped_for_a_while_beside_a_call(actor: &Actor) {
+    stopped_beside(actor, Beside::Call);
+}
+
+fn stopped_for_a_while_beside_an_agent(actor: &Actor) {
+    stopped_beside(actor, Beside::Agent);
+}
+
+fn stopped_for_a_while_beside_a_command(actor: &Actor) {
+    stopped_beside(actor, Beside::Command);
+}
+
 /// What is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
     Host,
     /// Host and keeper, so that nobody is left to end the agent.
     Both,
+    /// The host, after it was stopped.
+    StoppedHost,
 }
 
 fn killed_beside(actor: &Actor, beside: Beside, blow: Blow) {
+    let (world, running, question) = kept_beside(actor, beside);
+    says_why_it_is_kept(&world, beside);
+    let heard = requests(&world).len();
+    strike(&world, running, blow);
+    assert_eq!(world.project.file("auth.txt"), "", "nothing goes on without the answer");
+    assert_eq!(requests(&world).len(), heard, "the model heard something before the answer");
+    world.answer(&question);
+    assert_eq!(requests(&world).len(), heard, "nobody runs it");
+    let session = world.project.session();
+    let running = world.project.start(&[PARKED, &["--resume", session.as_str()]].concat(), &[]);
+    world.answer_everything(running);
+    assert_eq!(world.project.view().result.as_deref(), Some("All done."));
+    assert_answered_once(&world, &question, heard);
+    if world.model.is_some() {
+        // Older CLIs leave a call that was cut off out of the conversation. The scripted model, which reads nothing, then makes it
+        // again, and gets the answer as its result, too; nobody tells it by message twice.
+        let last = requests(&world).pop().unwrap();
+        assert_eq!(last.matches(&format!("1. {ANSWER}")).count(), 1, "it is told once: {last}");
+    }
+}
+
+/// Host and keeper are stopped and continue, one after the other and both together: nothing is lost, and nothing went on meanwhile.
+fn stopped_beside(actor: &Actor, beside: Beside) {
+    let (world, running, question) = kept_beside(actor, beside);
+    let host = Pid::from_raw(running.child.id() as i32);
+    let (keeper, agents) = keeper(&world);
+    let heard = requests(&world).len();
+    for stopped in [&[host][..], &[keeper], &[host, keeper]] {
+        let signal = |signal: Signal| stopped.iter().for_each(|process| kill(*process, signal).unwrap());
+        signal(Signal::SIGSTOP);
+        for process in stopped {
+            wait_for("it is stopped", || (state(process.as_raw()) == Some('T')).then_some(()));
+        }
+        assert_eq!(alive(&agents), agents, "the agent waits");
+        signal(Signal::SIGCONT);
+        for process in stopped {
+            wait_for("it continues", || (state(process.as_raw()) != Some('T')).then_some(()));
+        }
+        says_why_it_is_kept(&world, beside);
+    }
+    assert_eq!(requests(&world).len(), heard, "the model heard something before the answer");
+    assert_eq!(world.project.file("auth.txt"), "", "nothing goes on without the answer");
+    std::fs::write(world.project.root().join("go"), "").unwrap();
+    world.answer(&question);
+    world.answer_everything(running);
+    assert_answered_once(&world, &question, heard);
+    let result = world.project.view().result.unwrap_or_default();
+    // A background agent that ended last makes another turn, for which the script has nothing to say.
+    let is_of_its_agent = beside == Beside::Agent && result == "(the script is over)";
+    assert!(result == "All done." || is_of_its_agent, "{result}");
+    assert_eq!(world.project.file("auth.txt"), "Auth.\n");
+    let told = world.conversation();
+    assert!(!told.contains(&format!("1. {ANSWER}")), "its call waited, so that no message tells it: {told}");
+}
+
+/// A run whose question is kept because of something else in flight.
+fn kept_beside(actor: &Actor, beside: Beside) -> (World, Running, Question) {
     let mut world = World::with_arguments(actor, story(beside), ALLOWED);
     world.project = world.project.set("RAPPORT_AGENT_PERMISSION_MODE", "acceptEdits");
     let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
@@ -98,30 +177,20 @@ fn killed_beside(actor: &Actor, beside: Beside, blow: Blow) {
     if beside != Beside::Call {
         wait_for("the background", || world.project.root().join("begun").exists().then_some(()));
     }
-    says_why_it_is_kept(&world, beside);
-    let heard = requests(&world).len();
-    strike(&world, running, blow);
-    assert_eq!(world.project.file("auth.txt"), "", "nothing goes on without the answer");
-    world.answer(&question);
-    assert_eq!(requests(&world).len(), heard, "the model heard something before the answer");
+    (world, running, question)
+}
 
-    let session = world.project.session();
-    let running = world.project.start(&[PARKED, &["--resume", session.as_str()]].concat(), &[]);
-    world.answer_everything(running);
+/// It is over; the question was asked once, and its answer is the first that the model heard after these requests.
+fn assert_answered_once(world: &World, question: &Question, heard: usize) {
     assert_eq!(world.processes(), Vec::<i32>::new());
-    assert_eq!(world.project.view().result.as_deref(), Some("All done."));
     let asked = world.project.facts().into_iter().filter(|fact| matches!(fact, Event::Asked { questions, .. } if questions.iter().any(|asked| asked.text == question.text)));
     assert_eq!(asked.count(), 1, "nobody is asked twice");
-    let requests = requests(&world);
+    let requests = requests(world);
     for request in &requests {
         assert!(!request.contains("Tool result missing"), "it went on without the answer: {request}");
     }
     if world.model.is_some() {
         assert!(requests[heard].contains(ANSWER), "the next it hears is the answer: {}", requests[heard]);
-        // Older CLIs leave a call that was cut off out of the conversation. The scripted model, which reads nothing, then makes it
-        // again, and gets the answer as its result, too; nobody tells it by message twice.
-        let last = requests.last().unwrap();
-        assert_eq!(last.matches(&format!("1. {ANSWER}")).count(), 1, "it is told once: {last}");
     } else {
         let said = world.project.transcripts().concat().into_iter().filter(|line| line["type"] == "user");
         let told = said.map(|line| line["message"].to_string()).collect::<String>();
@@ -130,7 +199,7 @@ fn killed_beside(actor: &Actor, beside: Beside, blow: Blow) {
 }
 
 /// `status` says why the process stays, in words and as JSON.
-fn says_why_it_is_kept(world: &World, beside: Beside) {
+pub(super) fn says_why_it_is_kept(world: &World, beside: Beside) {
     let session = world.project.session();
     let line = format!("kept running: {beside}");
     world.project.rapport(&["status"]).check(0, &line);
@@ -140,7 +209,7 @@ fn says_why_it_is_kept(world: &World, beside: Beside) {
     assert_eq!(view["agent"]["state"], "hot", "{view}");
 }
 
-fn story(beside: Beside) -> ScenarioBuilder {
+pub(super) fn story(beside: Beside) -> ScenarioBuilder {
     let name = || Round::one(FullQuestion::new("Which name?", "Name", &[("auth", ""), ("login", "")]));
     let write = WriteFile { path: "auth.txt".into(), content: "Auth.\n".into(), ..WriteFile::default() };
     let alone = |step: Step| working().step(step).asks(name()).uses_write("auth.txt", "Auth.\n");
@@ -157,13 +226,13 @@ fn story(beside: Beside) -> ScenarioBuilder {
 }
 
 /// A plan that is agreed on, before the work.
-fn working() -> ScenarioBuilder {
+pub(super) fn working() -> ScenarioBuilder {
     let plan = Step::ExitPlan(ExitPlan { plan: PLAN.into(), id: None });
     Scenario::new("beside").step(plan).respond_with_text("Planned.").next_invocation()
 }
 
 /// What the model was asked in the agent's own conversation, request by request.
-fn requests(world: &World) -> Vec<String> {
+pub(super) fn requests(world: &World) -> Vec<String> {
     let seen = world.model.iter().flat_map(|model| model.seen());
     let is_own = |request: &Value| !request["messages"][0]["content"].to_string().contains(CORNER);
     seen.filter(is_own).map(|request| request["messages"].to_string()).collect()
@@ -171,22 +240,32 @@ fn requests(world: &World) -> Vec<String> {
 
 /// `kill -9`; the agent is gone, and with its keeper all that it started.
 fn strike(world: &World, running: Running, blow: Blow) {
+    let (keeper, agents) = keeper(world);
+    let is_over = |left: Vec<i32>| left.is_empty().then_some(());
+    if blow != Blow::Host {
+        let host = running.child.id() as i32;
+        running.signal(Signal::SIGSTOP);
+        wait_for("the host to be stopped", || (state(host) == Some('T')).then_some(()));
+    }
+    if blow == Blow::Both {
+        // The host cannot see it go, so that only the system is left to end the agent.
+        kill(keeper, Signal::SIGKILL).unwrap();
+        let end = "the end of the agent without host and keeper";
+        wait_at_most(Duration::from_secs(10), end, || is_over(alive(&agents)));
+    }
+    running.kill();
+    wait_at_most(Duration::from_secs(10), "the end of the agent", || {
+        is_over(if blow == Blow::Both { alive(&agents) } else { world.processes() })
+    });
+}
+
+/// The keeper, and the agent that it keeps.
+fn keeper(world: &World) -> (Pid, Vec<i32>) {
     let keeper = world.project.agents_alive().into_iter().find(|(_, words)| words.contains(" keep -- "));
     let (keeper, _) = keeper.expect("a keeper");
     let agents = children(keeper);
     assert!(!agents.is_empty(), "the agent runs");
-    if blow == Blow::Both {
-        // So that it cannot see its host go.
-        kill(keeper, Signal::SIGSTOP).unwrap();
-    }
-    running.kill();
-    if blow == Blow::Both {
-        kill(keeper, Signal::SIGKILL).unwrap();
-    }
-    wait_at_most(Duration::from_secs(10), "the end of the agent", || {
-        let left = if blow == Blow::Both { alive(&agents) } else { world.processes() };
-        left.is_empty().then_some(())
-    });
+    (keeper, agents)
 }
 
 /// What a process has started itself: of a keeper, that is the agent. Its name tells nothing, because Node changes it.
@@ -199,9 +278,13 @@ fn children(of: Pid) -> Vec<i32> {
 
 /// Those of these processes that have not ended.
 fn alive(processes: &[i32]) -> Vec<i32> {
-    let stat = |id: i32| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let lives = |id: i32| stat(id).rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'));
-    processes.iter().copied().filter(|id| lives(*id)).collect()
+    processes.iter().copied().filter(|id| state(*id).is_some_and(|state| state != 'Z')).collect()
+}
+
+/// The state of a process, as `/proc` has it.
+fn state(id: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// A command that was allowed once and has begun is not run a second time because its host was killed.

@@ -1,0 +1,54 @@
+//! Writes down how sessions end, as soon as they do. What a kill prevents is made up for when the project is next looked at.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rapport_core::{Entry, PastOutcome, Session, SessionId};
+use rapport_door::{ProjectError, Seen, Sessions, Update, variant};
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use super::known::KnownProjects;
+
+/// Writes down each end of a session that this process runs, until no more is told of them. Other processes do the same for theirs.
+pub async fn record(
+    known: KnownProjects,
+    sessions: Arc<dyn Sessions>,
+    mut seen: mpsc::UnboundedReceiver<Seen>,
+) {
+    // Sessions that have not ended, as far as they were seen.
+    let mut open: HashMap<SessionId, Session> = HashMap::new();
+    while let Some(seen) = seen.recv().await {
+        let entries = seen.updates.into_iter().filter_map(|update| match update {
+            Update::Entry(entry) => Some(entry),
+            Update::Progress(_) | Update::Action(_) | Update::Lost(_) => None,
+        });
+        let entries: Vec<Entry> = entries.collect();
+        if entries.is_empty() {
+            continue;
+        }
+        let id = seen.session;
+        let session = match open.remove(&id) {
+            Some(mut session) => {
+                let new = entries.iter().filter(|entry| entry.seq > session.seq()).collect::<Vec<_>>();
+                new.into_iter().for_each(|entry| session.apply_entry(entry));
+                Some(session)
+            }
+            // The log is read, because the session may have begun long before.
+            None => sessions.entries(&id, 0).await.ok().and_then(|entries| Session::replay(&entries)),
+        };
+        let Some(session) = session else { continue };
+        if PastOutcome::of(session.status()).is_none() {
+            open.insert(id, session);
+            continue;
+        }
+        if let Err(error) = known.record_session(&*sessions, &id).await {
+            warn!(session = %id, why = kind(&error), "its end was not written down");
+        }
+    }
+}
+
+/// What kind of error it is: its message may quote what others wrote.
+fn kind(error: &ProjectError) -> String {
+    variant(error)
+}

@@ -1,0 +1,356 @@
+//! What goes into a container and what comes out of it: the project's history as a bundle and its files on the way in, a
+//! patch on the way out. A patch is all that is taken from a container: git checks every path in it.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rapport_core::SessionId;
+use rapport_durable as durable;
+
+use super::container::{self, Container, give, give_all};
+use super::{GIVEN, PREPARED, PROJECT};
+use crate::workers::git::{git, line};
+use crate::workers::local::{self, Scratch};
+use crate::workers::separate_work::Apart;
+use crate::workers::{OURS, WorkerError, file_error};
+use crate::workers::{repositories, repository};
+
+/// Makes the repository and the files. `base.git` is for the host's own questions: whatever an agent does to the
+/// repository of its files, the work can be told from it.
+const FILL: &str = r#"set -eu
+given=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6 prepared=$7 home=$8
+rm -rf base.git project ready
+command -v git >/dev/null || { echo "there is no git in the image" >&2; exit 1; }
+git init --quiet --bare --object-format="$format" base.git
+git --git-dir=base.git fetch --quiet "$given/bundle" "+$base:refs/heads/base"
+# What is ignored and committed all the same is part of the work.
+GIT_INDEX_FILE=base.git/work git --git-dir=base.git read-tree refs/heads/base
+git clone --quiet --no-checkout base.git project
+cd project
+if [ -d "$prepared/project" ]; then
+  for path in "$prepared"/project/* "$prepared"/project/.[!.]* "$prepared"/project/..?*; do
+    [ ! -e "$path" ] && [ ! -L "$path" ] || cp -a -- "$path" .
+  done
+  [ ! -d "$prepared/home" ] || cp -a -n -- "$prepared/home/." "$home"
+fi
+git checkout --quiet --force -b "$branch" "$start"
+# Of what the setup left, only what is ignored is not work.
+git clean --quiet -d --force --force
+git remote remove origin
+cat "$given/config" >> .git/config
+git --git-dir=../base.git config core.bare false
+cat "$given/config" >> ../base.git/config
+mkdir -p "./$inside"
+[ ! -d "$given/include" ] || cp -R "$given/include/." "./$inside"
+# Their files are there before the patch, which may name their commits.
+for module in "$given"/modules/*; do
+  [ -d "$module" ] || continue
+  path=$(cat "$module/path"; echo /)
+  git init --quiet --object-format="$format" "./${path%/}"
+  git -C "./${path%/}" fetch --quiet "$module/bundle" "$base"
+  git -C "./${path%/}" checkout --quiet --detach "$(cat "$module/commit")"
+done
+[ ! -f "$given/patch" ] || git apply --binary --whitespace=nowarn "$given/patch"
+cd ..
+touch ready
+sync"#;
+
+/// Whether the files are complete.
+const IS_READY: &str = "[ -f ready ]";
+
+/// Prints the difference between a state and the files. The index remembers which files have not changed; each run has a
+/// copy, so that one that is killed leaves no lock that others wait for.
+const TELL: &str = r#"set -eu
+base=$1 inside=$2
+shift 2
+known=$PWD/base.git/work
+export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$known-$$
+rm -f "$GIT_INDEX_FILE.lock"
+cp -p "$known" "$GIT_INDEX_FILE"
+trap 'rm -f "$GIT_INDEX_FILE"' EXIT
+cd "project/$inside"
+all() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false add --all --ignore-errors -- :/ "$@"; }
+code=2
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  said=$(all "$@" 2>&1 >/dev/null) && code=0 || code=$?
+  [ $code -gt 1 ] || break
+  sleep 0.05
+done
+# A file that cannot be read is not work; one for which there is no room is.
+case "$said" in *"No space left"*) code=2;; esac
+[ $code -le 1 ] || { printf '%s\n' "$said" >&2; exit 1; }
+git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
+mv -f "$GIT_INDEX_FILE" "$known""#;
+
+/// Lists files that are not in the patch; a name that ends with a slash is a repository of its own, such as a submodule with changes.
+/// The agent's own repository is not asked: it may be gone.
+const NESTED: &str = r#"export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$PWD/base.git/work
+cd project && git -c core.fsmonitor=false ls-files -z --others --exclude-standard || exit
+git ls-files --stage -z | tr '\0' '\n' | grep '^160000 ' | cut -f 2- | while IFS= read -r path; do
+  [ -e "$path/.git" ] || continue
+  changed=$(unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE; git -C "$path" -c core.fsmonitor=false status --porcelain 2>&1)
+  [ -z "$changed" ] || printf '%s/\0' "$path"
+done"#;
+
+/// The name of the branch that the agent sees.
+fn branch(apart: &Apart) -> String {
+    format!("rapport/{}", apart.session)
+}
+
+/// Fills a new container with the project as it is, and begins the work. A stored patch is applied to the files.
+pub(super) fn fill(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+    patch: Option<&[u8]>,
+) -> Result<(), WorkerError> {
+    let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
+    container::wait(container, |container| async move { container.make().await })?;
+    put_in(container, apart, inside, &base, patch)?;
+    apart.begin(&base)
+}
+
+/// Fills a container in which no agent is going to work.
+pub(super) fn fill_template(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+) -> Result<(), WorkerError> {
+    let base = new_base(apart)?;
+    container::wait(container, |container| async move { container.make_template().await })?;
+    put_in(container, apart, inside, &base, None)
+}
+
+/// Puts the history up to this commit and the files that belong to it into a container.
+fn put_in(
+    container: &Arc<Container>,
+    apart: &Apart,
+    inside: &str,
+    base: &str,
+    patch: Option<&[u8]>,
+) -> Result<(), WorkerError> {
+    let given = &container.given;
+    let put = |name: &str, content: &[u8]| {
+        let path = given.join(name);
+        let written = durable::replace_private(&path, content).and_then(|()| give(&path));
+        written.map_err(file_error("write", &path))
+    };
+    let bundled = bundle(&apart.project, &apart.session, base, given.join("bundle"))?;
+    let modules = modules(apart, base, given)?;
+    put("config", &repository::of_people(&apart.project)?)?;
+    match patch {
+        Some(patch) => put("patch", patch)?,
+        None => durable::remove(&given.join("patch")).map_err(file_error("remove", given))?,
+    }
+    include(apart, given)?;
+    let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
+    let start = format!("{base}^");
+    let (name, branch, inside) = (bundled.name.clone(), branch(apart), inside.to_owned());
+    let home = container.home.to_string_lossy().into_owned();
+    let names: Vec<_> = ["bundle", "config", "patch", "include", "modules"].map(PathBuf::from).to_vec();
+    let given_names: Vec<_> = names.into_iter().filter(|name| given.join(name).exists()).collect();
+    let filled = container::wait(container, |container| async move {
+        let inside = if inside.is_empty() { "." } else { inside.as_str() };
+        let args = [GIVEN, &name, &start, &branch, &format, inside, PREPARED, &home];
+        container.show(&given_names).await?;
+        let filled = container.script(FILL, &args).await;
+        container.hide(&given_names).await?;
+        filled
+    })?;
+    drop((bundled, modules));
+    for name in ["config", "patch"] {
+        durable::remove(&given.join(name)).map_err(file_error("remove", given))?;
+    }
+    for name in ["include", "modules"] {
+        durable::remove_folder(&given.join(name)).map_err(file_error("remove", given))?;
+    }
+    if filled.code != 0 {
+        return Err(WorkerError::Engine { what: "put the project into the container", why: filled.why() });
+    }
+    Ok(())
+}
+
+/// Whether a container has all that was put into it.
+pub(super) async fn is_filled(container: &Container) -> Result<bool, WorkerError> {
+    Ok(container.script(IS_READY, &[]).await?.code == 0)
+}
+
+/// The commit with the current state, on top of the one at which the work begins.
+fn new_base(apart: &Apart) -> Result<String, WorkerError> {
+    let state = apart.project_here().state()?;
+    let is_shallow = line(&apart.project, &["rev-parse", "--is-shallow-repository"])? == "true";
+    // The history of a shallow repository has no beginning, so nobody else could read it.
+    let start = match is_shallow {
+        true => apart.commit(&apart.with_ours(&state)?, None)?,
+        false => apart.start(&state)?,
+    };
+    apart.commit(&state, Some(&start))
+}
+
+/// A file with the history of a repository up to a commit, and the ref in it. Both are removed on drop.
+struct Bundle {
+    repository: PathBuf,
+    name: String,
+    file: PathBuf,
+}
+
+fn bundle(
+    repository: &Path,
+    session: &SessionId,
+    commit: &str,
+    file: PathBuf,
+) -> Result<Bundle, WorkerError> {
+    let bundle =
+        Bundle { repository: repository.to_owned(), name: format!("refs/rapport-in/{session}"), file };
+    git(repository, None, &["update-ref", &bundle.name, commit])?;
+    let file = bundle.file.to_string_lossy().into_owned();
+    git(repository, None, &["bundle", "create", "--quiet", &file, &bundle.name])?;
+    give(&bundle.file).map_err(file_error("give away", &bundle.file))?;
+    Ok(bundle)
+}
+
+/// Bundles of the submodules that are checked out here, each with its path and its commit.
+fn modules(apart: &Apart, base: &str, given: &Path) -> Result<Vec<Bundle>, WorkerError> {
+    let folder = given.join("modules");
+    durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
+    let mut bundles = Vec::new();
+    for module in repositories::checked_out(&apart.project, base)? {
+        let place = folder.join(bundles.len().to_string());
+        durable::folder(&place).map_err(file_error("make", &place))?;
+        for (name, content) in
+            [("path", module.path.as_os_str().as_bytes()), ("commit", module.commit.as_bytes())]
+        {
+            let file = place.join(name);
+            durable::replace_private(&file, content).map_err(file_error("write", &file))?;
+        }
+        bundles.push(bundle(&module.directory, &apart.session, &module.commit, place.join("bundle"))?);
+    }
+    if !bundles.is_empty() {
+        give_all(&folder).map_err(file_error("give away", &folder))?;
+    }
+    Ok(bundles)
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        // Leftovers are replaced the next time.
+        let _ = git(&self.repository, None, &["update-ref", "-d", &self.name]);
+        let _ = durable::remove(&self.file);
+    }
+}
+
+/// Copies the ignored files that the project wants in the container.
+fn include(apart: &Apart, given: &Path) -> Result<(), WorkerError> {
+    let folder = given.join("include");
+    durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
+    let included = apart.included()?;
+    if included.is_empty() {
+        return Ok(());
+    }
+    for path in included {
+        let (from, to) = (apart.project.join(&path), folder.join(&path));
+        durable::copy(&from, &to).map_err(file_error("copy", &from))?;
+    }
+    give_all(&folder).map_err(file_error("give away", &folder))
+}
+
+/// The work as a patch since the beginning, safe for every kind of content.
+pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<Vec<u8>, WorkerError> {
+    let base = format!("{}^{{tree}}", apart.base()?);
+    let inside = if inside.is_empty() { "." } else { inside }.to_owned();
+    let told = container::wait(container, |container| async move {
+        let without = OURS.map(|ours| format!(":(exclude){ours}"));
+        let args = [base.as_str(), &inside].into_iter().chain(without.iter().map(String::as_str));
+        container.script(TELL, &args.collect::<Vec<_>>()).await
+    })?;
+    match told.code {
+        0 => Ok(told.out),
+        _ => Err(WorkerError::Engine { what: "read the work in the container", why: told.why() }),
+    }
+}
+
+/// The state of the files after a patch, as a tree in the project's repository. Git refuses paths that lead out of the
+/// tree, through a link or otherwise, or into `.git`.
+pub(super) fn state_of(given: &Path, apart: &Apart, patch: &[u8]) -> Result<String, WorkerError> {
+    let base = format!("{}^{{tree}}", apart.base()?);
+    if patch.is_empty() {
+        return line(&apart.project, &["rev-parse", "--verify", &base]);
+    }
+    let file = given.join(format!("out-{}", uuid::Uuid::new_v4().simple()));
+    durable::replace_private(&file, patch).map_err(file_error("write", &file))?;
+    let top = local::top(&apart.project)?;
+    let scratch = Scratch::take(&top)?;
+    let index = Some(scratch.path());
+    git(&top, index, &["read-tree", &base])?;
+    let name = file.to_string_lossy().into_owned();
+    let applied = git(&top, index, &["apply", "--cached", "--binary", "--whitespace=nowarn", &name]);
+    let removed = durable::remove(&file).map_err(file_error("remove", &file));
+    applied?;
+    removed?;
+    let tree = git(&top, index, &["write-tree"])?;
+    Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+}
+
+/// Other repositories among the files with work that a patch does not contain.
+pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerError> {
+    let told = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
+    if told.code != 0 {
+        return Err(WorkerError::Engine { what: "read the work in the container", why: told.why() });
+    }
+    let names = told.out.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// The project's directory in the container.
+pub(super) fn directory(inside: &str) -> PathBuf {
+    let top = PathBuf::from(PROJECT);
+    if inside.is_empty() { top } else { top.join(inside.trim_end_matches('/')) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project with a link that leads out of it, and a session that has begun.
+    fn begun(folder: &Path) -> Apart {
+        let app = folder.join("app");
+        std::fs::create_dir(&app).unwrap();
+        std::fs::write(app.join("a.txt"), "a\n").unwrap();
+        std::os::unix::fs::symlink(folder, app.join("out")).unwrap();
+        git(&app, None, &["init", "--quiet"]).unwrap();
+        git(&app, None, &["add", "--all"]).unwrap();
+        git(&app, None, &["commit", "--quiet", "-m", "begun"]).unwrap();
+        let apart = Apart::of(&app, &SessionId::new("20260124-one"));
+        apart.begin(&new_base(&apart).unwrap()).unwrap();
+        apart
+    }
+
+    fn adding(path: &str) -> String {
+        format!(
+            "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
+        )
+    }
+
+    #[test]
+    fn a_patch_becomes_a_state_and_one_that_leads_elsewhere_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let apart = begun(folder.path());
+        let run = folder.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let state = state_of(&run, &apart, adding("new/b.txt").as_bytes()).unwrap();
+        let files = git(&apart.project, None, &["ls-tree", "-r", "--name-only", &state]).unwrap();
+        assert_eq!(String::from_utf8(files).unwrap(), "a.txt\nnew/b.txt\nout\n");
+        let nothing = state_of(&run, &apart, b"").unwrap();
+        assert_eq!(nothing, line(&apart.project, &["rev-parse", "HEAD^{tree}"]).unwrap());
+        for path in
+            [".git/hooks/x", ".GIT/config", "deep/.git/config", "../outside", "a/../../outside", "out/x"]
+        {
+            let refused = state_of(&run, &apart, adding(path).as_bytes());
+            assert!(refused.is_err(), "{path}");
+        }
+        assert!(state_of(&run, &apart, b"no patch\n").is_err());
+        assert_eq!(std::fs::read_dir(&run).unwrap().count(), 0, "nothing is left");
+        assert!(!apart.project.join("new").exists(), "the project is not touched");
+    }
+}

@@ -1,0 +1,272 @@
+//! Work that is done apart from the project: the state at its start, and how the work is merged with the project and
+//! applied to it. Worktrees and containers have this in common.
+//!
+//! The ref `refs/rapport/<session>` holds the state at the start of the work. It is created when the place is complete,
+//! and removed last.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, read_dir};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rapport_core::{ApplyTo, FileChange, Merged, NotMerged, SessionId};
+use rapport_durable::{self as durable, point};
+
+use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
+use super::local::{self, Directory, Scratch};
+use super::take_over::{self, WriteAhead};
+use super::{OURS, WorkerError, file_error};
+
+/// The project's file that names ignored files to copy to a place apart, in the syntax of `.gitignore`.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// The message of the commits that Rapport makes.
+const MESSAGE: &str = "The files as they were when the session began";
+
+/// The work of one session, as the project's repository knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Apart {
+    pub(super) project: PathBuf,
+    pub(super) session: SessionId,
+    /// The ref of the state at its start.
+    pub(super) base: String,
+}
+
+impl Apart {
+    pub(super) fn of(project: &Path, session: &SessionId) -> Self {
+        Self {
+            project: project.to_owned(),
+            session: session.clone(),
+            base: format!("refs/rapport/{session}"),
+        }
+    }
+
+    /// Whether the place was completed.
+    pub(super) fn is_made(&self) -> bool {
+        self.has(&self.base)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        line(&self.project, &["rev-parse", "--verify", "--quiet", name]).is_ok()
+    }
+
+    /// The commit with the state at its start.
+    pub(super) fn base(&self) -> Result<String, WorkerError> {
+        line(&self.project, &["rev-parse", "--verify", &self.base])
+    }
+
+    /// Marks the place as complete, with this state at its start.
+    pub(super) fn begin(&self, base: &str) -> Result<(), WorkerError> {
+        git(&self.project, None, &["update-ref", &self.base, base]).map(drop)
+    }
+
+    /// Forgets it, and the note of its apply.
+    pub(super) fn forget(&self) -> Result<(), WorkerError> {
+        if self.is_made() {
+            git(&self.project, None, &["update-ref", "-d", &self.base])?;
+        }
+        WriteAhead::of(&self.project, &self.session)?.clear()
+    }
+
+    /// The project with its whole repository, as in the place apart.
+    pub(super) fn project_here(&self) -> Directory {
+        Directory::with_repository(&self.project)
+    }
+
+    /// The commit at which the work begins: the project's commit, or, if the files differ from it, one more.
+    pub(super) fn start(&self, state: &str) -> Result<String, WorkerError> {
+        let tree = self.with_ours(state)?;
+        let head = line(&self.project, &["rev-parse", "--verify", "HEAD"])?;
+        if line(&self.project, &["rev-parse", "--verify", "HEAD^{tree}"])? == tree {
+            return Ok(head);
+        }
+        self.commit(&tree, Some("HEAD"))
+    }
+
+    /// This state with Rapport's own files as they are committed: a recorded state does not contain them.
+    pub(super) fn with_ours(&self, state: &str) -> Result<String, WorkerError> {
+        let inside = prefix(&self.project)?;
+        let scratch = Scratch::take(&self.project)?;
+        let index = Some(scratch.path());
+        git(&self.project, index, &["read-tree", state])?;
+        for ours in OURS {
+            let committed = format!("HEAD:{inside}{ours}");
+            if line(&self.project, &["cat-file", "-t", &committed]).ok().as_deref() == Some("tree") {
+                let prefix = format!("--prefix={inside}{ours}/");
+                git(&self.project, index, &["read-tree", &prefix, &committed])?;
+            }
+        }
+        let tree = git(&self.project, index, &["write-tree"])?;
+        Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+    }
+
+    /// A commit with this tree, on top of the parent if there is to be one.
+    pub(super) fn commit(&self, tree: &str, parent: Option<&str>) -> Result<String, WorkerError> {
+        let parent = parent.map(|parent| ["-p", parent]).into_iter().flatten();
+        let args: Vec<_> = ["commit-tree"].into_iter().chain(parent).chain(["-m", MESSAGE, tree]).collect();
+        line(&self.project, &args)
+    }
+
+    /// The ignored files that the project wants in a place apart, from its directory.
+    pub(super) fn included(&self) -> Result<Vec<PathBuf>, WorkerError> {
+        if !self.project.join(INCLUDE).is_file() {
+            return Ok(Vec::new());
+        }
+        let ignored = self.others("--exclude-standard")?;
+        let wanted = self.others(&format!("--exclude-from={INCLUDE}"))?;
+        let ours = |path: &&PathBuf| OURS.iter().any(|ours| path.starts_with(ours));
+        Ok(ignored.intersection(&wanted).filter(|path| !ours(path)).cloned().collect())
+    }
+
+    /// The files that are not tracked and match such patterns.
+    fn others(&self, patterns: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
+        let found = git(&self.project, None, &["ls-files", "-z", "--others", "--ignored", patterns])?;
+        let paths = found.split(|byte| *byte == 0).filter(|path| !path.is_empty() && !path.ends_with(b"/"));
+        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+    }
+
+    /// Merges this state of the work with the current state of the project.
+    pub(super) fn merge(
+        &self,
+        there: &str,
+        with_conflicts: bool,
+    ) -> Result<Result<Merged, NotMerged>, WorkerError> {
+        is_new_enough()?;
+        let from = self.project_here().state()?;
+        let (ours, theirs) = (self.commit(&from, Some("HEAD"))?, self.commit(there, Some("HEAD"))?);
+        let base = format!("--merge-base={}", self.base()?);
+        let args =
+            ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
+        // From the top, so that its paths are too.
+        let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
+        let mut fields = out.split(|byte| *byte == 0);
+        let to = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();
+        let inside = self.project_here().inside()?;
+        let paths = fields.filter(|path| !path.is_empty()).map(|path| Path::new(OsStr::from_bytes(path)));
+        let conflicts: BTreeSet<_> = paths.map(|path| local::seen_from(&inside, path)).collect();
+        let conflicts = conflicts.into_iter().collect();
+        if code == 0 || with_conflicts {
+            return Ok(Ok(Merged { from, to, conflicts }));
+        }
+        Ok(Err(NotMerged { conflicts, ..NotMerged::default() }))
+    }
+
+    /// Applies a merge to the project. What cannot be committed changes no file either.
+    pub(super) fn apply(
+        &self,
+        merged: &Merged,
+        to: &ApplyTo,
+        task: &str,
+    ) -> Result<Vec<FileChange>, WorkerError> {
+        let _lock = lock(&self.project)?;
+        let committed = match to {
+            ApplyTo::Files => None,
+            ApplyTo::Commit | ApplyTo::Branch(_) => Some(self.committed(merged, task)?),
+        };
+        if let (ApplyTo::Branch(name), Some(commit)) = (to, &committed) {
+            self.branch_off(name, commit)?;
+            return self.project_here().files_between(&merged.from, &merged.to);
+        }
+        let note = WriteAhead::of(&self.project, &self.session)?;
+        let files = take_over::take_over(&self.project_here(), merged, &note)?;
+        if let Some(commit) = committed {
+            self.advance(&commit, merged)?;
+        }
+        Ok(files)
+    }
+
+    /// A commit of this work alone, on the project's commit, in the person's name; the project's own if that has it. No
+    /// branch has it yet.
+    fn committed(&self, merged: &Merged, task: &str) -> Result<String, WorkerError> {
+        let commit = |tree: &str| self.commit(tree, Some("HEAD"));
+        let base = format!("--merge-base={}", commit(&merged.from)?);
+        let work = commit(&merged.to)?;
+        let args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, "HEAD", &work];
+        let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
+        let mut fields =
+            out.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        let tree = fields.next().unwrap_or_default();
+        if code != 0 {
+            let files: BTreeSet<_> = fields.filter(|path| !path.is_empty()).collect();
+            return Err(WorkerError::NotCommitted { files: files.into_iter().collect() });
+        }
+        if line(&self.project, &["rev-parse", "--verify", "HEAD^{tree}"])? == tree {
+            return line(&self.project, &["rev-parse", "--verify", "HEAD"]);
+        }
+        let message = format!("{}\n\nRapport-Session: {}\n", task.trim(), self.session);
+        let made = git_by_person(&self.project, &["commit-tree", "-p", "HEAD", "-m", &message, &tree])?;
+        Ok(String::from_utf8_lossy(&made).trim_end().to_owned())
+    }
+
+    /// Makes a branch with this commit, unless that was done.
+    fn branch_off(&self, name: &str, commit: &str) -> Result<(), WorkerError> {
+        let branch = format!("refs/heads/{name}");
+        git(&self.project, None, &["check-ref-format", &branch])?;
+        if self.has(&branch) {
+            // Two commits of the same work differ in their times.
+            let what = |of: &str| {
+                let parts = [format!("{of}^{{tree}}"), format!("{of}^")];
+                parts.map(|part| line(&self.project, &["rev-parse", "--verify", "--quiet", &part]).ok())
+            };
+            let is_ours = what(&branch) == what(commit);
+            return if is_ours { Ok(()) } else { Err(WorkerError::BranchExists { name: name.to_owned() }) };
+        }
+        point(&self.project);
+        git(&self.project, None, &["update-ref", &branch, commit, ""])?;
+        point(&self.project);
+        Ok(())
+    }
+
+    /// Moves the current branch to this commit of the work. The index then has the files of the work as the commit has them.
+    fn advance(&self, commit: &str, merged: &Merged) -> Result<(), WorkerError> {
+        point(&self.project);
+        git(&self.project, None, &["update-ref", "-m", "rapport apply", "HEAD", commit])?;
+        point(&self.project);
+        let top = local::top(&self.project)?;
+        let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
+        let paths = take_over::steps(&top, &merged.from, &merged.to)?;
+        let paths: Vec<_> = paths.iter().map(|step| local::literally(&step.path)).collect();
+        for some in paths.chunks(AT_ONCE) {
+            git(&top, None, &[&reset[..], some].concat())?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates the directory of worktrees, for the owner alone, with rules for git: it is not to be shown or committed.
+pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
+    let rules = folder.join(".gitignore");
+    let made = durable::private_folder(folder).and_then(|()| durable::replace_private(&rules, b"*\n"));
+    made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
+}
+
+/// Removes the directory of worktrees with the last of them.
+pub(super) fn remove_last(folder: &Path) {
+    let Ok(entries) = read_dir(folder) else { return };
+    if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
+        // If another process is just creating one, the directory is not empty.
+        let _ = durable::remove(&folder.join(".gitignore"));
+        durable::remove_if_empty(folder);
+    }
+}
+
+/// Waits until no other process creates or removes places apart from this project, or applies or undoes work. A process
+/// that is just ending may still do so.
+pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
+    let folder = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
+    let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(file_error("lock", &folder))
+}
+
+/// The path of a project within its repository, if work can be done apart from it.
+pub fn prefix(project: &Path) -> Result<String, WorkerError> {
+    if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
+        return Err(WorkerError::NoRepository { directory: project.to_owned() });
+    }
+    local::top(project)?;
+    if line(project, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {
+        return Err(WorkerError::NoCommit { directory: project.to_owned() });
+    }
+    line(project, &["rev-parse", "--show-prefix"])
+}

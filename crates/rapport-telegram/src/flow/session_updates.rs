@@ -1,0 +1,372 @@
+//! Follows sessions: logs found at the start, and new entries. Each session is followed from its first entry, and its
+//! current state is shown.
+
+use rapport_core::{
+    Aim, By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
+};
+use rapport_door::{DoorError, Seen, StoreError, Update};
+
+use super::button::Tag;
+use super::cards::CardKey;
+use super::chat_state::{ChatState, FAILED, Newest, ShownSession, private};
+use super::effect::Effect;
+use super::turns;
+use crate::CHANNEL;
+use crate::notice::Notice;
+use crate::room::Room;
+
+/// The sessions found at the start.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Logs of conversations that have something to show.
+    conversations: Vec<(SessionId, Vec<Entry>)>,
+    /// Sessions that this process resumes.
+    resuming: Vec<SessionId>,
+}
+
+impl ChatState {
+    /// Records what a session was begun for, and shows it. A conversation is shown once all sessions are found, because
+    /// only then is it known which of its turns became sessions. Other logs are not kept in memory meanwhile.
+    pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.on_unfollowed(&id, error),
+        };
+        if self.sessions.contains_key(&id) {
+            // It is followed already.
+            return;
+        }
+        let Some(presenter) = Presenter::replay(&entries) else { return };
+        let session = presenter.session();
+        if let Some(seed) = &session.created().grown_from {
+            self.dedup.grown.insert((seed.session.clone(), seed.turn));
+        }
+        self.dedup.requests.extend(session.created().request.clone());
+        if goes_on_here(session, &entries) {
+            self.found.resuming.push(id.clone());
+        }
+        if let (Some(first), Some((room, owner))) = (entries.first(), self.place(&id, session.created())) {
+            self.note_newest(
+                room,
+                Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
+            );
+        }
+        if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
+            self.note_ended(&id, session, place);
+            self.note_work(&id, session, place);
+        }
+        // Most sessions have nothing to show any more.
+        if session.is_over() && self.notes.of(&id).is_none() {
+            return;
+        }
+        match session.created().aim {
+            Aim::Chat => self.found.conversations.push((id, entries)),
+            _ if self.is_held_back(&id, &presenter, &entries) => {}
+            _ => self.on_replayed(&id, presenter, &entries),
+        }
+    }
+
+    /// Whether a session waits until others are answered. What has to be announced or goes on here does not.
+    fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
+        let session = presenter.session();
+        let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
+        let Some(place) = self.place(id, session.created()) else { return false };
+        is_told && !goes_on_here(session, entries) && self.hold_back(id, presenter, place)
+    }
+
+    /// Shows a session whose log is read to its end.
+    fn on_replayed(&mut self, id: &SessionId, presenter: Presenter, entries: &[Entry]) {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        if !self.is_shown(id, presenter.session(), entries) {
+            return;
+        }
+        if self.notes.of(id).is_some_and(|noted| noted.told < last.seq) {
+            // Announcements describe the session as it was at each entry.
+            return self.on_entries(id, entries);
+        }
+        self.show_from(id, first, presenter);
+        entries.iter().for_each(|entry| self.remember(id, entry));
+        self.refresh(id);
+    }
+
+    fn note_newest(&mut self, room: Room, newest: Newest) {
+        let state = self.rooms.entry(room).or_default();
+        state.newest = state.newest.take().max(Some(newest));
+    }
+
+    /// Tells the host about a session that cannot be followed. The others are served anyway.
+    pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
+        let chat = self.leave_backlog(id);
+        let session = self.address(id);
+        let notice = match error {
+            DoorError::Store(StoreError::NotOurs { seal, .. }) => {
+                Notice::NotOurs { session, why: seal.to_string() }
+            }
+            error => Notice::Lost { session, why: error.to_string() },
+        };
+        self.want(Effect::Notify(notice));
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
+    }
+
+    /// Shows what is not shown yet, and resumes sessions that should continue.
+    pub(super) fn on_all_found(&mut self) {
+        let Found { conversations, resuming } = std::mem::take(&mut self.found);
+        for (id, entries) in conversations {
+            self.on_entries(&id, &entries);
+        }
+        self.begin_backlog();
+        for id in resuming {
+            self.want(Effect::Resume(id));
+        }
+    }
+
+    pub(super) fn on_seen(&mut self, seen: Seen) {
+        let mut entries = Vec::with_capacity(seen.updates.len());
+        for update in seen.updates {
+            let busy = self.sessions.get_mut(&seen.session).and_then(|shown| shown.busy.as_mut());
+            match (update, busy) {
+                (Update::Entry(entry), _) => entries.push(entry),
+                (Update::Progress(progress), Some(busy)) => busy.note(progress),
+                (Update::Progress(_), None) | (Update::Action(_), _) => {}
+                (Update::Lost(why), _) => {
+                    let session = self.address(&seen.session);
+                    self.want(Effect::Notify(Notice::Lost { session, why }));
+                }
+            }
+        }
+        self.on_entries(&seen.session, &entries);
+        self.show_soon(&seen.session);
+    }
+
+    /// Applies new entries of one session, and shows the consequences.
+    pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
+        if entries.is_empty() || self.tell_decision(id, entries) {
+            return;
+        }
+        let chat = self.leave_backlog(id);
+        if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
+            if let Some(chat) = chat {
+                self.show_next(chat);
+            }
+            return;
+        }
+        let mut changed = false;
+        for entry in entries {
+            match self.follow(id, entry) {
+                Followed::Next => changed = true,
+                Followed::Old => {}
+                Followed::Gap => return self.read(id),
+            }
+        }
+        if changed {
+            self.refresh(id);
+        }
+    }
+
+    /// Whether anything has to be shown of an unknown session. Entries before it was first shown are not announced; its
+    /// open questions are shown.
+    fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
+        // Its log is read from the beginning first.
+        if entries.first().is_some_and(|first| first.seq > 1) {
+            return true;
+        }
+        Session::replay(entries).is_some_and(|session| self.is_shown(id, &session, entries))
+    }
+
+    /// The same for a session whose log is read from its beginning.
+    fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
+        // Nobody may have access yet.
+        if self.place(id, session.created()).is_none() {
+            return false;
+        }
+        if self.notes.of(id).is_some() {
+            return true;
+        }
+        if session.is_over() {
+            return false;
+        }
+        self.notes.told(id, if entries.len() == 1 { 0 } else { session.seq() });
+        true
+    }
+
+    /// Reads the missing part of a session's log.
+    fn read(&mut self, id: &SessionId) {
+        let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
+        self.want(Effect::Read { session: id.clone(), after });
+    }
+
+    fn follow(&mut self, id: &SessionId, entry: &Entry) -> Followed {
+        let followed = match self.sessions.get_mut(id) {
+            Some(shown) => shown.presenter.apply(entry),
+            None if entry.seq > 1 => Followed::Gap,
+            None => self.begin(id, entry),
+        };
+        if followed == Followed::Next {
+            self.remember(id, entry);
+            let told = self.notes.of(id).map_or(0, |noted| noted.told);
+            if entry.seq > told {
+                self.look_beside(id, entry);
+                self.announce(id, entry);
+                self.rewrite_changed(id, entry);
+            }
+        }
+        followed
+    }
+
+    /// Looks, when work begins that was asked for here, whether others are at work in the same directory.
+    fn look_beside(&mut self, id: &SessionId, entry: &Entry) {
+        let changes_files = |kind: &TurnKind| matches!(kind, TurnKind::Work | TurnKind::Chat);
+        let begins = |fact: &Event| matches!(fact, Event::TurnStarted { kind, .. } if changes_files(kind));
+        let Some(shown) = self.sessions.get_mut(id).filter(|shown| shown.at_home && !shown.is_looked_beside)
+        else {
+            return;
+        };
+        if entry.facts.iter().any(begins) {
+            shown.is_looked_beside = true;
+            self.want(Effect::LookBeside(id.clone()));
+        }
+    }
+
+    /// Tells that others are at work in the directory of a session: nobody can tell then who changed which file.
+    pub(super) fn on_beside(&mut self, id: &SessionId, others: usize) {
+        let Some(room) = self.sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
+        let (what, each) = match others {
+            1 => ("Another session is".to_owned(), "Either"),
+            several => (format!("{several} other sessions are"), "Each"),
+        };
+        let words = format!(
+            "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
+             keep them apart: worker.kind: worktree in the settings."
+        );
+        self.say(room, &words);
+    }
+
+    fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
+        match Presenter::open(entry) {
+            Some(presenter) => self.show_from(id, entry, presenter),
+            None => Followed::Old,
+        }
+    }
+
+    /// Shows a session that began with this entry.
+    fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
+        let Some(place) = self.place(id, presenter.session().created()) else { return Followed::Old };
+        let (began, task) = (first.at, presenter.session().created().task.clone());
+        self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
+        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
+        Followed::Next
+    }
+
+    /// The room and the owner of a session. One that began elsewhere belongs to the first user with access.
+    /// It is shown to them alone, in the topic of its project if they have one.
+    fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
+        let owner = telegram_id(&created.by).or(self.settings.owner)?;
+        let alone = || private(owner).map(|alone| self.topic_for(id, alone).unwrap_or(alone));
+        let room = created.origin.as_ref().and_then(Room::of).or_else(alone)?;
+        Some((self.notes.now(room), owner))
+    }
+
+    fn remember(&mut self, id: &SessionId, entry: &Entry) {
+        let project = self.project_of(id).path.clone();
+        let Some(shown) = self.sessions.get_mut(id) else { return };
+        for fact in &entry.facts {
+            match fact {
+                Event::Created(created) => {
+                    if let Some(seed) = &created.grown_from {
+                        self.dedup.grown.insert((seed.session.clone(), seed.turn));
+                    }
+                    self.dedup.requests.extend(created.request.clone());
+                    let room = self.rooms.entry(shown.room).or_default();
+                    let began = (entry.at, id.clone());
+                    if shown.at_home && shown.presenter.is_planned() {
+                        room.plan = room.plan.take().max(Some(began));
+                    } else if shown.at_home && shown.presenter.is_chat() {
+                        room.began_chat(project.clone(), began);
+                    }
+                }
+                Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
+                Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
+                Event::Used { tool, what, .. } => {
+                    shown.busy.iter_mut().for_each(|busy| busy.used(tool, what));
+                }
+                Event::Stopped { .. } => shown.failed_at = entry.seq,
+                Event::Failed { .. } => {
+                    let session = shown.presenter.session();
+                    shown.failed_at = entry.seq;
+                    shown.is_without_questions =
+                        session.phase() == PhaseView::Clarifying && session.rounds().next().is_none();
+                }
+                Event::Answered { by, .. } => {
+                    shown.is_answered_here = shown.is_answered_here || telegram_id(by).is_some();
+                }
+                Event::Restarted { .. } => shown.is_without_questions = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// Shows the current state of a session: its cards, its file, its activity.
+    pub(super) fn refresh(&mut self, id: &SessionId) {
+        let rests = |session: &Session| session.is_failed() || session.is_stopped();
+        if let Some(shown) = self.sessions.get(id).filter(|shown| rests(shown.presenter.session())) {
+            let key =
+                CardKey { session: id.clone(), question: QuestionId::new(FAILED), since: shown.failed_at };
+            self.cards.know_tag(shown.room.chat, &key);
+        }
+        let chat = self.sessions.get(id).map(|shown| shown.room.chat);
+        self.note_if_over(id);
+        self.note_work_shown(id);
+        self.show_cards(id);
+        self.write_file(id);
+        self.look_busy(id);
+        self.finish_if_over(id);
+        self.release_at_rest(id);
+        if let Some(chat) = chat {
+            self.show_next(chat);
+        }
+    }
+
+    /// Forgets a session that is over, once everything about it is announced.
+    pub(super) fn finish_if_over(&mut self, id: &SessionId) {
+        let Some(shown) = self.sessions.get(id) else { return };
+        if !shown.presenter.session().is_over()
+            || shown.announcements.are_pending()
+            || self.cards.is_any_pending(id)
+        {
+            return;
+        }
+        let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
+        if cards.iter().any(|card| !card.closed) {
+            return;
+        }
+        let answers = cards.iter().map(|card| {
+            let tag = Tag::of(id, &card.question, card.since);
+            (tag, super::card::answer(&shown.presenter, &card.question))
+        });
+        let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
+        self.notes.over(id, room.chat, answers);
+        self.sessions.remove(id);
+        self.cards.forget(id);
+        if let Some(state) = self.rooms.get_mut(&room) {
+            state.plan.take_if(|(_, plan)| plan == id);
+            state.chats.retain(|_, (_, chat)| chat != id);
+        }
+        self.want(Effect::Release(id.clone()));
+    }
+}
+
+/// Whether this process runs a session after a restart.
+fn goes_on_here(session: &Session, entries: &[Entry]) -> bool {
+    let goes_on = !session.wants().is_empty() || session.deadline().is_some();
+    let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();
+    goes_on && (in_a_chat && !session.is_over() || turns::is_ours(session, entries))
+}
+
+fn telegram_id(by: &By) -> Option<u64> {
+    match by {
+        By::Person { channel, id } if channel == CHANNEL => id.parse().ok(),
+        By::Person { .. } | By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
+    }
+}

@@ -1,0 +1,144 @@
+//! The rules that allow calls without asking: `/always` lists them with their scope, and a tap revokes one.
+
+use rapport_core::{Act, Rule, SessionId, visible};
+use rapport_door::DoorError;
+
+use super::button::{Button, Tag};
+use super::callbacks::Tap;
+use super::card::{self, Card};
+use super::chat_state::{ChatState, ShownSession};
+use super::effect::{AfterOps, AfterRules, Effect, SessionOp, Thanks};
+use super::messages::Visit;
+use crate::room::Room;
+use crate::text::Text;
+
+/// The maximum number of rules to list.
+const MOST: usize = 30;
+const NOTHING: &str = "Agents ask before everything that needs a permission: no permanent permission exists.";
+
+/// A rule, and its scope: this session, or every session of the project.
+struct HeldRule {
+    rule: Rule,
+    session: Option<(SessionId, String)>,
+    /// The name of the project, if it is one of several.
+    project: Option<String>,
+}
+
+impl HeldRule {
+    fn tag(&self) -> Tag {
+        let scope = self.session.as_ref().map(|(id, _)| id.as_str()).or(self.project.as_deref());
+        Tag::rule(&self.rule, scope)
+    }
+
+    fn scope(&self) -> String {
+        match &self.session {
+            Some((_, task)) => format!("while this is worked on: {}", card::short(task, 60)),
+            None => match &self.project {
+                Some(name) => format!("in every session of {}", card::short(name, 60)),
+                None => "in every session of the project".to_owned(),
+            },
+        }
+    }
+}
+
+impl ChatState {
+    pub(super) fn always(&mut self, visit: Visit) {
+        let project = self.project_in(visit.room).path.clone();
+        self.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
+    }
+
+    /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
+    pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
+        let Tap { room, by, query, message, ticket, .. } = tap;
+        if !self.access.allows(by) {
+            self.answer_tap(query, "Only people who may use this bot can do that.");
+            return self.finish(ticket);
+        }
+        // A rule is revoked only by its button, which nobody can type.
+        let Some(query) = query else { return self.finish(ticket) };
+        let thanks = Thanks { query, words: "From now on you are asked again.".into() };
+        let project = self.project_in(room).path.clone();
+        let then = AfterRules::Revoke { room, by, message, thanks, ticket, tag };
+        self.want(Effect::ReadRules { project, then });
+    }
+
+    pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
+        let (rules, problem) = match rules {
+            Ok(rules) => (rules, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        match then {
+            AfterRules::List(visit) => {
+                let held = self.held(visit.room, visit.sender.id, rules);
+                self.send_card(visit.room, &list(&held, problem.as_deref()));
+                self.finish(visit.ticket);
+            }
+            AfterRules::Revoke { room, by, message, thanks, ticket, tag } => {
+                if let Some(message) = message {
+                    self.strip(room, message);
+                }
+                let Some(held) = self.held(room, by, rules).into_iter().find(|held| held.tag() == tag) else {
+                    self.answer_tap(
+                        thanks.query,
+                        "That permission no longer exists. /always lists the current ones.",
+                    );
+                    return self.finish(ticket);
+                };
+                match held.session {
+                    Some((id, _)) => {
+                        let ops = vec![SessionOp::Act(id, Act::Revoke { rule: held.rule })];
+                        self.operate((room, by), ops, Some(thanks), ticket);
+                    }
+                    None => {
+                        let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
+                        let project = self.project_in(room).path.clone();
+                        self.want(Effect::Forget { project, rule: held.rule, then });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
+    fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
+        let project = rules.into_iter().filter(|_| room.chat > 0);
+        let name = (!self.settings.others.is_empty()).then(|| self.project_in(room).name.clone());
+        let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
+        let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
+        let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));
+        let of_sessions = theirs.flat_map(|(id, shown)| {
+            let session = shown.presenter.session();
+            let held = |rule: &Rule| HeldRule {
+                rule: rule.clone(),
+                session: Some((id.clone(), session.created().task.clone())),
+                project: None,
+            };
+            session.rules().iter().map(held).collect::<Vec<_>>()
+        });
+        project.chain(of_sessions).collect()
+    }
+}
+
+fn list(held: &[HeldRule], problem: Option<&str>) -> Card {
+    let mut text = Text::new();
+    if let Some(problem) = problem {
+        let problem = visible::line(problem);
+        text = text.plain(&format!("❌ The rules of the project cannot be read: {problem}\n\n"));
+    }
+    if held.is_empty() {
+        return Card::plain(text.plain(NOTHING));
+    }
+    text = text.bold("Allowed without asking");
+    for (number, one) in held.iter().take(MOST).enumerate() {
+        let rule = card::short(&one.rule.to_string(), 300);
+        text = text.plain(&format!("\n{}. ", number + 1)).code(&rule).plain(&format!("\n   {}", one.scope()));
+    }
+    if held.len() > MOST {
+        text = text.plain(&format!("\nand {} more; see all of them with: rapport revoke", held.len() - MOST));
+    }
+    let button = |(number, one): (usize, &HeldRule)| {
+        let label = format!("✖ {}. {}", number + 1, card::short(&one.rule.to_string(), 36));
+        vec![(label, Button::Revoke.data(&one.tag()))]
+    };
+    Card { rows: held.iter().take(MOST).enumerate().map(button).collect(), ..Card::plain(text) }
+}

@@ -1,0 +1,63 @@
+//! The files that pages use, which are part of the program.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use rapport_durable::digest;
+
+/// A file of the page.
+struct Asset {
+    name: &'static str,
+    kind: &'static str,
+    content: &'static [u8],
+}
+
+const ASSETS: [Asset; 7] = [
+    Asset {
+        name: "style.css",
+        kind: "text/css; charset=utf-8",
+        content: include_bytes!("../assets/style.css"),
+    },
+    Asset {
+        name: "page.js",
+        kind: "text/javascript; charset=utf-8",
+        content: include_bytes!("../assets/page.js"),
+    },
+    Asset {
+        name: "idiomorph.js",
+        kind: "text/javascript; charset=utf-8",
+        content: include_bytes!("../assets/idiomorph.js"),
+    },
+    Asset {
+        name: "idiomorph.LICENSE",
+        kind: "text/plain; charset=utf-8",
+        content: include_bytes!("../assets/idiomorph.LICENSE"),
+    },
+    Asset { name: "icon.svg", kind: "image/svg+xml", content: include_bytes!("../assets/icon.svg") },
+    Asset {
+        name: "icon-maskable.svg",
+        kind: "image/svg+xml",
+        content: include_bytes!("../assets/icon-maskable.svg"),
+    },
+    Asset {
+        name: "manifest.webmanifest",
+        kind: "application/manifest+json",
+        content: include_bytes!("../assets/manifest.webmanifest"),
+    },
+];
+
+/// What tells this version of the pages from another one: a page that was made by another is loaded again.
+pub(crate) fn build() -> String {
+    let all = ASSETS.iter().flat_map(|asset| asset.content).copied().collect::<Vec<u8>>();
+    let version = [env!("CARGO_PKG_VERSION").as_bytes(), &all].concat();
+    digest(&version)[..12].to_owned()
+}
+
+/// The file of this name, to be kept by the browser: another version has another address.
+pub(crate) fn file(name: &str) -> Response {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
+        return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
+    };
+    let headers =
+        [(header::CONTENT_TYPE, asset.kind), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    (headers, asset.content).into_response()
+}

@@ -1,0 +1,297 @@
+//! Follows all sessions. Of each it keeps a summary; only of those that changed or were looked at lately it keeps the whole state, so that
+//! thousands that only wait cost next to nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
+use rapport_door::{DoorError, Seen, Sessions, Update};
+use tokio::sync::broadcast;
+
+use crate::summary::{Summary, Waiting, shortened};
+
+/// The number of sessions whose whole state is kept.
+const KEPT: usize = 32;
+/// The number of logs that are read at the same time when the server starts.
+const READERS: usize = 4;
+/// The number of changes that may wait for a page. A page that falls further behind is told to catch up.
+const WAITING_CHANGES: usize = 256;
+/// The maximum length of what an agent does, in characters.
+const LONGEST_DOING: usize = 200;
+
+/// Everything that pages show of sessions. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Board {
+    sessions: Arc<dyn Sessions>,
+    /// The names of projects, by their directories.
+    projects: Arc<HashMap<String, String>>,
+    state: Arc<Mutex<State>>,
+    changes: broadcast::Sender<BoardChange>,
+}
+
+#[derive(Default)]
+struct State {
+    summaries: HashMap<SessionId, Summary>,
+    /// How much waits in all of them.
+    waiting: usize,
+    /// Those whose whole state is kept, the last used one first.
+    kept: VecDeque<(SessionId, Arc<Presenter>)>,
+    /// Sessions that cannot be shown, and why.
+    unreadable: HashMap<SessionId, String>,
+    /// How many sessions are still to be read since the start; `None` before their number is known.
+    unread: Option<usize>,
+}
+
+/// What changed in the sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BoardChange {
+    /// A session has new facts, and this many things wait now.
+    Facts(SessionId, usize),
+    /// What the agent of a session does now.
+    Doing(SessionId, String),
+    /// Something about all of them.
+    All,
+}
+
+/// Something that waits, and its session.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitingItem {
+    pub(crate) session: SessionId,
+    pub(crate) project: String,
+    pub(crate) task: String,
+    pub(crate) waiting: Waiting,
+}
+
+/// The order of the inbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum InboxOrder {
+    #[default]
+    Oldest,
+    Urgent,
+}
+
+impl Board {
+    pub(crate) fn new(sessions: Arc<dyn Sessions>, projects: HashMap<String, String>) -> Self {
+        let (changes, _) = broadcast::channel(WAITING_CHANGES);
+        Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes }
+    }
+
+    /// Follows all sessions, until nothing can be followed any more.
+    pub(crate) async fn follow(&self) -> Result<(), DoorError> {
+        // What changes while the logs are read is seen afterwards.
+        let mut seen = self.sessions.watch().await?;
+        let all = self.sessions.list().await?;
+        self.state().unread = Some(all.len());
+        // The newest first: those are looked for.
+        let mut read = stream::iter(all.into_iter().rev())
+            .map(|id| async move { (self.sessions.entries(&id, 0).await, id) })
+            .buffer_unordered(READERS);
+        loop {
+            tokio::select! {
+                seen = seen.next() => match seen {
+                    Some(seen) => self.on_seen(seen).await,
+                    None => return Ok(()),
+                },
+                Some((entries, id)) = read.next() => {
+                    self.on_read(&id, entries);
+                    self.count_read();
+                }
+            }
+        }
+    }
+
+    /// Follows what changes from now on.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<BoardChange> {
+        self.changes.subscribe()
+    }
+
+    /// The state of a session, as far as this process knows it.
+    pub(crate) async fn presenter(&self, id: &SessionId) -> Result<Arc<Presenter>, DoorError> {
+        if let Some(kept) = self.kept(id) {
+            return Ok(kept);
+        }
+        let entries = self.sessions.entries(id, 0).await?;
+        self.take_over(id, entries, true)
+            .or_else(|| self.kept(id))
+            .ok_or_else(|| DoorError::Failed(format!("session {id} has no facts yet")))
+    }
+
+    /// The state of a session with everything that is stored of it by now. Whoever acted sees what followed.
+    pub(crate) async fn refresh(&self, id: &SessionId) -> Result<Arc<Presenter>, DoorError> {
+        let known = self.presenter(id).await?;
+        let entries = self.sessions.entries(id, known.session().seq()).await?;
+        Ok(self.take_over(id, entries, true).unwrap_or(known))
+    }
+
+    /// Everything that waits, in this order.
+    pub(crate) fn waiting(&self, order: InboxOrder) -> Vec<WaitingItem> {
+        let state = self.state();
+        let mut all: Vec<WaitingItem> = state
+            .summaries
+            .values()
+            .flat_map(|summary| {
+                summary.waiting.iter().map(|waiting| WaitingItem {
+                    session: summary.id.clone(),
+                    project: summary.project.clone(),
+                    task: summary.task.clone(),
+                    waiting: waiting.clone(),
+                })
+            })
+            .collect();
+        drop(state);
+        // What is the same in all else has an order, so that it does not jump.
+        let oldest =
+            |item: &WaitingItem| (item.waiting.at, item.session.clone(), item.waiting.question.clone());
+        match order {
+            InboxOrder::Oldest => all.sort_by_cached_key(oldest),
+            InboxOrder::Urgent => all.sort_by_cached_key(|item| (item.waiting.kind, oldest(item))),
+        }
+        all
+    }
+
+    /// How much waits.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.state().waiting
+    }
+
+    /// The sessions that fit, the one that changed last first.
+    pub(crate) fn summaries(&self, fits: impl Fn(&Summary) -> bool) -> Vec<Summary> {
+        let mut found: Vec<_> = self.state().summaries.values().filter(|one| fits(one)).cloned().collect();
+        found.sort_by(|one, other| (other.updated_at, &other.id).cmp(&(one.updated_at, &one.id)));
+        found
+    }
+
+    /// How many sessions are still to be read; `None` if that is not known yet.
+    pub(crate) fn unread(&self) -> Option<usize> {
+        self.state().unread
+    }
+
+    /// The sessions that cannot be shown, and why.
+    pub(crate) fn unreadable(&self) -> Vec<(SessionId, String)> {
+        let mut all: Vec<_> =
+            self.state().unreadable.iter().map(|(id, why)| (id.clone(), why.clone())).collect();
+        all.sort();
+        all
+    }
+
+    /// The name of a project, by its directory.
+    pub(crate) fn project(&self, path: &str) -> String {
+        let own = self.projects.get(path).cloned();
+        own.unwrap_or_else(|| shortened(path.rsplit('/').next().unwrap_or(path), 60))
+    }
+
+    async fn on_seen(&self, seen: Seen) {
+        let Seen { session, updates } = seen;
+        let mut entries = Vec::new();
+        for update in updates {
+            match update {
+                Update::Entry(entry) => entries.push(entry),
+                Update::Progress(progress) => {
+                    if let Some(doing) = progress.doing {
+                        let doing = shortened(&doing, LONGEST_DOING);
+                        self.tell(BoardChange::Doing(session.clone(), doing));
+                    }
+                }
+                Update::Action(_) => self.tell(BoardChange::Facts(session.clone(), self.waiting_count())),
+                Update::Lost(why) => {
+                    self.state().unreadable.insert(session.clone(), why);
+                    self.tell(BoardChange::All);
+                }
+            }
+        }
+        if entries.is_empty() || self.take_over(&session, entries, false).is_some() {
+            return;
+        }
+        // Something before these facts is missing here.
+        let read = self.sessions.entries(&session, 0).await;
+        self.on_read(&session, read);
+    }
+
+    fn on_read(&self, id: &SessionId, read: Result<Vec<Entry>, DoorError>) {
+        match read {
+            Ok(entries) => drop(self.take_over(id, entries, false)),
+            Err(error) => drop(self.state().unreadable.insert(id.clone(), error.to_string())),
+        }
+    }
+
+    /// Counts a session that was read at the start.
+    fn count_read(&self) {
+        let mut state = self.state();
+        let left = state.unread.map(|unread| unread.saturating_sub(1));
+        let is_last = left == Some(0) && state.unread != left;
+        state.unread = left;
+        drop(state);
+        if is_last {
+            self.tell(BoardChange::All);
+        }
+    }
+
+    /// Adds facts to what is known of a session; `None` if some before them are missing. A state that is `looked` at is kept.
+    fn take_over(&self, id: &SessionId, entries: Vec<Entry>, looked: bool) -> Option<Arc<Presenter>> {
+        let known = self.kept(id);
+        let before = known.as_ref().map(|known| known.session().seq());
+        let mut presenter = match known {
+            Some(known) => known,
+            None => Arc::new(Presenter::open(entries.first().filter(|first| first.seq == 1)?)?),
+        };
+        for entry in &entries {
+            if entry.seq <= presenter.session().seq() {
+                continue;
+            }
+            if Arc::make_mut(&mut presenter).apply(entry) == Followed::Gap {
+                return None;
+            }
+        }
+        if before == Some(presenter.session().seq()) {
+            return Some(presenter);
+        }
+        let project = self.project(presenter.session().project());
+        let summary = Summary::of(id, &presenter, project);
+        let is_active = matches!(summary.status, Status::Started | Status::Running);
+        let mut state = self.state();
+        // Another reader may have been faster.
+        let newest = state.summaries.get(id).map_or(0, |known| known.seq);
+        if newest > summary.seq {
+            return Some(presenter);
+        }
+        state.unreadable.remove(id);
+        state.waiting += summary.waiting.len();
+        let before_it = state.summaries.insert(id.clone(), summary);
+        state.waiting -= before_it.map_or(0, |summary| summary.waiting.len());
+        if looked || is_active || before.is_some() {
+            state.keep(id, presenter.clone());
+        }
+        drop(state);
+        self.tell(BoardChange::Facts(id.clone(), self.waiting_count()));
+        Some(presenter)
+    }
+
+    fn kept(&self, id: &SessionId) -> Option<Arc<Presenter>> {
+        let mut state = self.state();
+        let place = state.kept.iter().position(|(known, _)| known == id)?;
+        let found = state.kept.remove(place)?;
+        let presenter = found.1.clone();
+        state.kept.push_front(found);
+        Some(presenter)
+    }
+
+    fn tell(&self, change: BoardChange) {
+        // Nobody may have a page open.
+        let _ = self.changes.send(change);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Keeps the whole state of a session. The one that was used the longest ago makes room.
+    fn keep(&mut self, id: &SessionId, presenter: Arc<Presenter>) {
+        self.kept.retain(|(known, _)| known != id);
+        self.kept.push_front((id.clone(), presenter));
+        self.kept.truncate(KEPT);
+    }
+}

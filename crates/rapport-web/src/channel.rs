@@ -1,0 +1,180 @@
+//! The channel: a server that listens, and serves pages until it has to stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Path};
+use axum::middleware;
+use axum::routing::{get, post};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rapport_core::Status;
+use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Served, Sessions};
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::task::spawn_blocking;
+
+use crate::board::Board;
+use crate::device_cache::DeviceCache;
+use crate::devices::{Devices, Role};
+use crate::rates::Rates;
+use crate::site::{Address, Begun, Secrets, Site, Told, invitation};
+use crate::{CHANNEL, access, assets, handlers, qr, stream};
+
+/// The time limit for the head of a request, and for an idle connection.
+const HEADERS_WITHIN: Duration = Duration::from_secs(30);
+/// The time limit for open requests when the server stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+/// The maximum length of a form without files.
+const LONGEST_FORM: usize = 1024 * 1024;
+
+/// A server that listens, and serves nobody yet.
+pub struct Web {
+    config: WebConfig,
+}
+
+/// What a server is made from.
+pub struct WebConfig {
+    pub listener: TcpListener,
+    pub address: Address,
+    /// The names by which it may be addressed.
+    pub hosts: Vec<String>,
+    /// Rapport's home, where the devices are.
+    pub home: PathBuf,
+    /// The projects that are served, the first one first.
+    pub projects: Vec<ProjectSetup>,
+    /// Secrets that no page shows.
+    pub secrets: Vec<SecretString>,
+    pub zone: TimeZone,
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+impl Web {
+    pub fn new(config: WebConfig) -> Self {
+        Self { config }
+    }
+
+    async fn serve(self, mut served: Served) -> Result<(), ChannelError> {
+        let WebConfig { listener, address, hosts, home, projects, secrets, zone, now } = self.config;
+        let names = projects.iter().map(|project| (project.path.clone(), project.name.clone())).collect();
+        let site = Arc::new(Site {
+            sessions: served.sessions.clone(),
+            board: Board::new(served.sessions.clone(), names),
+            devices: DeviceCache::new(Devices::of(&home)),
+            hosts,
+            address: address.clone(),
+            rates: Rates::default(),
+            build: assets::build(),
+            projects,
+            secrets: Secrets::new(secrets),
+            told: Told::default(),
+            begun: Begun::default(),
+            zone,
+            now,
+            stop: served.stop.clone(),
+        });
+        let (link, now) = (address.clone(), (site.now)());
+        let prepared = spawn_blocking(move || {
+            let broken = |error: &dyn std::fmt::Display| ChannelError::Broken(error.to_string());
+            link.note(&home)
+                .map_err(|error| broken(&format!("cannot write into {}: {error}", home.display())))?;
+            Devices::of(&home).invite(Role::Answer, now).map_err(|error| broken(&error))
+        });
+        let code = prepared.await.map_err(|error| ChannelError::Broken(error.to_string()))??;
+        served
+            .notices
+            .tell(ChannelNotice::Serving { channel: CHANNEL, name: format!("the page at {}", address.url) });
+        let link = invitation(&address, &code);
+        let picture = qr::picture(&link);
+        served.notices.tell(ChannelNotice::Invitation { channel: CHANNEL, link, picture });
+        let mut serving =
+            tokio::spawn(rapport_http::serve(listener, routes(&site), HEADERS_WITHIN, served.stop.clone()));
+        let board = site.board.clone();
+        let mut following = tokio::spawn(async move { board.follow().await });
+        let resumed = tokio::spawn(resume_all(served.sessions.clone()));
+        let outcome = tokio::select! {
+            () = served.stopped() => Ok(()),
+            ended = &mut following => ended_early(ended),
+        };
+        resumed.abort();
+        following.abort();
+        // Streams end when the server stops; what is still sent gets a moment.
+        if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {
+            serving.abort();
+        }
+        outcome
+    }
+}
+
+impl Channel for Web {
+    fn name(&self) -> &'static str {
+        CHANNEL
+    }
+
+    fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>> {
+        self.serve(served).boxed()
+    }
+}
+
+fn ended_early(ended: Result<Result<(), DoorError>, tokio::task::JoinError>) -> Result<(), ChannelError> {
+    match ended {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(ChannelError::Broken(error.to_string())),
+    }
+}
+
+/// Every address of the page.
+fn routes(site: &Arc<Site>) -> Router {
+    Router::new()
+        .route("/", get(handlers::inbox::inbox))
+        .route("/events", get(stream::events))
+        .route("/sessions", get(handlers::sessions::sessions))
+        .route(
+            "/new",
+            get(handlers::start::form)
+                .post(handlers::start::start)
+                .layer(DefaultBodyLimit::max(handlers::start::LONGEST)),
+        )
+        .route("/devices", get(handlers::devices::list).post(handlers::devices::change))
+        .route("/pair", get(handlers::pairing::form).post(handlers::pairing::pair))
+        .route("/s/{id}", get(handlers::session::story))
+        .route("/s/{id}/plan", get(handlers::session::plan))
+        .route("/s/{id}/changes", get(handlers::session::changes))
+        .route("/s/{id}/log", get(handlers::session::log))
+        .route("/s/{id}/preview", get(handlers::session::preview).post(handlers::session::fetched_preview))
+        .route("/s/{id}/act", post(handlers::session::act))
+        .fallback(handlers::nothing)
+        .method_not_allowed_fallback(handlers::wrong_method)
+        .layer(DefaultBodyLimit::max(LONGEST_FORM))
+        .route(
+            "/assets/{build}/{name}",
+            get(|Path((_, name)): Path<(String, String)>| async move { assets::file(&name) }),
+        )
+        .layer(middleware::from_fn_with_state(site.clone(), access::admit))
+        .with_state(site.clone())
+}
+
+/// Resumes the sessions that were begun here and that no process runs, because the server before this one is gone.
+async fn resume_all(sessions: Arc<dyn Sessions>) {
+    let Ok(all) = sessions.list().await else { return };
+    for id in all.into_iter().rev() {
+        // A log that is not trusted, or damaged, starts nothing.
+        let Ok(view) = sessions.view(&id).await else { continue };
+        let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
+        let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
+        let is_free = matches!(sessions.holder(&id).await, Ok(None));
+        if !is_ours || !goes_on || view.has_failed() || !is_free {
+            continue;
+        }
+        match sessions.resume(&id).await {
+            Ok(()) => tracing::info!(session = %id, "resumed"),
+            // Another process was faster.
+            Err(error) => tracing::info!(session = %id, %error, "not resumed"),
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! What waits for a person, as a card: a question with its options, a permission with everything that it would do, a plan to confirm, a form,
+//! a failure, work to apply. Which question is shown, the core decides ([`Presenter`]).
+
+use maud::{Markup, html};
+use rapport_core::routing::Recipient;
+use rapport_core::{
+    Answer, Asker, Choice, Focus, PhaseView, Presenter, Purpose, Question, QuestionId, QuestionView,
+    RoundView, SessionId, TurnCard, View, WorkplaceState, visible,
+};
+use rapport_durable::digest;
+
+use super::{diff, markdown, text, times, turn};
+use crate::access::Visitor;
+use crate::acts::{find, is_all_recommended};
+use crate::fields::encoded;
+use crate::site::Site;
+use crate::summary::{FAILED, WORK, shortened};
+
+/// The maximum length of a word on a chip.
+const ON_A_CHIP: usize = 24;
+/// The maximum length of a task on a card.
+const LONGEST_TASK: usize = 300;
+
+/// What a card is drawn from.
+pub(crate) struct CardSetup<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) visitor: &'a Visitor,
+    pub(crate) id: &'a SessionId,
+    pub(crate) presenter: &'a Presenter,
+    /// Where the person goes after an act: this page.
+    pub(crate) back_to: &'a str,
+    /// The previews of a plan's items, and which of them are checked.
+    pub(crate) review: Option<&'a turn::ReviewSetup>,
+}
+
+impl CardSetup<'_> {
+    /// A form about the session. `key` tells one showing of a card from another: what somebody began to write stays as long as that is the same.
+    pub(super) fn form(&self, key: &str, content: Markup) -> Markup {
+        html! {
+            form id=(element("form", &format!("{}/{key}", self.id))) method="post" action=(format!("/s/{}/act", encoded(self.id.as_str()))) data-key=(key) {
+                input type="hidden" name="form" value=(self.visitor.form_token);
+                input type="hidden" name="back" value=(self.back_to);
+                (content)
+            }
+        }
+    }
+
+    /// A form of a single button. One that cannot be taken back is asked about once more.
+    pub(super) fn button(&self, act: &str, words: &str, class: &str, sure: Option<&str>) -> Markup {
+        let button = html! { button class=(class) name="do" value=(act) { (words) } };
+        let form = self.form(
+            act,
+            html! { input type="hidden" name="end" value=(self.presenter.session().ends()); (button) },
+        );
+        match sure.filter(|_| self.visitor.may_answer()) {
+            None if self.visitor.may_answer() => form,
+            None => html! {},
+            Some(sure) => html! {
+                details.sure {
+                    summary class=(format!("button {class}")) { (words) "…" }
+                    div { p { (sure) } (form) }
+                }
+            },
+        }
+    }
+}
+
+/// The id of an element, by what it shows. The script never makes one element out of another with a different id: a button that somebody is about
+/// to press does not become that of something else.
+fn element(kind: &str, key: &str) -> String {
+    format!("{kind}-{}", &digest(key.as_bytes())[..16])
+}
+
+/// A card: the showing of a question that was put in front at this place of the log. The page asks for the same one when it is drawn again.
+pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content: Markup) -> Markup {
+    html! {
+        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title"
+            data-of=(setup.id) data-card=(question) { (content) }
+    }
+}
+
+/// The card of something that waits; `None` if it does not wait any more.
+pub(crate) fn open(setup: &CardSetup<'_>, question: &QuestionId) -> Option<Markup> {
+    let view = || setup.presenter.session().view(setup.id);
+    match question.as_str() {
+        FAILED => failed(setup, &view()),
+        WORK => work(setup, &view()),
+        _ => match TurnCard::read(question) {
+            Some(card) => turn::open(setup, &card, question),
+            None => asked(setup, question),
+        },
+    }
+}
+
+/// The card of an open question.
+fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
+    let (round, place) = find(setup.presenter, id)?;
+    let item = &round.items[place];
+    if !round.is_open() || item.given.is_some() || setup.presenter.session().is_over() {
+        return None;
+    }
+    let focus = setup.presenter.focus().iter().find(|focus| focus.question == *id);
+    // A confirmation waits until the plan is saved.
+    if focus.is_none() && item.question.purpose == Purpose::Confirm {
+        return None;
+    }
+    Some(framed(
+        setup,
+        id.as_str(),
+        focus.map_or(0, |focus| focus.since),
+        html! {
+                (head(setup, &title(&item.question.purpose), focus.map_or(round.asked_at, |focus| focus.at)))
+                (chips(setup, &round, place))
+                (body(setup, item.question))
+                @if let Some(previous) = item.previous {
+                    p.previous { "So far: " strong { (text(&item.question.words(previous))) } }
+                }
+                (of_lead(setup, item.question))
+                @if setup.visitor.may_answer() { (answering(setup, &round, place, focus)) }
+                @else { p.quiet { "This device may only look." } }
+        },
+    ))
+}
+
+/// What the lead does about a question: it looks at it, or it drafted an answer, which a person may send.
+fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
+    let session = setup.presenter.session();
+    if let Some(draft) = session.draft(&question.id) {
+        return html! {
+            div.draft {
+                p { "The lead drafts: " b { (text(&draft.answer)) } }
+                @if let Some(because) = &draft.because {
+                    p.quiet { (visible::line(&because.ground.to_string())) ": " (text(&because.quote)) }
+                }
+                @if setup.visitor.may_answer() {
+                    (setup.form(&format!("draft-{}-{}", question.id, draft.at), html! {
+                        input type="hidden" name="drafted" value=(draft.answer);
+                        button.main name="do" value=(format!("draft:{}", question.id)) { "Send the draft" }
+                    }))
+                }
+            }
+        };
+    }
+    let is_with_lead = session.way(&question.id).is_some_and(|way| way.to == Recipient::Lead);
+    html! { @if is_with_lead { p.quiet { "The lead is looking at it. Answer it yourself at any time." } } }
+}
+
+/// The title of a card, what it belongs to, and since when it waits.
+pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> Markup {
+    let session = setup.presenter.session();
+    let created = session.created();
+    let doing = session.last_doing().filter(|doing| !doing.trim().is_empty());
+    html! {
+        header {
+            p.about {
+                a href=(format!("/s/{}", encoded(setup.id.as_str()))) { (shortened(&created.task, LONGEST_TASK)) }
+                span.where { (setup.site.board.project(&created.project)) " · " (times::ago(setup.site, at)) }
+            }
+            h1 #card-title tabindex="-1" { (title) }
+            @if let Some(doing) = doing { p.doing { "After " code { (shortened(doing, 160)) } } }
+        }
+    }
+}
+
+fn title(purpose: &Purpose) -> String {
+    match purpose {
+        Purpose::Clarify => "The agent asks".to_owned(),
+        Purpose::Permission(asked) => format!("May the agent use {}?", shortened(&asked.tool, 60)),
+        Purpose::LeavePlanMode { .. } => "The agent has made a plan".to_owned(),
+        Purpose::Elicit(field) => format!("{} wants to know", shortened(&field.server, 60)),
+        Purpose::Confirm => "Start the work with this plan?".to_owned(),
+        Purpose::Budget { .. } => "The budget is used up".to_owned(),
+    }
+}
+
+/// The questions of a round, with their answers so far: answered ones can be changed, open ones can be answered first.
+fn chips(setup: &CardSetup<'_>, round: &RoundView<'_>, place: usize) -> Markup {
+    if round.items.len() < 2 {
+        return html! {};
+    }
+    let label = |at: usize, item: &QuestionView<'_>| {
+        let header = item.question.header.as_deref().filter(|header| !header.trim().is_empty());
+        header.map_or_else(|| format!("Question {}", at + 1), |header| shortened(header, ON_A_CHIP))
+    };
+    html! {
+        nav.chips aria-label=(format!("Question {} of {}", place + 1, round.items.len())) {
+            @for (at, item) in round.items.iter().enumerate() {
+                @match item.given {
+                    _ if at == place => span.chip.now aria-current="step" { (at + 1) ". " (label(at, item)) },
+                    Some((answer, _)) => {
+                        @let words = shortened(&item.question.words(answer), ON_A_CHIP);
+                        @if setup.visitor.may_answer() {
+                            (setup.form(&format!("chip-{}", item.question.id), html! {
+                                button.chip.given name="do" value=(format!("reopen:{}", item.question.id))
+                                    title="Change this answer" { (label(at, item)) ": " b { (words) } }
+                            }))
+                        } @else { span.chip.given { (label(at, item)) ": " b { (words) } } }
+                    },
+                    None => a.chip href=(link(setup, &item.question.id)) { (at + 1) ". " (label(at, item)) },
+                }
+            }
+        }
+    }
+}
+
+/// The address of the card of another question.
+fn link(setup: &CardSetup<'_>, question: &QuestionId) -> String {
+    let kept = setup.back_to.split('?').next().unwrap_or_default();
+    format!("{kept}?s={}&q={}", encoded(setup.id.as_str()), encoded(question.as_str()))
+}
+
+fn body(setup: &CardSetup<'_>, question: &Question) -> Markup {
+    let session = setup.presenter.session();
+    match &question.purpose {
+        Purpose::Permission(asked) => diff::permission(&asked.seen_from(session.project())),
+        Purpose::LeavePlanMode { plan } => {
+            html! { div.plan tabindex="0" role="region" aria-label="Plan" { (markdown(plan)) } }
+        }
+        Purpose::Confirm => html! {
+            div.plan tabindex="0" role="region" aria-label="Plan" { (markdown(session.plan_text().unwrap_or_default())) }
+            @if session.is_plan_behind() { p.care { (rapport_core::PLAN_IS_BEHIND) } }
+            @if let Some(path) = session.plan_path() { p.quiet { "Saved as " code { (visible::line(path)) } } }
+            (given(setup))
+        },
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } => {
+            html! { div.question { (markdown(&question.text)) } }
+        }
+    }
+}
+
+/// The answers so far, each of which can be changed before the work begins.
+fn given(setup: &CardSetup<'_>) -> Markup {
+    let rounds: Vec<_> = setup.presenter.session().rounds().collect();
+    let items =
+        rounds.iter().filter(|round| !matches!(round.asker, Asker::Rapport)).flat_map(|round| &round.items);
+    let items: Vec<_> = items
+        .filter(|item| item.question.purpose == Purpose::Clarify)
+        .filter_map(|item| Some((item, item.given?)))
+        .collect();
+    html! {
+        @if !items.is_empty() {
+            details.answers {
+                summary { "Your answers (" (items.len()) ")" }
+                dl {
+                    @for (item, (answer, by)) in items {
+                        dt { (text(&item.question.text)) }
+                        dd {
+                            (text(&item.question.words(answer))) " " span.by { (visible::line(&by.to_string())) }
+                            @if setup.visitor.may_answer() {
+                                (setup.form(&format!("edit-{}", item.question.id), html! {
+                                    button.small name="do" value=(format!("reopen:{}", item.question.id)) { "Change" }
+                                }))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The form of a question: its options, own words, and the ways back.
+fn answering(setup: &CardSetup<'_>, round: &RoundView<'_>, place: usize, focus: Option<&Focus>) -> Markup {
+    let question = round.items[place].question;
+    let seen = focus.map(|focus| focus.since);
+    let key = format!("{}/{}/{}", setup.id, question.id, seen.unwrap_or(0));
+    let changing =
+        round.items[place].previous.is_some() && setup.presenter.session().phase() == PhaseView::Confirming;
+    let writes = match &question.purpose {
+        Purpose::Confirm => "Or say what should be different",
+        Purpose::Permission(_) | Purpose::LeavePlanMode { .. } => "Or say no, and what to do instead",
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } if question.options.is_empty() => {
+            "Your answer"
+        }
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } => "Or in your own words",
+    };
+    setup.form(&key, html! {
+        input type="hidden" name="question" value=(question.id);
+        @if let Some(seen) = seen { input type="hidden" name="seen" value=(seen); }
+        @if question.multi {
+            fieldset.options {
+                legend.unseen { "Choose any number" }
+                @for (at, option) in question.options.iter().enumerate() { (several(at, option)) }
+            }
+        } @else if !question.options.is_empty() {
+            div.options role="group" aria-label="Options" {
+                @for (at, option) in question.options.iter().enumerate() { (single(question, at, option)) }
+            }
+        }
+        @if question.free_text {
+            label.own {
+                span { (writes) }
+                textarea name="text" rows="2" maxlength=(rapport_core::MAX_TEXT) data-own {}
+            }
+        }
+        div.row {
+            @if question.multi { button.main name="do" value="done" { "Answer" } }
+            @else if question.free_text { button name="do" value="text" { "Send" } }
+            @if is_all_recommended(round) && round.items.iter().filter(|item| item.given.is_none()).count() > 1 {
+                button name="do" value="recommended" { "★ All as recommended" }
+            }
+            @if place > 0 && !changing { button name="do" value="back" data-back { "← Back" } }
+            @if changing { button name="do" value="keep" { "Keep the answer" } }
+        }
+    })
+}
+
+/// An option that answers at once.
+fn single(question: &Question, at: usize, option: &Choice) -> Markup {
+    let denies = question.is_denied_by(&Answer { values: vec![option.value.clone()], text: None });
+    html! {
+        div.option {
+            button.choice.denies[denies] name="do" value=(format!("option:{at}")) data-option=(at + 1) { (labelled(at, option)) }
+            (preview(option))
+        }
+    }
+}
+
+/// An option among several.
+fn several(at: usize, option: &Choice) -> Markup {
+    html! {
+        div.option {
+            label.choice {
+                input type="checkbox" name="o" value=(at) data-option=(at + 1);
+                (labelled(at, option))
+            }
+            (preview(option))
+        }
+    }
+}
+
+fn labelled(at: usize, option: &Choice) -> Markup {
+    let is_marked = option.recommended && !option.label.to_lowercase().contains("recommended");
+    html! {
+        @if at < 9 { kbd aria-hidden="true" { (at + 1) } }
+        span.words {
+            b { (text(&option.label)) }
+            @if is_marked { span.star { "★ recommended" } }
+            @if let Some(about) = option.description.as_deref().filter(|about| !about.trim().is_empty()) {
+                small { (text(about)) }
+            }
+        }
+    }
+}
+
+fn preview(option: &Choice) -> Markup {
+    html! { @if let Some(preview) = &option.preview { div.preview { (markdown(preview)) } } }
+}
+
+/// A session that stopped on a failure.
+fn failed(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
+    let why = view.failure.as_deref()?;
+    Some(framed(
+        setup,
+        FAILED,
+        0,
+        html! {
+                (head(setup, "It cannot go on", view.updated_at))
+                pre.code tabindex="0" { (visible::lines(why)) }
+                @for answer in &view.undelivered {
+                    p { (text(&answer.text)) br; "➡ " b { (text(&answer.answer)) } " is stored. The agent could not take it." }
+                }
+                div.row {
+                    (setup.button("restart", "Try again", "main", None))
+                    (setup.button("cancel", "Cancel the task", "danger", Some("It cannot be resumed after that.")))
+                }
+        },
+    ))
+}
+
+/// Work that was done apart from the project, and waits to be applied or discarded.
+fn work(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
+    let place = view.workplace.as_ref().filter(|place| place.state == WorkplaceState::Waiting)?;
+    let changed = view.changes.as_ref().map_or(0, |changes| changes.files.len());
+    Some(framed(
+        setup,
+        WORK,
+        0,
+        html! {
+                (head(setup, "What becomes of these changes?", view.updated_at))
+                p { "They are not in the project yet. " @if let Some(by) = &place.requested_by { (visible::line(&by.to_string())) " asks you to apply them." } }
+                (files(view))
+                @if !place.conflicts.is_empty() {
+                    p.care { "They conflict with the project in " (visible::line(&place.conflicts.join(", "))) "." }
+                }
+                @if let Some(why) = &place.failure { p.care { (text(why)) } }
+                p { a.button href=(format!("/s/{}/changes", encoded(setup.id.as_str()))) { "See the changes" } }
+                div.row {
+                    @if place.conflicts.is_empty() { (setup.button("apply", &format!("Apply {}", counted(changed)), "main", None)) }
+                    @else { (setup.button("apply_conflicts", "Apply with conflict markers", "main", Some("The files will contain both versions where they conflict."))) }
+                    (setup.button("discard", "Discard", "danger", Some("The work is thrown away. Nothing brings it back.")))
+                }
+        },
+    ))
+}
+
+fn counted(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
+/// The changed files of a session, if they are known.
+pub(crate) fn files(view: &View) -> Markup {
+    let files = view.changes.iter().flat_map(|changes| &changes.files);
+    html! {
+        ul.files {
+            @for file in files.take(200) {
+                li {
+                    span.what { (visible::line(file.status.as_str())) } " " code { (visible::line(&file.path)) }
+                    @if let (Some(added), Some(removed)) = (file.added, file.removed) {
+                        " " span.plus { "+" (added) } " " span.minus { "−" (removed) }
+                    }
+                }
+            }
+        }
+        @if let Some(why) = view.changes.as_ref().and_then(|changes| changes.unknown.as_deref()) {
+            p.quiet { "The changed files are unknown: " (text(why)) }
+        }
+    }
+}

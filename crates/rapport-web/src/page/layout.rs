@@ -1,0 +1,129 @@
+//! What every page has: its head, the way to the other pages, what was done last, and the help for keys.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::access::Visitor;
+use crate::site::{Said, Site};
+
+/// The parts of the page that the top leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    Inbox,
+    Sessions,
+    Start,
+    Devices,
+    /// A session, which is below none of them.
+    Session,
+}
+
+/// What a page is framed by.
+pub(crate) struct Frame<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) visitor: &'a Visitor,
+    pub(crate) section: Section,
+    pub(crate) title: &'a str,
+    /// The session that the page is about. A page about none follows all of them.
+    pub(crate) session: Option<&'a str>,
+}
+
+/// A page for a device that is let in.
+pub(crate) fn framed(frame: &Frame<'_>, content: Markup) -> Markup {
+    let Frame { site, visitor, section, title, session } = frame;
+    let waiting = site.board.waiting_count();
+    let counted = if waiting == 0 { String::new() } else { format!("({waiting}) ") };
+    let link = |to: &str, of: Section, name: &str| {
+        html! { a href=(to) aria-current=[(*section == of).then_some("page")] { (name) } }
+    };
+    document(
+        site,
+        &format!("{counted}{title}"),
+        *session,
+        html! {
+            a.skip href="#main" { "To the content" }
+            header.top {
+                a.brand href="/" aria-label="Rapport, inbox" { img src=(asset(site, "icon.svg")) alt="" width="26" height="26"; span { "Rapport" } }
+                nav aria-label="Pages" {
+                    a href="/" aria-current=[(*section == Section::Inbox).then_some("page")] {
+                        "Inbox"
+                        @if waiting > 0 { span.count data-waiting { (waiting) } span.unseen { " waiting" } }
+                    }
+                    (link("/sessions", Section::Sessions, "Sessions"))
+                    @if visitor.may_answer() { (link("/new", Section::Start, "New task")) }
+                    (link("/devices", Section::Devices, "Devices"))
+                }
+                span.link-state #link-state role="status" {}
+            }
+            (said(site, visitor))
+            main #main tabindex="-1" { (content) }
+            dialog #keys aria-labelledby="keys-title" {
+                h2 #keys-title { "Keys" }
+                dl {
+                    dt { kbd { "j" } " " kbd { "k" } } dd { "next, previous" }
+                    dt { kbd { "1" } "–" kbd { "9" } } dd { "choose an option" }
+                    dt { kbd { "Enter" } } dd { "open; confirm what is chosen" }
+                    dt { kbd { "w" } } dd { "write in your own words" }
+                    dt { kbd { "b" } } dd { "back to the question before" }
+                    dt { kbd { "g" } " " kbd { "i" } } dd { "inbox" }
+                    dt { kbd { "g" } " " kbd { "s" } } dd { "sessions" }
+                    dt { kbd { "n" } } dd { "new task" }
+                    dt { kbd { "?" } } dd { "these keys" }
+                }
+                form method="dialog" { button { "Close" } }
+            }
+        },
+    )
+}
+
+/// A page for somebody who is not let in, or about a failure.
+pub(crate) fn bare(site: &Site, title: &str, content: Markup) -> Markup {
+    document(
+        site,
+        title,
+        None,
+        html! {
+            header.top { span.brand { img src=(asset(site, "icon.svg")) alt="" width="26" height="26"; span { "Rapport" } } }
+            main #main tabindex="-1" { (content) }
+        },
+    )
+}
+
+fn document(site: &Site, title: &str, session: Option<&str>, content: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="theme-color" content="#f6f6f3" media="(prefers-color-scheme: light)";
+                meta name="theme-color" content="#121416" media="(prefers-color-scheme: dark)";
+                title { (title) " · Rapport" }
+                link rel="icon" href=(asset(site, "icon.svg")) type="image/svg+xml";
+                link rel="manifest" href=(asset(site, "manifest.webmanifest"));
+                link rel="stylesheet" href=(asset(site, "style.css"));
+                script src=(asset(site, "idiomorph.js")) defer {}
+                script src=(asset(site, "page.js")) defer {}
+            }
+            body data-build=(site.build) data-session=[session] { (content) }
+        }
+    }
+}
+
+/// What the last act of this device led to.
+fn said(site: &Site, visitor: &Visitor) -> Markup {
+    let said = site.told.take(&visitor.name);
+    html! {
+        div #said role="status" aria-live="polite" {
+            @match said {
+                Some(Said::Done(words)) => p.said.done { (words) },
+                Some(Said::Refused(words)) => p.said.refused { (words) },
+                None => {}
+            }
+        }
+    }
+}
+
+/// The address of a file of the page. Another version has another address.
+fn asset(site: &Site, name: &str) -> String {
+    format!("/assets/{}/{name}", site.build)
+}

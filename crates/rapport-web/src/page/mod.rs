@@ -1,0 +1,68 @@
+//! Draws pages. Everything here is a function of what is shown; nothing reads or decides anything.
+//!
+//! `layout.rs` has what every page has; `inbox.rs`, `session.rs`, `sessions.rs`, `start.rs`, `devices.rs` and `pairing.rs` are the pages;
+//! `card.rs` draws what waits for a person, `turn.rs` that of a turn, `story.rs` facts, `diff.rs` diffs, `markdown.rs` what agents write,
+//! `times.rs` times.
+
+pub(crate) mod card;
+pub(crate) mod devices;
+pub(crate) mod diff;
+pub(crate) mod inbox;
+mod layout;
+mod markdown;
+pub(crate) mod pairing;
+pub(crate) mod session;
+pub(crate) mod sessions;
+pub(crate) mod start;
+mod story;
+pub(crate) mod times;
+pub(crate) mod turn;
+
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse as _, Response};
+use maud::{Markup, html};
+use rapport_core::visible;
+
+use crate::site::Site;
+
+pub(crate) use layout::{Frame, Section, bare, framed};
+pub(crate) use markdown::markdown;
+
+/// A page as it is sent.
+pub(crate) fn sent(site: &Site, page: Markup) -> Response {
+    Html(site.secrets.hide(page.into_string())).into_response()
+}
+
+/// The page for somebody who is not let in. `had_token` if they once were.
+pub(crate) fn stranger(site: &Site, had_token: bool) -> Response {
+    let why =
+        if had_token { "This device is not paired any more." } else { "This device is not paired yet." };
+    let page = layout::bare(site, "Pair this device", pairing::instructions(why));
+    (StatusCode::UNAUTHORIZED, sent(site, page)).into_response()
+}
+
+/// A page about something that did not work.
+pub(crate) fn failure(site: &Site, status: StatusCode, why: &str) -> Response {
+    let title = match status {
+        StatusCode::NOT_FOUND => "There is nothing here",
+        StatusCode::FORBIDDEN => "Refused",
+        StatusCode::TOO_MANY_REQUESTS => "Too many requests",
+        _ => "That did not work",
+    };
+    let content = html! {
+        section.paper.narrow {
+            h1 { (title) }
+            p { (visible::lines(why)) }
+            p { a.button href="/" { "To the inbox" } }
+        }
+    };
+    let page = layout::bare(site, title, content);
+    let mut response = sent(site, page);
+    *response.status_mut() = status;
+    response
+}
+
+/// A text that others wrote, over several lines, as it is.
+pub(crate) fn text(words: &str) -> Markup {
+    html! { (visible::lines(words)) }
+}

@@ -1,0 +1,175 @@
+//! A session: what waits in it, its story, its plan and changes, and the ways to steer it.
+
+use maud::{Markup, html};
+use rapport_core::{AgentState, PhaseView, Status, View, WorkplaceState, visible};
+use uuid::Uuid;
+
+use super::card::{CardSetup, files};
+pub(crate) use super::story::{before, story};
+use super::{markdown, text, times};
+use crate::fields::encoded;
+use crate::summary::shortened;
+
+/// The parts of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Story,
+    Plan,
+    Changes,
+}
+
+/// A page of a session.
+pub(crate) fn session(
+    setup: &CardSetup<'_>,
+    view: &View,
+    part: Part,
+    cards: &[Markup],
+    content: Markup,
+) -> Markup {
+    let root = format!("/s/{}", encoded(view.id.as_str()));
+    let tab = |of: Part, to: &str, name: &str| {
+        html! { a href=(format!("{root}{to}")) aria-current=[(part == of).then_some("page")] { (name) } }
+    };
+    html! {
+        header.session-head {
+            p.about { (setup.site.board.project(&view.project)) " · " span class=(format!("status {}", view.status.as_str())) { (status(view)) } }
+            h1 { (shortened(&view.task, 300)) }
+            @if view.task.chars().count() > 300 { details { summary { "The whole task" } p.wrapped { (text(&view.task)) } } }
+            p.doing-now #doing data-session=(view.id) role="status" { (doing(view)) }
+        }
+        div.session {
+            div.story-side {
+                @for card in cards { (card) }
+                nav.tabs aria-label="Parts of the session" {
+                    (tab(Part::Story, "", "Story"))
+                    @if view.plan.is_some() || !view.answers.is_empty() { (tab(Part::Plan, "/plan", "Plan and answers")) }
+                    (tab(Part::Changes, "/changes", "Changes"))
+                    a href=(format!("{root}/log")) { "Raw log" }
+                }
+                (content)
+            }
+            aside aria-label="Steering" { (steering(setup, view)) (about(setup, view)) }
+        }
+    }
+}
+
+/// The plan, and what was answered.
+pub(crate) fn plan(view: &View) -> Markup {
+    html! {
+        section.paper {
+            @if let Some(plan) = &view.plan {
+                @if let Some(path) = &plan.path { p.quiet { "Saved as " code { (visible::line(path)) } } }
+                (markdown(&plan.text))
+            } @else { p.quiet { "There is no plan yet." } }
+        }
+        @if !view.answers.is_empty() {
+            section.paper {
+                h2 { "Answers" }
+                dl.answers {
+                    @for answer in view.answers.iter().rev().take(200) {
+                        dt { (text(&answer.text)) }
+                        dd { (text(&answer.answer)) " " span.by { (visible::line(&answer.by.to_string())) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn status(view: &View) -> &'static str {
+    match view.status {
+        Status::Started => "starting",
+        Status::Running if view.phase == PhaseView::Clarifying => "planning",
+        Status::Running => "working",
+        Status::NeedsInput => "waits for you",
+        Status::Idle => "at rest",
+        Status::Completed => "done",
+        Status::Failed => "failed",
+        Status::Cancelled => "cancelled",
+    }
+}
+
+fn doing(view: &View) -> String {
+    let is_busy = matches!(view.status, Status::Started | Status::Running);
+    match &view.agent.doing {
+        Some(doing) if is_busy => shortened(doing, 200),
+        None if is_busy => "…".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A box to say something, and what ends or undoes the work.
+fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
+    if !setup.visitor.may_answer() {
+        return html! { p.quiet { "This device may only look." } };
+    }
+    let is_busy =
+        matches!(view.status, Status::Started | Status::Running | Status::NeedsInput) && !view.has_failed();
+    let is_over = view.status == Status::Cancelled;
+    // One that failed has its own card.
+    let is_ended = is_over || view.status == Status::Completed || view.has_failed();
+    let session = setup.presenter.session();
+    let can_undo = session.rests() && !session.undoable_work().is_empty();
+    html! {
+        section.paper.steer aria-labelledby="steer-title" {
+            h2 #steer-title { "Steer" }
+            @if !is_over {
+                (setup.form(&format!("say-{}", view.id), html! {
+                    input type="hidden" name="message" value=(Uuid::new_v4().simple());
+                    label.own { span { @if is_busy { "Tell the agent something" } @else { "Go on with this" } } textarea name="text" rows="3" {} }
+                    div.row { button.main name="do" value="say" { "Send" } }
+                }))
+            }
+            div.row {
+                @if view.agent.state == AgentState::Working && !session.is_stopped() { (setup.button("stop", "Stop", "", None)) }
+                @if session.is_stopped() { (setup.button("restart", "Go on", "", None)) }
+                @if session.is_running() { (setup.button("pause", "Pause", "", None)) }
+                @if can_undo { (setup.button("undo_work", "Undo the work", "danger", Some("Its changes to files are undone, except where somebody changed them since."))) }
+                @if !is_ended { (setup.button("cancel", "Cancel", "danger", Some("The task ends, and cannot be resumed. What was changed stays."))) }
+            }
+        }
+    }
+}
+
+/// What there is to know about the session.
+fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
+    let usage = &view.usage;
+    let created = setup.presenter.session().created();
+    let branches = setup.site.board.summaries(|one| one.branch_of.as_ref() == Some(&view.id));
+    html! {
+        section.paper.facts-about aria-labelledby="about-title" {
+            h2 #about-title { "About" }
+            dl {
+                dt { "Begun" } dd { (times::at(setup.site, view.created_at)) " by " (visible::line(&view.by.to_string())) }
+                @if let Some(agent) = &view.agent.name {
+                    dt { "Agent" } dd { (visible::line(agent)) @if let Some(model) = &view.agent.model { ", " (visible::line(model)) } }
+                }
+                dt { "Worker" } dd { (visible::line(&created.worker)) }
+                @if let Some(origin) = &view.branched_from { dt { "Branch of" } dd { a href=(format!("/s/{}", encoded(origin.session.as_str()))) { (visible::line(&origin.to_string())) } } }
+                @for branch in &branches { dt { "Branch" } dd { a href=(format!("/s/{}", encoded(branch.id.as_str()))) { (branch.id.as_str()) } } }
+                @if let Some(place) = view.workplace.as_ref().filter(|place| place.state != WorkplaceState::Open) { dt { "Changes" } dd { (place.state.word()) } }
+                @if usage.cost_micros > 0 || usage.output > 0 { dt { "Cost" } dd { (times::cost(usage.cost_micros)) ", " (usage.input + usage.cache_read + usage.cache_write) " tokens in, " (usage.output) " out" } }
+                dt { "Facts" } dd { (view.seq) }
+            }
+            @if let Some(check) = &view.check { p.care[!check.has_passed()] { (text(&check.words())) } }
+            @if view.changes.is_some() { h3 { "Changed files" } (files(view)) }
+            @if !view.rules.is_empty() && setup.visitor.may_answer() {
+                h3 { "Allowed without asking" }
+                @for (place, rule) in view.rules.iter().enumerate() {
+                    (setup.form(&format!("rule-{place}"), html! {
+                        input type="hidden" name="rule" value=(rule.to_string());
+                        code { (rule.to_string()) } " " button.small name="do" value=(format!("revoke:{place}")) { "Revoke" }
+                    }))
+                }
+            }
+            @if let Some(place) = view.workplace.as_ref().filter(|place| !place.refused_hosts.is_empty() && setup.visitor.may_answer()) {
+                h3 { "Hosts that it could not reach" }
+                @for host in place.refused_hosts.iter().filter(|host| !place.allowed_hosts.contains(host)) {
+                    (setup.form(&format!("host-{host}"), html! {
+                        code { (visible::line(host)) } " " button.small name="do" value=(format!("allow_host:{host}")) { "Allow" }
+                    }))
+                }
+            }
+        }
+    }
+}

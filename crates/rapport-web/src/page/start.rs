@@ -1,0 +1,52 @@
+//! The form that starts work.
+
+use maud::{Markup, html};
+use rapport_door::ProjectSetup;
+
+use crate::access::Visitor;
+
+/// What was filled in before something was wrong with it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filled {
+    pub(crate) task: String,
+    pub(crate) project: String,
+    pub(crate) worker: String,
+    pub(crate) agent: String,
+}
+
+pub(crate) fn form(visitor: &Visitor, projects: &[ProjectSetup], filled: &Filled, request: &str) -> Markup {
+    let mut workers: Vec<&String> = projects.iter().flat_map(|project| &project.workers).collect();
+    let mut agents: Vec<&String> = projects.iter().flat_map(|project| &project.agents).collect();
+    for names in [&mut workers, &mut agents] {
+        let mut known = std::collections::BTreeSet::new();
+        names.retain(|name| known.insert(name.to_owned()));
+    }
+    html! {
+        section.paper.narrow {
+            h1 { "New task" }
+            form.start method="post" action="/new" enctype="multipart/form-data" data-key="start" {
+                input type="hidden" name="form" value=(visitor.form_token);
+                input type="hidden" name="request" value=(request);
+                label { span { "What should be done?" } textarea name="task" rows="6" required autofocus maxlength=(rapport_core::MAX_TASK) { (filled.task) } }
+                @if projects.len() > 1 {
+                    label { span { "Project" } select name="project" {
+                        @for project in projects { option value=(project.name) selected[project.name == filled.project] { (project.name) } }
+                    } }
+                } @else { p.quiet { "In " (projects.first().map_or("", |project| &project.name)) } }
+                div.columns {
+                    label { span { "Where it works" } select name="worker" {
+                        option value="" { "As usual" }
+                        @for worker in workers { option value=(worker) selected[*worker == filled.worker] { (worker) } }
+                    } }
+                    label { span { "Agent" } select name="agent" {
+                        option value="" { "As usual" }
+                        @for agent in agents { option value=(agent) selected[*agent == filled.agent] { (agent) } }
+                    } }
+                }
+                label { span { "Files for the agent" } input type="file" name="files" multiple; }
+                div.row { button.main { "Start" } }
+                p.quiet { "The agent asks before it plans, and you confirm the plan before it works." }
+            }
+        }
+    }
+}

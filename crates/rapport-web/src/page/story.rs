@@ -1,0 +1,212 @@
+//! The facts of a session as a story that people read, the newest first.
+
+use maud::{Markup, html};
+use rapport_core::{By, Entry, Event, Presenter, Purpose, QuestionId, visible};
+
+use super::{markdown, times};
+use crate::acts::find;
+use crate::fields::encoded;
+use crate::site::Site;
+use crate::summary::shortened;
+
+/// The maximum length of what an agent said, in characters; the log has all of it.
+const LONGEST_WORDS: usize = 6000;
+
+/// The maximum number of facts of one entry; the log has all of them.
+const MOST_FACTS: usize = 100;
+
+/// A fact as it is told.
+struct Told {
+    class: &'static str,
+    sign: &'static str,
+    words: Markup,
+}
+
+/// Facts, with a way to those before them.
+pub(crate) fn story(
+    site: &Site,
+    presenter: &Presenter,
+    entries: &[Entry],
+    earlier: Option<String>,
+) -> Markup {
+    html! {
+        ol.story {
+            @for entry in entries.iter().rev() {
+                @let told: Vec<Told> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, fact)).collect();
+                @let more = entry.facts.len().saturating_sub(MOST_FACTS);
+                @if !told.is_empty() {
+                    li id=(format!("fact-{}", entry.seq)) {
+                        span.when { (times::at(site, entry.at)) }
+                        div.facts {
+                            @for one in &told {
+                                div class=(format!("fact {}", one.class)) { span.sign aria-hidden="true" { (one.sign) } div { (one.words) } }
+                            }
+                            @if more > 0 { p.quiet { "and " (more) " more facts, in the raw log" } }
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(earlier) = earlier { p { a.button href=(earlier) { "Earlier" } } }
+    }
+}
+
+/// The address of the facts before an entry.
+pub(crate) fn before(id: &str, seq: u64) -> String {
+    format!("/s/{}?before={seq}", encoded(id))
+}
+
+/// A fact in words; `None` if it tells people nothing.
+fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
+    let told = |class, sign, words: Markup| Some(Told { class, sign, words });
+    let plain = |words: &str| html! { (visible::lines(words)) };
+    match fact {
+        Event::Created(created) => told(
+            "person",
+            "●",
+            html! { b { (who(&created.by)) " wants:" } " " (visible::lines(&cut(&created.task))) },
+        ),
+        Event::Said { text, .. } => told("agent", "“", markdown(&cut(text))),
+        Event::Used { tool, what, .. } => {
+            told("step", "▸", html! { (visible::line(tool)) " " code { (shortened(what, 200)) } })
+        }
+        Event::Heard { text, by, .. } => {
+            told("person", "●", html! { b { (who(by)) " says:" } " " (visible::lines(&cut(text))) })
+        }
+        Event::Asked { questions, .. } => told(
+            "asked",
+            "?",
+            html! {
+                @for question in questions {
+                    @let words = match &question.purpose {
+                        Purpose::Permission(asked) => format!("May it use {}? {}", asked.tool, asked.what),
+                        _ => question.text.clone(),
+                    };
+                    p { (visible::lines(&cut(&words))) }
+                }
+            },
+        ),
+        Event::Answered { question, answer, by } => {
+            let words =
+                find(presenter, question).map(|(round, place)| round.items[place].question.words(answer));
+            let words = words.unwrap_or_else(|| {
+                answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>().join(", ")
+            });
+            told(
+                "answered",
+                "✓",
+                html! {
+                    (about(presenter, question)) b { (visible::lines(&cut(&words))) } " " span.by { (who(by)) }
+                },
+            )
+        }
+        Event::PlanProposed { text, .. } => {
+            told("plan", "¶", html! { details { summary { "A plan is proposed" } (markdown(text)) } })
+        }
+        Event::TurnEnded { result, .. } if !result.trim().is_empty() => {
+            told("agent", "“", markdown(&cut(result)))
+        }
+        Event::Failed { reason, .. } => told("failed", "✗", plain(reason)),
+        Event::CutOff { .. }
+        | Event::Delayed { .. }
+        | Event::HostRefused { .. }
+        | Event::NotApplied(_)
+        | Event::UndoRefused { .. }
+        | Event::WorkUndoRefused { .. }
+        | Event::BatchPaused { .. } => told("care", "!", plain(&fact.words())),
+        Event::BatchEnded { report, .. } => told(
+            "plan",
+            "■",
+            html! { (visible::line(&fact.words())) details { summary { "The report" } (markdown(report)) } },
+        ),
+        Event::Drafted { .. } => told("agent", "✎", plain(&cut(&fact.words()))),
+        Event::ActionEnded { .. } => told("step", "▸", plain(&fact.words())),
+        Event::Checked { check, .. } => {
+            told(if check.has_passed() { "answered" } else { "care" }, "■", plain(&check.words()))
+        }
+        Event::Reported { .. }
+        | Event::Applied { .. }
+        | Event::Undone { .. }
+        | Event::WorkUndone { .. }
+        | Event::Discarded { .. }
+        | Event::Cancelled { .. } => told("ended", "■", plain(&fact.words())),
+        Event::Stopped { .. }
+        | Event::Restarted { .. }
+        | Event::Approved { .. }
+        | Event::Skipped { .. }
+        | Event::Reopened { .. }
+        | Event::Kept { .. }
+        | Event::Revoked { .. }
+        | Event::HostAllowed { .. }
+        | Event::TermsChanged { .. }
+        | Event::Applying { .. }
+        | Event::ApplyRequested { .. }
+        | Event::UndoStarted { .. }
+        | Event::WorkUndoStarted { .. }
+        | Event::PlanAccepted { .. }
+        | Event::PlanRestored { .. }
+        | Event::BatchResumed { .. }
+        | Event::DraftLeft { .. } => told("person", "●", plain(&fact.words())),
+        Event::TurnStarted { .. }
+        | Event::DraftStarted { .. }
+        | Event::PlanSaved { .. }
+        | Event::Closed { .. }
+        | Event::Declined { .. }
+        | Event::Queued { .. }
+        | Event::Parked { .. }
+        | Event::PlanChecked { .. }
+        | Event::PlanDiffers { .. }
+        | Event::Unchecked { .. }
+        | Event::Filed { .. }
+        | Event::Sealed { .. }
+        | Event::TurnFound(_)
+        | Event::TurnGone { .. }
+        | Event::Cleared { .. }
+        | Event::Unknown(_)
+        | Event::Granted { .. }
+        | Event::Unsaid { .. }
+        | Event::LeadAsks { .. }
+        | Event::LeadReleased { .. } => told("quiet", "·", plain(&cut(&fact.words()))),
+        // What only developers need: the log has it.
+        Event::ReviewStarted { .. }
+        | Event::ActionAsked { .. }
+        | Event::Read { .. }
+        | Event::Outlined { .. }
+        | Event::Baselined { .. }
+        | Event::Connected { .. }
+        | Event::Unreadable { .. }
+        | Event::Noted { .. }
+        | Event::Snapshotted { .. }
+        | Event::AskedAgain { .. }
+        | Event::Taken { .. }
+        | Event::Cooled { .. }
+        | Event::StayedHot { .. }
+        | Event::Spent { .. }
+        | Event::TurnEnded { .. }
+        | Event::Merged(_)
+        | Event::WorkLeft { .. }
+        | Event::Routed { .. }
+        | Event::LeadTold { .. }
+        | Event::Grounded { .. } => None,
+    }
+}
+
+/// The beginning of a question, before its answer.
+fn about(presenter: &Presenter, question: &QuestionId) -> Markup {
+    let asked = find(presenter, question).map(|(round, place)| {
+        let question = round.items[place].question;
+        shortened(question.header.as_deref().unwrap_or(&question.text), 80)
+    });
+    html! { @if let Some(asked) = asked.filter(|asked| !asked.is_empty()) { span.quiet { (asked) " → " } } }
+}
+
+fn who(by: &By) -> String {
+    visible::line(&by.to_string())
+}
+
+fn cut(text: &str) -> String {
+    if text.chars().count() <= LONGEST_WORDS {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST_WORDS).chain(['…']).collect()
+}

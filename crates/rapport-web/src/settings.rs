@@ -1,0 +1,20 @@
+//! Settings of the channel. A project sets none of them: they open a port, or say who may get in.
+
+use std::net::SocketAddr;
+
+use rapport_settings::section;
+
+section! {
+    /// Settings of the channel.
+    pub struct WebLayer in "web.", blank variables: Unset {
+        /// Whether `serve` has the page.
+        enabled: bool, Person, Shown;
+        /// The address to listen on.
+        listen: SocketAddr, Person, Masked;
+        /// The names by which browsers reach this machine, if not only from itself.
+        hosts: Vec<String>, Person, Masked;
+        /// The address that people open, if a proxy is in front of the page.
+        url: String, Person, Masked;
+    }
+    sections {}
+}

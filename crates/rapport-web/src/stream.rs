@@ -1,0 +1,86 @@
+//! The stream of changes for a page. It says that something changed, never what: the page fetches itself again, so that there is one way in
+//! which it is drawn. The exception is what an agent does at the moment, which no page keeps.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Extension, State};
+use axum::http::header;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream::{self, Stream};
+use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use crate::access::Visitor;
+use crate::board::BoardChange;
+use crate::site::Site;
+
+/// The time between two signs of life. A page that hears none for longer knows that it was cut off.
+const BEAT: Duration = Duration::from_secs(15);
+
+/// A page that follows.
+struct Follower {
+    site: Arc<Site>,
+    visitor: Visitor,
+    changes: Receiver<BoardChange>,
+    stop: watch::Receiver<bool>,
+    beat: Interval,
+    is_greeted: bool,
+}
+
+/// `GET /events`: what changes from now on.
+pub(crate) async fn events(
+    State(site): State<Arc<Site>>,
+    Extension(visitor): Extension<Visitor>,
+) -> Response {
+    let mut beat = tokio::time::interval_at(Instant::now() + BEAT, BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (changes, stop) = (site.board.changes(), site.stop.clone());
+    let follower = Follower { site, visitor, changes, stop, beat, is_greeted: false };
+    // Proxies would otherwise wait until they have a whole page.
+    ([(header::HeaderName::from_static("x-accel-buffering"), "no")], Sse::new(follower.stream()))
+        .into_response()
+}
+
+impl Follower {
+    fn stream(self) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+        stream::unfold(self, |mut follower| async move {
+            let event = follower.next().await?;
+            Some((Ok(event), follower))
+        })
+    }
+
+    /// The next event; `None` if the server stops, or the device is no longer let in.
+    async fn next(&mut self) -> Option<Event> {
+        if !self.is_greeted {
+            self.is_greeted = true;
+            return Some(event("hello", &json!({ "build": self.site.build })));
+        }
+        let next = tokio::select! {
+            change = self.changes.recv() => match change {
+                Ok(BoardChange::Facts(session, waiting)) => {
+                    event("changed", &json!({ "session": session, "waiting": waiting }))
+                }
+                Ok(BoardChange::Doing(session, doing)) => {
+                    event("doing", &json!({ "session": session, "doing": self.site.secrets.hide(doing) }))
+                }
+                // Some were missed: whatever they were, the page catches up.
+                Ok(BoardChange::All) | Err(RecvError::Lagged(_)) => event("changed", &json!({})),
+                Err(RecvError::Closed) => return None,
+            },
+            _ = self.beat.tick() => event("beat", &json!({})),
+            _ = self.stop.wait_for(|stop| *stop) => return None,
+        };
+        let known = self.site.devices.current().await.ok()?;
+        known.find_digest(&self.visitor.token).map(|_| next)
+    }
+}
+
+fn event(name: &str, data: &serde_json::Value) -> Event {
+    Event::default().event(name).data(data.to_string())
+}

@@ -1,0 +1,195 @@
+//! Who gets in: one device by each code, no page of others, no name of others, nobody too often.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use super::visitor::client;
+use super::{Page, WebSite, WebVisitor};
+use crate::support::project::Project;
+use crate::support::scenarios::ONE_QUESTION;
+
+fn site() -> WebSite {
+    WebSite::start(Project::with_scenario(ONE_QUESTION))
+}
+
+#[tokio::test]
+async fn a_code_lets_one_device_in_and_a_revoked_one_is_out_at_once() {
+    let site = site();
+    let phone = WebVisitor::pair(&site.link, "Anna's <phone>").await;
+    phone.page("/").await.check(200, "Nothing waits for you.");
+    let again = Page::of(WebVisitor::try_pair(&site.link, "Eve").await).await;
+    again.check(403, "not valid any more");
+    let devices = phone.page("/devices").await;
+    devices.check(200, "Anna's &lt;phone&gt;").check(200, "may answer");
+    let stored = site.project.path("home/.rapport/web/devices.json");
+    let token = phone.cookie.split_once('=').unwrap().1;
+    assert!(token.len() >= 64, "{token}");
+    assert!(!std::fs::read_to_string(&stored).unwrap().contains(token));
+    assert_eq!(std::fs::metadata(&stored).unwrap().permissions().mode() & 0o077, 0);
+    site.project.rapport(&["devices"]).check(0, "Anna's <phone>\tmay answer\tused ");
+    site.project.rapport(&["devices", "--revoke", "Bob"]).check(2, "no device is called");
+    let mut stream = phone.get("/events").send().await.unwrap();
+    assert!(stream.chunk().await.unwrap().is_some());
+    site.project.rapport(&["devices", "--revoke", "Anna's <phone>"]).check(0, "let in no more");
+    phone.page("/").await.check(401, "not paired any more");
+    phone.get("/events").send().await.unwrap().error_for_status().unwrap_err();
+}
+
+#[tokio::test]
+async fn strangers_see_how_to_be_let_in_and_nothing_else() {
+    let site = site();
+    for path in ["/", "/sessions", "/new", "/devices", "/events", "/s/any", "/s/any/log", "/nothing"] {
+        let page = Page::of(client().get(format!("{}{path}", site.url)).send().await.unwrap()).await;
+        page.check(401, "rapport open --print");
+    }
+    let posted = client().post(format!("{}/s/any/act", site.url)).body("do=stop").send().await.unwrap();
+    assert_eq!(posted.status(), StatusCode::UNAUTHORIZED);
+    let wrong = client().get(format!("{}/", site.url)).header("cookie", "rapport_0=stolen");
+    assert_eq!(wrong.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let script = client().get(format!("{}/assets/any/page.js", site.url)).send().await.unwrap();
+    assert_eq!(script.status(), StatusCode::OK);
+    assert!(script.text().await.unwrap().contains("EventSource"));
+}
+
+#[tokio::test]
+async fn pages_of_others_and_names_of_others_are_refused() {
+    let site = site();
+    let phone = site.pair("phone").await;
+    for host in ["evil.example", "127.0.0.1.evil.example", "rapport.evil.example:7878"] {
+        let page = Page::of(phone.get("/").header("host", host).send().await.unwrap()).await;
+        page.check(403, "does not have that name");
+    }
+    let token = phone.page("/new").await.form_token();
+    let fields = [("form", token.as_str()), ("name", "phone"), ("do", "revoke")];
+    for (name, value) in [
+        ("origin", "http://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+    ] {
+        let refused = phone.post("/devices", &fields).header(name, value).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{name}: {value}");
+    }
+    for wrong in ["", "0123456789abcdef0123456789abcdef"] {
+        let fields = [("form", wrong), ("name", "phone"), ("do", "revoke")];
+        phone.send("/devices", &fields).await.check(403, "not from a page of this device");
+    }
+    phone.page("/").await.check(200, "Nothing waits");
+    let wrong = phone.post("/", &fields).send().await.unwrap();
+    assert_eq!(wrong.status(), StatusCode::METHOD_NOT_ALLOWED);
+    let wrong = phone.get("/s/any/act").send().await.unwrap();
+    assert_eq!(wrong.status(), StatusCode::METHOD_NOT_ALLOWED);
+    phone.page("/nothing").await.check(404, "leads nowhere");
+    phone.page("/s/..%2f..%2fetc").await.check(404, "there is no session");
+}
+
+#[tokio::test]
+async fn every_page_keeps_to_itself() {
+    let site = site();
+    let phone = site.pair("phone").await;
+    let response = phone.get("/").send().await.unwrap();
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    let policy = header("content-security-policy");
+    assert!(policy.contains("default-src 'none'; script-src 'self'; style-src 'self'"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(header("x-frame-options"), "DENY");
+    assert_eq!(header("cache-control"), "no-store");
+    let page = response.text().await.unwrap();
+    assert!(!page.contains("style=") && !page.contains(" onclick="), "{page}");
+}
+
+#[tokio::test]
+async fn a_device_that_may_only_look_changes_nothing() {
+    let site = site();
+    let looker = WebVisitor::pair(&site.invite(&["--look"]), "wall").await;
+    let mut run = site.project.start(&["paint it"], &[]);
+    run.until_asked();
+    let page = looker.sees("/", "Which colour?").await;
+    page.check(200, "This device may only look.");
+    assert!(!page.text.contains("data-option"), "{}", page.text);
+    let id = site.project.session();
+    let path = format!("/s/{id}/act");
+    // It can compute what its forms would repeat, and is refused all the same.
+    let answered = looker.post(&path, &[("do", "option:0"), ("question", "q1")]).send().await.unwrap();
+    assert_eq!(answered.status(), StatusCode::FORBIDDEN);
+    looker.page("/new").await.check(403, "may only look");
+    assert!(site.project.view().answers.is_empty());
+    run.child.kill().unwrap();
+}
+
+#[tokio::test]
+async fn guesses_and_floods_are_refused_and_the_others_are_served() {
+    let site = site();
+    let (phone, laptop) = (site.pair("phone").await, site.pair("laptop").await);
+    let mut refused = 0;
+    for number in 0..40 {
+        let link = format!("{}/pair?code=GUESS{number}", site.url);
+        let response = WebVisitor::try_pair(&link, "Eve").await;
+        refused += u32::from(response.status() == StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert!(refused >= 25, "{refused}");
+    let began = std::time::Instant::now();
+    let flood = futures_util::future::join_all((0..2000).map(|_| phone.get("/devices").send())).await;
+    let answers: Vec<_> = flood.into_iter().flatten().map(|response| response.status().as_u16()).collect();
+    let rate = answers.len() as f64 / began.elapsed().as_secs_f64();
+    println!("a flood of {} requests, {rate:.0} per second", answers.len());
+    assert!(answers.contains(&200) && answers.contains(&429), "{answers:?}");
+    laptop.page("/").await.check(200, "Nothing waits");
+}
+
+/// Another port is taken where the usual one is in use; what the settings name is used or refused, and nothing else.
+#[tokio::test]
+async fn it_listens_where_it_may() {
+    let site = site();
+    let taken = site.url.strip_prefix("http://").unwrap();
+    let listen = [("RAPPORT_WEB_ENABLED", "true"), ("RAPPORT_WEB_LISTEN", taken)];
+    let ran = site.project.command().args(["serve"]).envs(listen).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(said.contains(&format!("web: cannot listen on {taken}")), "{said}");
+    let open = [("RAPPORT_WEB_ENABLED", "true"), ("RAPPORT_WEB_LISTEN", "0.0.0.0:0")];
+    let ran = site.project.command().args(["serve"]).envs(open).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(2) && said.contains("web.hosts"), "{said}");
+    let usual = |name: &str| {
+        let project = Project::called(name, "rehearsal");
+        let mut serving = project.launch(&["serve"], &[("RAPPORT_WEB_ENABLED", "true")]);
+        let line = serving.line();
+        assert!(line.starts_with("Serving the page at http://127.0.0.1:"), "{line}");
+        let picture = serving.line();
+        assert!(picture.contains('█'), "{picture}");
+        (project, serving, line)
+    };
+    let ((_one, mut first, at), (_other, mut second, elsewhere)) = (usual("one"), usual("two"));
+    assert_ne!(at.split_whitespace().nth(4), elsewhere.split_whitespace().nth(4));
+    first.child.kill().unwrap();
+    second.child.kill().unwrap();
+}
+
+/// An agent that got a link would answer its own questions.
+#[tokio::test]
+async fn an_agent_gets_no_link() {
+    let rapport = env!("CARGO_BIN_EXE_rapport");
+    let scenario = format!(
+        "version: 1\nname: sly\ninvocations:\n  - result: \"# Plan\\n\\n1. It.\"\n  - steps:\n      - bash: {{ command: \"{rapport} open --print > link.txt 2>&1\" }}\n    result: \"Done.\"\n"
+    );
+    let site = WebSite::start(Project::with_scenario(&scenario));
+    let mut run = site.project.start(&["be sly"], &[]);
+    run.until_asked();
+    site.project.rapport(&["answer", "confirm"]).check(0, "");
+    run.until_gone_or(|fact| matches!(fact, rapport_core::Event::Reported { .. }));
+    let said = site.project.file("link.txt");
+    assert!(said.contains("an agent cannot act in a person's name"), "{said}");
+    run.child.kill().unwrap();
+}
+
+#[tokio::test]
+async fn without_the_page_nothing_is_opened() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    project.rapport(&["open", "--print"]).check(2, "is not served now");
+    project.rapport(&["devices"]).check(0, "No device is paired.");
+    project.rapport(&["serve"]).check(2, "the web page is switched off");
+    let none: Value = project.json(&["devices", "--json"]);
+    assert_eq!(none, serde_json::json!([]));
+}

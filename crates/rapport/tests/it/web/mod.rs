@@ -1,0 +1,75 @@
+//! The page for browsers: with the real `rapport serve`, over plain HTTP and in a real Chromium.
+
+mod access;
+mod answering;
+mod browsing;
+mod faults;
+mod many;
+mod visitor;
+
+pub(crate) use visitor::{Page, WebVisitor};
+
+use serde_json::Value;
+
+use crate::support::project::{Project, Running};
+
+/// A `rapport serve` with the page.
+pub(crate) struct WebSite {
+    pub(crate) project: Project,
+    pub(crate) serving: Running,
+    /// Where it is.
+    pub(crate) url: String,
+    /// The link that it printed.
+    pub(crate) link: String,
+}
+
+impl WebSite {
+    pub(crate) fn start(project: Project) -> Self {
+        Self::start_with(project, &[])
+    }
+
+    /// The same with these variables.
+    pub(crate) fn start_with(project: Project, env: &[(&str, &str)]) -> Self {
+        let (serving, url, link) = serve(&project, env);
+        Self { project, serving, url, link }
+    }
+
+    /// A device that is paired by a link of its own.
+    pub(crate) async fn pair(&self, name: &str) -> WebVisitor {
+        WebVisitor::pair(&self.invite(&[]), name).await
+    }
+
+    /// A link that lets one device in.
+    pub(crate) fn invite(&self, flags: &[&str]) -> String {
+        let told: Value = self.project.json(&[&["open", "--print", "--json"], flags].concat());
+        told["link"].as_str().unwrap().to_owned()
+    }
+
+    /// Kills the server and starts it again, at the same address.
+    pub(crate) fn restart(&mut self) {
+        self.serving.child.kill().unwrap();
+        self.serving.child.wait().unwrap();
+        let listen = self.url.strip_prefix("http://").unwrap().to_owned();
+        let (serving, url, link) = serve(&self.project, &[("RAPPORT_WEB_LISTEN", &listen)]);
+        assert_eq!(url, self.url);
+        (self.serving, self.link) = (serving, link);
+    }
+}
+
+impl Drop for WebSite {
+    fn drop(&mut self) {
+        let _ = self.serving.child.kill();
+        let _ = self.serving.child.wait();
+    }
+}
+
+/// Serves the page; where it is, and its first link.
+fn serve(project: &Project, env: &[(&str, &str)]) -> (Running, String, String) {
+    let own = [("RAPPORT_WEB_ENABLED", "true"), ("RAPPORT_WEB_LISTEN", "127.0.0.1:0")];
+    let mut serving = project.launch(&["serve", "--json"], &[&own, env].concat());
+    let mut told = || -> Value { serde_json::from_str(&serving.line()).expect("it did not serve") };
+    let (began, invited) = (told(), told());
+    let url = began["name"].as_str().unwrap().strip_prefix("the page at ").unwrap().to_owned();
+    let link = invited["link"].as_str().unwrap().to_owned();
+    (serving, url, link)
+}
