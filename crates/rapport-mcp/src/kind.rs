@@ -13,7 +13,7 @@ use crate::http::{McpHttp, hosts};
 use crate::settings::McpLayer;
 use crate::{CHANNEL, McpSetup, token};
 
-/// What is missing where no address is named.
+/// What is reported as missing if the settings name no address.
 const NO_ADDRESS: Missing = Missing {
     what: "there is no address for MCP clients",
     advice: "Name one to let assistants lead workers over HTTP: mcp.listen is 127.0.0.1:7777 in config.yaml. Over \
@@ -78,7 +78,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         apply: said.apply.map_or(Decider::Person, Into::into),
         questions: said.questions.map_or(Policy::Trust, |named| named.0),
         lead: None,
-        // Whoever has the token could say that a person agreed.
+        // By default no, because any program with the token could claim that a person agreed.
         dialogs: said.dialogs.unwrap_or(false),
         person: setup.person,
         projects: setup.projects,

@@ -34,7 +34,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         if common.json {
             return say_json(&json!({ "revoked": name }));
         }
-        return say(format_args!("Revoked {}. It is let in no more.", visible::line(name)));
+        return say(format_args!("Revoked {}. It can no longer connect.", visible::line(name)));
     }
     let (all, now) = (devices.list().map_err(failure)?, Clock::system().now());
     if common.json {
