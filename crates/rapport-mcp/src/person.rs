@@ -253,7 +253,7 @@ impl ShownDialog {
     /// Withdraws the dialog, because the question no longer has to be decided here.
     pub(crate) async fn withdraw(self) {
         // A client that disconnected has no dialog to close.
-        let _ = self.request.cancel(Some("nobody has to decide this any more".into())).await;
+        let _ = self.request.cancel(Some("this no longer has to be decided".into())).await;
     }
 }
 

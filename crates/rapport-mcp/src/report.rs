@@ -114,7 +114,7 @@ impl Report {
         }
     }
 
-    /// Whether it failed before the worker received an answer.
+    /// Whether it failed with answers that the worker has not received.
     pub(crate) fn is_undelivered(&self) -> bool {
         !self.view.undelivered.is_empty()
     }
@@ -223,7 +223,7 @@ impl Report {
         }
         let (id, by) = (&self.view.id, &self.view.by);
         let message = format!(
-            "session {id} was begun by {by}, not over MCP; its questions and its work are for them. You can look at it."
+            "session {id} was begun by {by}, not over MCP, so only people may act in it. You can look at it."
         );
         Err(ToolError::new(ToolErrorKind::NeedsPerson, message).about(self.data()))
     }

@@ -3,7 +3,7 @@
 //!
 //! The engine declares its own sections, and a channel declares the one that configures it.
 
-// What `section!` expands to names this crate, also in its own tests.
+// `section!` expands to paths that begin with this crate's name, in its own tests as well.
 extern crate self as rapport_settings;
 
 mod secret;
