@@ -295,7 +295,7 @@ fn told(prefix: &str, update: Update) -> Update {
     }
 }
 
-/// An entry in which the session it branched off has its name behind this door.
+/// An entry in which the conversation that the session grew from has its name behind this door.
 fn named(prefix: &str, mut entry: Entry) -> Entry {
     for fact in &mut entry.facts {
         if let Event::Created(created) = fact

@@ -23,7 +23,7 @@ pub enum AppendError {
     #[error("another file was put in its place while it was in use")]
     Replaced,
     /// Another program wrote to the file, and the line would follow data that this process has not read.
-    #[error("somebody else changed the file while it was in use")]
+    #[error("another program changed the file while it was in use")]
     Changed,
     /// An earlier append failed, and what it wrote could not be removed.
     #[error("cannot cut off its unfinished end: {0}")]

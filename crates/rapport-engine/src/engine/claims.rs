@@ -99,12 +99,13 @@ impl Claims {
                 let is_name = channel.chars().all(|c| c.is_ascii_alphanumeric());
                 is_name && !by.is_at_terminal() && is_held(&lease(&self.folder, channel, pid))
             }
-            // A process that serves leads holds a lease for all of them. Whatever name it gives, the core lets a lead do less than
-            // the person whom every such process could speak for.
+            // A process that serves leads holds one lease for all of them, so it may use any lead's name. That is
+            // safe: the core lets a lead do less than the person, and such a process could act as the person.
             By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
-            // Any process that runs sessions asks their leads. It could speak for the person, who may do more.
+            // Any process that runs sessions asks their leads. That is safe: it could act as the person, who may do
+            // more.
             By::Rule { name } => name == ROUTING,
-            // No other process answers as one of these.
+            // Other processes never answer as a model.
             By::Model { .. } => false,
         }
     }

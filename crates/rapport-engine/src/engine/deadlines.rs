@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that is set back must keep nobody waiting longer, and one that runs ahead still counts.
+    /// A clock that is set back does not make anything wait longer, and one that is set forward still counts.
     #[test]
     fn a_deadline_is_reached_by_whichever_clock_comes_first() {
         let (wall, steady) = (Timestamp::UNIX_EPOCH + SignedDuration::from_hours(9), Instant::now());
