@@ -48,7 +48,7 @@ pub struct Destination {
     pub origin: BranchPoint,
     /// The directory of the project.
     pub project: String,
-    /// The kind of place that its agent works in, which is apart from the project.
+    /// The kind of worker, whose workplace is separate from the project.
     pub worker: String,
     /// The conversation of its agent.
     pub conversation: ConversationId,

@@ -136,8 +136,8 @@ impl Session {
         Ok(facts)
     }
 
-    /// Reopens a question and answers it, in the state that follows from reopening it. One that is being changed
-    /// already is only answered.
+    /// Reopens a question and answers it, in the state that follows from reopening it. A question that is already
+    /// reopened is only answered.
     fn change(
         &self,
         question: &QuestionId,

@@ -823,7 +823,7 @@ fn invoke(reader: &mut Reader<'_>, body: &mut Body<'_>) -> Option<ActionKind> {
     let code = inline::code(&agent).filter(|(_, rest)| rest.is_empty()).map(|(name, _)| name);
     let agent = code.unwrap_or(agent).trim().to_owned();
     if agent.is_empty() {
-        reader.wrong(at, "Agent is empty", "Name an agent.");
+        reader.wrong(at, "Agent names nobody", "Name an agent.");
         return None;
     }
     Some(ActionKind::Invoke { agent, message })

@@ -22,7 +22,7 @@ const WORDS: [&str; 18] = [
     "your code here",
     "everything else",
 ];
-/// What such a phrase may begin with where there are no dots, what it is then about, and how it may go on.
+/// Without dots, a placeholder is one of these beginnings, followed by a subject, and then possibly by an ending.
 const BEGINNINGS: [&str; 6] = ["the rest of", "rest of", "existing", "remaining", "previous", "original"];
 const SUBJECTS: [&str; 18] = [
     "code",
