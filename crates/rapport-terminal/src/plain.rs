@@ -434,7 +434,7 @@ impl<W: Write + Send> Front for Plain<W> {
 
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
         let next = self.next_prompt(now);
-        // What follows a prompt that nobody answered here begins on a row of its own.
+        // Lines after a prompt that was not answered here begin on a row of their own.
         if (!lines.is_empty() || next != self.prompt) && self.prompt.take().is_some() {
             writeln!(self.out)?;
         }
@@ -490,7 +490,7 @@ fn reply(question: &OpenQuestion, line: &str) -> Reply {
         if before.is_empty() {
             return Reply::Text(words);
         }
-        // What names options, but too many of them, is refused with the reason, and is not free text.
+        // A line that names too many options is refused with the reason, and is not taken for free text.
         let both = Reply::NamedAndText(pieces(before), words);
         if matches!(resolves(&both), Ok(_) | Err(Refusal::OneChoiceOnly { .. })) {
             return both;

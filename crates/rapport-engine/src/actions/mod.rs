@@ -48,7 +48,7 @@ pub struct BatchSite {
     pub journal: PathBuf,
     /// The seals that sign its journal and verify it.
     pub seals: Option<Arc<Seals>>,
-    /// What its journal takes the time from.
+    /// The clock of its journal.
     pub clock: Clock,
 }
 

@@ -65,7 +65,8 @@ impl Disk {
             documents.iter().try_for_each(|(document, content)| replace(&path.join(document), content));
         let made = written.and_then(|()| dirs::sync(&dir));
         if made.is_err() {
-            // Nobody knows of it yet. If it cannot be removed, it is a folder without all of its documents, as after a kill.
+            // No other process knows of it yet. If it cannot be removed, it is a folder without all of its documents,
+            // as after a kill.
             let _ = durable::remove_folder(&path);
         }
         made.map(|()| true)
