@@ -119,7 +119,7 @@ impl Failure {
             let words = safe::lines(&self.to_string()).join("\n");
             output::columns(&io::stderr()).map(|columns| output::wrapped(&words, columns)).unwrap_or(words)
         };
-        // If this fails too, the exit code has to tell.
+        // If this fails too, only the exit code says it.
         let _ = writeln!(io::stderr(), "{words}");
     }
 }

@@ -72,7 +72,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What the flags say about where another attempt begins.
+    /// Where another attempt begins, according to the flags.
     fn beginning(&self) -> Option<Beginning> {
         match (self.undo, self.worktree, self.keep) {
             (true, _, _) => Some(Beginning::Undo),
@@ -178,7 +178,7 @@ fn make(
         },
     );
     if let Err(failure) = filled {
-        // What cannot be removed is listed by `rapport doctor`.
+        // `rapport doctor` lists what cannot be removed.
         let _ = worktrees.remove(&id, &place.project);
         return Err(failure);
     }

@@ -42,7 +42,7 @@ pub(super) fn execute(
     let worktree = match made {
         Ok(worktree) => worktree,
         Err(failure) => {
-            // What cannot be removed is listed by `rapport doctor`.
+            // `rapport doctor` lists what cannot be removed.
             let _ = worktrees.remove(&id, &place.project);
             return Err(failure);
         }

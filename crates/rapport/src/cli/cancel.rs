@@ -31,7 +31,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = session_choice::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
-    // It is cancelled either way. If this fails, `rapport undo` retries it.
+    // The session is cancelled even if this fails; `rapport undo` retries it.
     let _ = handover::settle(&place, &id);
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));

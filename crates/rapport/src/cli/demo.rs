@@ -61,7 +61,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let outcome = play(common, &place, agent, &args.task, answering);
     let is_unread = outcome.as_ref().is_err_and(|failure| failure.code == Code::Quiet);
     if is_unread && !args.keep {
-        // Nobody would learn that something was kept.
+        // The output was closed, so the person would not learn that something was kept.
         return outcome;
     }
     let is_kept = args.keep || outcome.is_err();

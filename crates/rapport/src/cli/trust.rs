@@ -126,7 +126,7 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     Ok(())
 }
 
-/// Refuses files that cannot be read: nobody can trust them.
+/// Refuses files that cannot be read, because they cannot be trusted unseen.
 fn refuse_unseen(brought: &[Brought]) -> Outcome {
     match brought.iter().find(|one| one.digest.is_none()) {
         None => Ok(()),

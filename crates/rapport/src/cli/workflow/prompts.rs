@@ -1,4 +1,4 @@
-//! Questions on the terminal itself, of a line or a few. Only what is typed there is an answer.
+//! Questions on the terminal itself, of a line or a few. Only typed input is an answer.
 
 use std::io;
 
@@ -24,7 +24,7 @@ pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure>
     Ok(typed)
 }
 
-/// What is offered to decide between: words, of which the first letters differ.
+/// The words to choose from. Their first letters differ.
 pub(in crate::cli) type Offered<'a> = &'a [&'a str];
 
 const YES_OR_NO: Offered<'_> = &["yes", "no"];

@@ -16,8 +16,8 @@ use crate::error::{Code, Failure, Outcome};
 /// The maximum width of an action's name.
 const NAME: usize = 72;
 
-/// Submits an act that runs a batch, and shows its progress until nothing happens by itself. Its questions are asked
-/// here too.
+/// Submits an act that runs a batch, and shows its progress until nothing continues by itself. Its questions are
+/// asked here too.
 pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: Act) -> Outcome {
     let mut stop = StopSignal::listen()?;
     let after = held.view().await?.seq;
@@ -55,7 +55,7 @@ pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: 
     }
 }
 
-/// What is seen of a batch while it runs.
+/// The display of a running batch.
 struct Screen {
     is_quiet: bool,
     names: Vec<String>,

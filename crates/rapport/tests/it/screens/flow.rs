@@ -304,7 +304,7 @@ fn words_typed_while_it_works_go_to_the_agent() {
     let mut sitting = Sitting::working(80, 40);
     sitting.type_in("don't quit?");
     assert!(sitting.frame().contains("❯ don't quit?"), "{}", sitting.frame());
-    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("enter send to the agent"), "{}", sitting.frame());
     sitting.press("enter");
     assert_eq!(sitting.submitted, [Act::Say { text: "don't quit?".into(), id: None }]);
     assert_eq!(sitting.last(), "· You: don't quit?");
@@ -346,5 +346,5 @@ fn what_was_refused_stays_typed() {
     sitting.step(Happening::Paste(long));
     sitting.press("enter");
     assert!(sitting.last().contains("the maximum is"), "{}", sitting.last());
-    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("enter send to the agent"), "{}", sitting.frame());
 }
