@@ -1,5 +1,5 @@
-//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied, and the
-//! answers to the questions that were asked together with it; later answers and work are not.
+//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied,
+//! and the answers to the questions that were asked together with it; later answers and work are not.
 
 use jiff::Timestamp;
 

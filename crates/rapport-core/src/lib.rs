@@ -1,8 +1,8 @@
 //! The core of Rapport: questions, sessions, and the facts that sessions are made of.
 //!
-//! The core is pure. It reads no file, clock, socket or environment variable and uses no randomness: what happened, and
-//! when, comes in as an argument; what should be done goes out as data. Read [`Event`] first, then [`Session`], whose three
-//! functions are all there is to it:
+//! The core is pure. It reads no file, clock, socket or environment variable and uses no randomness: what happened,
+//! and when, comes in as an argument; what should be done goes out as data. Read [`Event`] first, then [`Session`],
+//! whose three functions are all there is to it:
 //!
 //! - [`Session::decide`] says which facts follow from an [`Input`], or refuses it ([`Refusal`]). It changes nothing.
 //! - [`Session::apply_entry`] folds stored facts into the state. It cannot fail.

@@ -283,8 +283,8 @@ impl Question {
         }
     }
 
-    /// Options, then free text as one argument, if several may be chosen. Free text in several arguments, or of one word,
-    /// is refused: `3 replicas` may be a sentence.
+    /// Options, then free text as one argument, if several may be chosen. Free text in several arguments, or of one
+    /// word, is refused: `3 replicas` may be a sentence.
     fn options_and_words(&self, words: &[String]) -> Result<Option<Answer>, Refusal> {
         let is_option = |word: &&String| {
             let counted = || self.counted(word).filter(|number| (1..=self.options.len()).contains(number));

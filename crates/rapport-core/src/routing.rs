@@ -1,5 +1,5 @@
-//! Who is asked what, in which order, for how long: the class of each question, the policies of a session, and the chain
-//! from its lead to a person. `docs/routing.md` has the same as tables, and a test compares them.
+//! Who is asked what, in which order, for how long: the class of each question, the policies of a session, and the
+//! chain from its lead to a person. `docs/routing.md` has the same as tables, and a test compares them.
 //!
 //! The class follows from what asks (`routing/class.rs`) and from a table of words (`routing/words.rs`). A lead may
 //! only raise it. Passing time moves a question on to the next recipient; it never answers one.

@@ -181,8 +181,8 @@ pub struct FileTurn {
     pub status: Option<Overall>,
     /// The report, until it is in its file.
     pub(crate) report: Option<String>,
-    /// The approved changes of the Active Context, once the turn is over; `None` if the facts do not say, because an older tool
-    /// made the turn.
+    /// The approved changes of the Active Context, once the turn is over; `None` if the facts do not say, because an
+    /// older tool made the turn.
     pub approved_context: Option<Vec<Change>>,
     /// All its batches, the latest last.
     pub batches: Vec<FileBatch>,

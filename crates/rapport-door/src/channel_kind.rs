@@ -1,5 +1,5 @@
-//! A kind of channel, as `serve`, `doctor` and the settings see it before one runs. Everything about a channel is in its own
-//! crate; the program has a list of kinds.
+//! A kind of channel, as `serve`, `doctor` and the settings see it before one runs. Everything about a channel is in
+//! its own crate; the program has a list of kinds.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

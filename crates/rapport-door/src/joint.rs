@@ -141,8 +141,8 @@ impl Sessions for JointSessions {
                 .into_iter()
                 .flat_map(|(ids, prefix)| ids.into_iter().map(move |id| (outer(&prefix, &id), id)))
                 .collect();
-            // The name of a session within its project begins with the date. The sort is stable, so sessions with the same name
-            // keep the order of their projects.
+            // The name of a session within its project begins with the date. The sort is stable, so sessions with the
+            // same name keep the order of their projects.
             all.sort_by(|(_, one), (_, other)| one.cmp(other));
             Ok(all.into_iter().map(|(id, _)| id).collect())
         }

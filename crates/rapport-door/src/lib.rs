@@ -1,8 +1,8 @@
 //! The one door to sessions, wherever they run: in this process, in another one, or nowhere at the moment.
 //!
 //! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The
-//! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to what is
-//! known about projects.
+//! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to
+//! what is known about projects.
 
 mod beside;
 mod channel;

@@ -16,7 +16,8 @@ pub trait Projects: Send + Sync {
     /// What is known about a project, and whether that is still current. Does not explore.
     fn load<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject>;
 
-    /// Explores a project, and makes it known. Runs no program of the project. What people changed in its context is kept.
+    /// Explores a project, and makes it known. Runs no program of the project. What people changed in its context is
+    /// kept.
     fn explore<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject>;
 
     /// Adds learnings to a project: those of a person take effect, all others are proposals.

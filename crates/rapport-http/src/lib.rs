@@ -23,7 +23,8 @@ pub use hosts::{is_origin_of, own_host, own_names};
 
 use hurried::Hurried;
 
-/// The address that a request came from: that of the client, or of the proxy before this server. Every request has it as an extension.
+/// The address that a request came from: that of the client, or of the proxy before this server. Every request has it
+/// as an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 

@@ -100,8 +100,9 @@ struct Admission {
     token: SecretString,
 }
 
-/// Refuses requests to another host name or from a page of another origin, and after that requests without the token. This order keeps a
-/// page that points its own name at this machine (DNS rebinding) from learning that there is a token.
+/// Refuses requests to another host name or from a page of another origin, and after that requests without the token.
+/// This order keeps a page that points its own name at this machine (DNS rebinding) from learning that there is a
+/// token.
 async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(host) = own_host(headers, &admission.hosts) else {

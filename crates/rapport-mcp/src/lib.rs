@@ -1,5 +1,5 @@
-//! Sessions over the Model Context Protocol (MCP). Another assistant starts workers, sees what they ask, answers, reviews
-//! their changes, and applies or rejects them.
+//! Sessions over the Model Context Protocol (MCP). Another assistant starts workers, sees what they ask, answers,
+//! reviews their changes, and applies or rejects them.
 //!
 //! The model behind a client is a lead ([`rapport_core::By::Lead`]): the core decides what it may do
 //! ([`rapport_core::authority`]), and a refusal tells it where a person can decide. Every tool returns at once, except
@@ -9,10 +9,11 @@
 //! turns a question into a form and a filled-in form into an answer, `person.rs` shows it to the person. If the
 //! questions of a worker are for the person, a client that follows tasks gets the worker as a task (`tasks.rs`).
 //!
-//! `server.rs` speaks the protocol, `tools.rs` lists the tools, and `tools/` has a file per group of them. `report.rs` says
-//! what a tool tells of a task, `words.rs` how; `templates.rs` has templates of tasks. `stdio.rs` serves one client over standard input and output,
-//! `http.rs` any number of them, as a channel of `serve`. `state_seal.rs` signs what a client has to repeat. `conformance.rs` has the tools
-//! that the protocol's conformance suite calls, in tests only.
+//! `server.rs` speaks the protocol, `tools.rs` lists the tools, and `tools/` has a file per group of them.
+//! `report.rs` says what a tool tells of a task, `words.rs` how; `templates.rs` has templates of tasks. `stdio.rs`
+//! serves one client over standard input and output, `http.rs` any number of them, as a channel of `serve`.
+//! `state_seal.rs` signs what a client has to repeat. `conformance.rs` has the tools that the protocol's conformance
+//! suite calls, in tests only.
 
 mod changes;
 #[cfg(feature = "conformance")]

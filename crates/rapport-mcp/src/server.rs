@@ -47,8 +47,8 @@ const MOST_MARKS: usize = 10_000;
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>, ClientKey);
 
-/// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and neither has one that
-/// speaks the protocol without sessions; these are identified by the name of their program.
+/// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and
+/// neither has one that speaks the protocol without sessions; these are identified by the name of their program.
 type ClientKey = Option<Arc<str>>;
 
 struct Inner {

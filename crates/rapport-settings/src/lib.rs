@@ -1,5 +1,5 @@
-//! Settings as tables. A section declares its settings once with [`section!`]: type, who may set each, whether a report may show
-//! it. Reading files and the environment, layering, trust and reports follow from that declaration.
+//! Settings as tables. A section declares its settings once with [`section!`]: type, who may set each, whether a
+//! report may show it. Reading files and the environment, layering, trust and reports follow from that declaration.
 //!
 //! The engine declares its own sections, and a channel declares the one that configures it.
 

@@ -120,8 +120,8 @@ pub fn read<'de, D: Deserializer<'de>, T: Setting>(deserializer: D) -> Result<Op
     Ok(Option::<Value<T>>::deserialize(deserializer)?.map(|value| value.0))
 }
 
-/// Declares a section of settings as a table. A row says the type, who may set it ([`May`]), whether a report may show it
-/// ([`Shown`]), and older names of its variable:
+/// Declares a section of settings as a table. A row says the type, who may set it ([`May`]), whether a report may
+/// show it ([`Shown`]), and older names of its variable:
 ///
 /// ```
 /// use jiff::SignedDuration;

@@ -1,5 +1,5 @@
-//! Asks for one of a few keys: an offer such as `(y)es / (n)o` is answered by one key everywhere, explains any other, and
-//! suspends on Ctrl-Z.
+//! Asks for one of a few keys: an offer such as `(y)es / (n)o` is answered by one key everywhere, explains any other,
+//! and suspends on Ctrl-Z.
 
 use std::io::{self, Write as _};
 use std::time::Duration;

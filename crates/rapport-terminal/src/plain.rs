@@ -1,7 +1,6 @@
-//! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can be
-//! typed, one question is printed at a time and a line answers it; an empty line answers nothing, and the end of the input
-//! leaves.
-//! Otherwise nothing is read, and each question says how to answer it from elsewhere.
+//! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can
+//! be typed, one question is printed at a time and a line answers it; an empty line answers nothing, and the end of
+//! the input leaves. Otherwise nothing is read, and each question says how to answer it from elsewhere.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -118,8 +117,8 @@ impl<W: Write> Plain<W> {
         self.progress = None;
     }
 
-    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file. Where
-    /// lines can be typed, only the question that the next line answers is printed.
+    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file.
+    /// Where lines can be typed, only the question that the next line answers is printed.
     fn questions(&mut self, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let is_saved = view.plan.as_ref().is_none_or(|plan| plan.saved);

@@ -254,8 +254,8 @@ impl Story {
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
             Event::Restarted { by } => vec![passing(&format!("Trying again ({})", words::somebody(by)))],
-            // The rest is only of interest in the log, or another part of the screen shows it: the card, the ending, the
-            // command that runs a plan of actions.
+            // The rest is only of interest in the log, or another part of the screen shows it: the card, the ending,
+            // the command that runs a plan of actions.
             _ => Vec::new(),
         }
     }

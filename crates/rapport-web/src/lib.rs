@@ -4,9 +4,10 @@
 //! follows a stream of changes (`stream.rs`), fetches itself again and merges the differences. So a page is drawn in
 //! one place only, and cannot become stale.
 //!
-//! `kind.rs` is the channel as `serve` and `doctor` see it, `channel.rs` serves it; `access.rs` decides who gets in, by `devices.rs`,
-//! `device_cache.rs` and `rates.rs`. `board.rs` follows all sessions and keeps of each what lists show (`summary`). `handlers/` has a file
-//! per group of addresses, `page/` draws them, `acts.rs` makes an act of a filled-in form.
+//! `kind.rs` is the channel as `serve` and `doctor` see it, `channel.rs` serves it; `access.rs` decides who gets in,
+//! by `devices.rs`, `device_cache.rs` and `rates.rs`. `board.rs` follows all sessions and keeps of each what lists
+//! show (`summary`). `handlers/` has a file per group of addresses, `page/` draws them, `acts.rs` makes an act of a
+//! filled-in form.
 
 mod access;
 mod acts;

@@ -130,8 +130,8 @@ fn has_words(said: &str) -> bool {
     WORDS.iter().any(|words| lower.contains(words))
 }
 
-/// Whether words alone say that text is left out: `existing methods stay here`, `keep everything else as is`, `-- snip --`.
-/// Other comments may contain the same words, so nothing else may follow.
+/// Whether words alone say that text is left out: `existing methods stay here`, `keep everything else as is`,
+/// `-- snip --`. Other comments may contain the same words, so nothing else may follow.
 fn is_phrase(said: &str) -> bool {
     let lower = said.to_lowercase();
     let said = lower.trim_matches(|c: char| !c.is_alphanumeric());

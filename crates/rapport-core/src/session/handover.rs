@@ -1,8 +1,8 @@
 //! The end of work in a separate workplace: a person applies it to the project or discards it; either way the
 //! workplace is then cleared.
 //!
-//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged (which
-//! changes nothing yet), it is applied.
+//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged
+//! (which changes nothing yet), it is applied.
 
 use super::flow::FlowRules;
 use super::shared::Shared;

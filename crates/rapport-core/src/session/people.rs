@@ -1,5 +1,5 @@
-//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, change the terms, stop, cancel,
-//! restart, apply, discard, undo.
+//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, change the terms, stop,
+//! cancel, restart, apply, discard, undo.
 
 use std::borrow::Cow;
 

@@ -155,7 +155,8 @@ mod tests {
         By::Person { channel: "terminal".into(), id: "ann".into() }
     }
 
-    /// A log of one turn with this many questions, each answered and taken; the last one waits. The process is lost in between.
+    /// A log of one turn with this many questions, each answered and taken; the last one waits. The process is lost
+    /// in between.
     fn log(questions: usize) -> Vec<Entry> {
         let conversation = ConversationId::new("8e6a6a3c-0000-4000-8000-000000000001");
         let created = Created::new("Ask".into(), "/app".into(), conversation.clone(), ann());

@@ -146,7 +146,8 @@ impl Turn {
         self.declined.iter().any(|declined| declined.call == *call)
     }
 
-    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport writes now.
+    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport
+    /// writes now.
     pub(super) fn may_work(&self) -> bool {
         matches!(self.kind, TurnKind::Work | TurnKind::Chat) || self.process == Process::Over
     }

@@ -277,8 +277,8 @@ impl Journal {
         journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch that never
-    /// began.
+    /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch
+    /// that never began.
     pub fn is_in(directory: &Path) -> bool {
         let Ok(journal) = open_own(&directory.join("journal.jsonl")) else { return false };
         let mut first = Vec::new();

@@ -278,8 +278,8 @@ pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String
     layers.flatten().fold(TerminalLayer::default(), rapport_settings::Section::under)
 }
 
-/// The name of the store that the person chose. A file that cannot be parsed is ignored here; the code that needs the other
-/// settings reports it.
+/// The name of the store that the person chose. A file that cannot be parsed is ignored here; the code that needs the
+/// other settings reports it.
 pub fn store(home: &Path, env: impl Fn(&str) -> Option<String>) -> Option<String> {
     let document = Document::open(&home.join(FILE)).ok().flatten();
     let layers = [document.map(|document| document.read::<StoreName>()), Some(StoreName::from_env(&env))];

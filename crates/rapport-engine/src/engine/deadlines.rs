@@ -1,8 +1,8 @@
 //! The deadlines of sessions: when a session has to be looked at although nothing came in.
 //!
-//! A deadline is a time on the wall clock, which is the only one in the log. Setting that clock back by an hour would keep a
-//! waiting process an hour longer. A deadline is therefore also reached by the monotonic clock, after the time that was left
-//! when it was noted. Both are needed: the monotonic clock may stop while the machine sleeps.
+//! A deadline is a time on the wall clock, which is the only one in the log. Setting that clock back by an hour would
+//! keep a waiting process an hour longer. A deadline is therefore also reached by the monotonic clock, after the time
+//! that was left when it was noted. Both are needed: the monotonic clock may stop while the machine sleeps.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

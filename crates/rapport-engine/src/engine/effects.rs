@@ -228,7 +228,8 @@ fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result
     Ok(World::Granted { question: question.clone() })
 }
 
-/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress file, do.
+/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress
+/// file, do.
 fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, String> {
     let baseline = match (place.snapshot(), aim) {
         (Ok(baseline), _) => baseline,

@@ -444,8 +444,8 @@ impl EventLoop {
 
     fn on_tick(&mut self) {
         for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
-            // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop without
-            // pause. The wants note the next deadline when this tick is decided.
+            // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop
+            // without pause. The wants note the next deadline when this tick is decided.
             if let Some(reached) = self.sessions.get_mut(&id).and_then(|hosted| hosted.deadline.take()) {
                 self.deadlines.remove(&id, reached);
             }

@@ -289,7 +289,8 @@ impl EventLoop {
     /// Opens the workplace of a session off the loop, unless that is in progress. Then its wants are derived again.
     fn open_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        // A workplace that is being closed is opened afterwards; otherwise closing would end what was just started in it.
+        // A workplace that is being closed is opened afterwards; otherwise closing would end what was just started in
+        // it.
         if hosted.effects.contains(&Effect::Close) || !hosted.effects.insert(Effect::Open) {
             return;
         }

@@ -1,5 +1,5 @@
-//! Files of a project that Rapport reads and writes for people, besides the documents of sessions, which are in the store:
-//! `memos.yaml`, `global.context`, and the directories of batches.
+//! Files of a project that Rapport reads and writes for people, besides the documents of sessions, which are in the
+//! store: `memos.yaml`, `global.context`, and the directories of batches.
 
 use std::io;
 use std::path::{Path, PathBuf};

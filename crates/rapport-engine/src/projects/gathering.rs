@@ -203,8 +203,8 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Sorted paths as a tree, with one level of indentation for each directory. Of too many files, each directory shows its
-/// first ones, so that the tree has all parts of a large project.
+/// Sorted paths as a tree, with one level of indentation for each directory. Of too many files, each directory shows
+/// its first ones, so that the tree has all parts of a large project.
 fn tree(paths: &[&str]) -> String {
     let mut out = String::new();
     let mut open = "";

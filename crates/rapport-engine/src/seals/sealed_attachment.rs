@@ -58,8 +58,8 @@ impl Seals {
         Ok(([content, b"\n", line.as_slice()].concat(), head))
     }
 
-    /// Stores the head that an attachment is bound to, once the attachment is durable. A kill before that, or a power cut
-    /// soon after, leaves an earlier head, with which the attachment is trusted as well.
+    /// Stores the head that an attachment is bound to, once the attachment is durable. A kill before that, or a power
+    /// cut soon after, leaves an earlier head, with which the attachment is trusted as well.
     pub(crate) fn remember_kept(&self, scope: &str, name: &str, bound: &Chain) -> io::Result<()> {
         self.remember(&bound_scope(scope, name), bound, Flush::Later)
     }

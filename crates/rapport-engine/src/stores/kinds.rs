@@ -1,5 +1,5 @@
-//! The registry of stores. Each kind describes itself to settings, help and `doctor`, and opens its store. The list of those that
-//! come with Rapport is in `mod.rs`.
+//! The registry of stores. Each kind describes itself to settings, help and `doctor`, and opens its store. The list
+//! of those that come with Rapport is in `mod.rs`.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -80,8 +80,8 @@ pub trait Store: Send + Sync {
     /// The same, and the result of verifying the whole log.
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
-    /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the entries,
-    /// one per line.
+    /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the
+    /// entries, one per line.
     fn raw<'a>(&'a self, id: &'a SessionId, from: usize) -> Stored<'a, Vec<u8>> {
         async move {
             let mut log = Vec::new();
@@ -130,8 +130,9 @@ pub trait Store: Send + Sync {
     /// fails once another process holds it.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
-    /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a document,
-    /// so the facts decide how far its content takes effect. A session without a log can have documents, too.
+    /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a
+    /// document, so the facts decide how far its content takes effect. A session without a log can have documents,
+    /// too.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
     /// The same in pieces, so that a large attachment need not be in memory as a whole. Whether it is trusted is known
@@ -147,9 +148,9 @@ pub trait Store: Send + Sync {
     /// The folders of a session's documents, sorted by name.
     fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>>;
 
-    /// Creates a folder with these documents (at least one), durably; `false` if there is a folder of this name. Of two
-    /// callers at once only one creates it, so creating a folder reserves its name. A kill in between may leave a folder
-    /// without some of its documents.
+    /// Creates a folder with these documents (at least one), durably; `false` if there is a folder of this name. Of
+    /// two callers at once only one creates it, so creating a folder reserves its name. A kill in between may leave a
+    /// folder without some of its documents.
     fn new_folder<'a>(
         &'a self,
         id: &'a SessionId,

@@ -1,8 +1,8 @@
 //! The first half of a turn, for every channel: gathers and stores what the agent will be shown, and makes the act
 //! with which the agent begins.
 //!
-//! Everything is in the turn's folder before the agent starts, and the agent is shown exactly what is written there. So a
-//! kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
+//! Everything is in the turn's folder before the agent starts, and the agent is shown exactly what is written there.
+//! So a kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
 
 use std::path::{Path, PathBuf};
 

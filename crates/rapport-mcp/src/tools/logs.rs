@@ -1,4 +1,5 @@
-//! `view_container_logs` and `list_container_logs`: what happened in a task, fact by fact, with its questions and answers.
+//! `view_container_logs` and `list_container_logs`: what happened in a task, fact by fact, with its questions and
+//! answers.
 
 use std::fmt::Write as _;
 

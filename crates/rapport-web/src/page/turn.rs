@@ -1,4 +1,5 @@
-//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, the result with a way to undo it.
+//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, the result with a way to
+//! undo it.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -24,9 +24,9 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 /// Answer a question of a session, from anywhere
 ///
 /// VALUE is an option's label, value or number (from 1), or, if the question accepts it, free text. Several values
-/// choose several options; --text adds free text to them. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
-/// VALUE the questions are asked here, or listed if there is no terminal. The first answer to a question wins; later
-/// ones are refused.
+/// choose several options; --text adds free text to them. At a permission yes allows once and no denies; at a plan
+/// yes starts the work. Without a VALUE the questions are asked here, or listed if there is no terminal. The first
+/// answer to a question wins; later ones are refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport answer add-auth                       show what is open, and ask
@@ -53,8 +53,8 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Use exactly this text as the answer, or beside the options that are chosen; "-" reads it from standard input (in a
-    /// terminal, up to two empty lines)
+    /// Use exactly this text as the answer, or beside the options that are chosen; "-" reads it from standard input
+    /// (in a terminal, up to two empty lines)
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change a given answer, before the plan is confirmed

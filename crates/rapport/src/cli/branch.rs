@@ -30,9 +30,9 @@ const NAME: usize = 48;
 
 /// Try a turn another way; or open a question again in another session, to try another answer
 ///
-/// With a turn (02, 02-branch-01), by itself or as --at: creates another directory with the context of that turn, for the next plan. If the
-/// turn, or one after it, changed files, say where the other attempt begins: with these changes undone, in a git
-/// worktree without them, or with the files as they are. At a terminal you are asked.
+/// With a turn (02, 02-branch-01), by itself or as --at: creates another directory with the context of that turn, for
+/// the next plan. If the turn, or one after it, changed files, say where the other attempt begins: with these changes
+/// undone, in a git worktree without them, or with the files as they are. At a terminal you are asked.
 ///
 /// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its
 /// own copy of the conversation up to there. The original session is not touched, and may be running. Its work is
@@ -128,8 +128,8 @@ struct Made {
     worktree: String,
 }
 
-/// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most a reserved
-/// name with an unused worktree, which `rapport discard` removes. A failure removes what was created.
+/// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most a
+/// reserved name with an unused worktree, which `rapport discard` removes. A failure removes what was created.
 fn make(
     place: &Place,
     store: &BlockingStore,

@@ -22,9 +22,9 @@ const TASK: &str = "add a greeting";
 
 /// See the whole story with a scripted agent: no account, no key, no network
 ///
-/// Plays a scenario in a temporary git repository: a task, questions, a plan, a confirmation, an agent that really edits
-/// files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo answers
-/// itself and says so.
+/// Plays a scenario in a temporary git repository: a task, questions, a plan, a confirmation, an agent that really
+/// edits files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo
+/// answers itself and says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport demo                            answer as you like

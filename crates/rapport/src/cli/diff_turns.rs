@@ -1,4 +1,5 @@
-//! `rapport diff TURN TURN`: two turns of a session side by side: context, actions, what they make of files, and results.
+//! `rapport diff TURN TURN`: two turns of a session side by side: context, actions, what they make of files, and
+//! results.
 
 use std::collections::BTreeSet;
 

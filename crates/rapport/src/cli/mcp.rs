@@ -32,8 +32,8 @@ pub(super) struct Args {
     /// Who may apply what workers did: you alone ("person"), or the client's model as well ("lead")
     #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
     apply: Option<DeciderName>,
-    /// What the client's model may do with what workers ask: nothing ("ask", or "person"), draft ("assist"), answer with a
-    /// ground ("auto"), answer on its own word ("trust", or "lead")
+    /// What the client's model may do with what workers ask: nothing ("ask", or "person"), draft ("assist"), answer
+    /// with a ground ("auto"), answer on its own word ("trust", or "lead")
     #[arg(long, value_name = "POLICY", value_parser = PolicyName::parse)]
     questions: Option<PolicyName>,
     /// Connect the agent of a lead to its tools, at this socket of the process that runs it

@@ -24,8 +24,8 @@ const PAGE: &str = "open.html";
 
 /// Open the page for browsers that `rapport serve` has, or pair another device with it
 ///
-/// Prints a link, which lets one device in, once, within 15 minutes; and the same as a QR code, for a phone that can reach this machine
-/// (docs/web.md). On a desktop it opens the link, too.
+/// Prints a link, which lets one device in, once, within 15 minutes; and the same as a QR code, for a phone that can
+/// reach this machine (docs/web.md). On a desktop it opens the link, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport open                          on this machine

@@ -17,9 +17,10 @@ use crate::wiring::{Place, refuse_agents};
 
 /// Show what is known about a project: explore it, and say what to keep in mind there
 ///
-/// Exploring reads the project's own files and its git history, runs none of its programs, and writes what it found to
-/// projects/NAME/context.yaml in Rapport's home. You may edit that file: what you change is kept. Leads are told what is in
-/// it before they start an agent. What you answered in sessions is proposed to be kept in mind, and holds once you say so.
+/// Exploring reads the project's own files and its git history, runs none of its programs, and writes what it found
+/// to projects/NAME/context.yaml in Rapport's home. You may edit that file: what you change is kept. Leads are told
+/// what is in it before they start an agent. What you answered in sessions is proposed to be kept in mind, and holds
+/// once you say so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport project explore              look at the project here

@@ -29,9 +29,9 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 
 /// Serve the sessions of a project in the channels that are configured, such as a page for browsers
 ///
-/// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them. Serves the
-/// project it is started in, or those that are named here or in serve.projects. It can be stopped at any moment, even
-/// killed; after a restart, the same buttons work.
+/// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them.
+/// Serves the project it is started in, or those that are named here or in serve.projects. It can be stopped at any
+/// moment, even killed; after a restart, the same buttons work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help())]
 pub(super) struct Args {

@@ -354,8 +354,8 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     Ok(())
 }
 
-/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation would
-/// have the agent do again what it has done since.
+/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation
+/// would have the agent do again what it has done since.
 fn is_last(log: &Path, checked: &CheckedAttachment) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
     let is_part = |place: &Chain| place.is_of(bytes.split(|byte| *byte == b'\n'));

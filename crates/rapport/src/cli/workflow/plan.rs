@@ -1,5 +1,5 @@
-//! The first half of a turn at a terminal: the engine prepares it (`turns/preparation.rs`); here a person consents to what is
-//! sent, sees the agent plan, and has an invalid plan made again.
+//! The first half of a turn at a terminal: the engine prepares it (`turns/preparation.rs`); here a person consents to
+//! what is sent, sees the agent plan, and has an invalid plan made again.
 
 use rapport_core::report::Overall;
 use rapport_core::{Act, ActionPlan, Asking, FileTurn, Session, Status, TermsChange, TurnPlan};

@@ -29,8 +29,8 @@ pub(in crate::cli) type Offered<'a> = &'a [&'a str];
 
 const YES_OR_NO: Offered<'_> = &["yes", "no"];
 
-/// Asks for one of these words by its first letter: by one key, or in line mode by a line that is the letter or the word.
-/// Returns the letter; `None` at the end of the input.
+/// Asks for one of these words by its first letter: by one key, or in line mode by a line that is the letter or the
+/// word. Returns the letter; `None` at the end of the input.
 pub(in crate::cli) async fn letter(asked: &str, words: Offered<'_>) -> Result<Option<char>, Failure> {
     let letters: String = words.iter().filter_map(|word| word.chars().next()).collect();
     if screen::is_interactive() {

@@ -59,7 +59,8 @@ pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: 
 struct Screen {
     is_quiet: bool,
     names: Vec<String>,
-    /// Whether the last row names the action that runs. Its result takes the place of that row, unless it printed something.
+    /// Whether the last row names the action that runs. Its result takes the place of that row, unless it printed
+    /// something.
     has_row: Cell<bool>,
 }
 
