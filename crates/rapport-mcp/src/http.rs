@@ -110,7 +110,7 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
             .into_response();
     };
     if !headers.get_all(header::ORIGIN).iter().all(|origin| is_origin_of(origin, host)) {
-        return (StatusCode::FORBIDDEN, "this server does not serve pages of others\n").into_response();
+        return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
     let presented = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
     if token::is_presented(presented, &admission.token) {

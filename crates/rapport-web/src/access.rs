@@ -80,7 +80,7 @@ async fn admitted(site: &Arc<Site>, mut request: Request, next: Next) -> Respons
     };
     let is_own = headers.get_all(header::ORIGIN).iter().all(|origin| is_origin_of(origin, host));
     if !is_own || is_sent_by_others(request.method(), headers) {
-        return (StatusCode::FORBIDDEN, "this server does not serve pages of others\n").into_response();
+        return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
     if request.uri().path().starts_with("/assets/") {
         return next.run(request).await;

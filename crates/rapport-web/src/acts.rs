@@ -26,7 +26,7 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
             let seen = fields.get("drafted").replace("\r\n", "\n");
             drafted
                 .filter(|drafted| *drafted == seen)
-                .ok_or("The lead drafts something else now. Look at it once more.")?;
+                .ok_or("The lead has changed its draft. Look at it once more.")?;
             one(Act::SendDraft { question })
         }
         // The id makes sending the same form again idempotent.

@@ -23,7 +23,7 @@ const USUAL_PORT: u16 = 7878;
 /// What `doctor` and `serve` report if the person switched the page off.
 const SWITCHED_OFF: Missing = Missing {
     what: "the web page is switched off",
-    advice: "Switch it on to see and answer everything in a browser: web.enabled is true in config.yaml, or \
+    advice: "Switch it on to see and answer everything in a browser: set web.enabled to true in config.yaml, or \
              RAPPORT_WEB_ENABLED=true (docs/web.md tells more).",
 };
 
@@ -65,7 +65,7 @@ unless web.listen (or RAPPORT_WEB_LISTEN) says something else. A device gets in 
 async fn open(setup: ChannelSetup) -> Result<Web, ChannelError> {
     let said = setup.settings.load::<WebLayer>()?;
     let hosts = hosts(&said).map_err(|message| {
-        let hint = "Or listen on this machine only: web.listen is 127.0.0.1:7878";
+        let hint = "Or listen on this machine only: set web.listen to 127.0.0.1:7878";
         ChannelError::Settings { message, hint: Some(hint.to_owned()) }
     })?;
     let listener = listen(said.listen).await?;

@@ -309,7 +309,7 @@ impl From<DoorError> for Failure {
                 .hint(format!(
                     "What you sent may still take effect. Before you send it again: rapport status {id}"
                 ))
-                .hint(format!("If somebody stopped that process, let it go on with: kill -CONT {pid}"))
+                .hint(format!("If that process was stopped, resume it with: kill -CONT {pid}"))
                 .hint(format!("Or end it, nothing is lost: kill -KILL {pid}")),
             DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),
         }

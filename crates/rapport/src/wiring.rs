@@ -778,7 +778,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     };
     planners::choose(means).map_err(|error| {
         let hint = format!(
-            "Give a key with {}, or let the agent's CLI ask: planner.via is \"agent\" in config.yaml.",
+            "Give a key with {}, or let the agent's CLI ask: set planner.via to \"agent\" in config.yaml.",
             ApiAccess::KEY
         );
         Failure::new(Code::Usage, error.to_string()).hint(hint)

@@ -318,7 +318,7 @@ impl Journal {
         }
         private_folder(&folder).map_err(io_error("create the directory", &folder))?;
         // The original may be a file that only its owner may read.
-        replace_private(&kept, content).map_err(io_error("keep what was there before in", &kept))?;
+        replace_private(&kept, content).map_err(io_error("store the previous content in", &kept))?;
         Ok(sha256)
     }
 

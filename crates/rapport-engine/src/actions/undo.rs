@@ -62,7 +62,7 @@ pub enum UndoError {
         is_begun: bool,
     },
     /// Part of the batch is undone; another undo continues from there.
-    #[error("cannot bring back {file}: {why}")]
+    #[error("cannot restore {file}: {why}")]
     Stuck {
         /// The file that could not be restored.
         file: String,

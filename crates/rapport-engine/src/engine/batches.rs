@@ -130,7 +130,7 @@ impl Job {
             Some(text) if !is_begun => return Ok(Err(World::BatchDiffers { batch: batch.clone(), text })),
             Some(_) => {
                 let reason =
-                    format!("{folder}/{PLAN} was changed while it was carried out; bring it back first");
+                    format!("{folder}/{PLAN} was changed while it was carried out; restore it first");
                 return Ok(Err(self.paused(reason, None)));
             }
             None => {}

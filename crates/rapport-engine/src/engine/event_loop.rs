@@ -347,7 +347,7 @@ impl EventLoop {
                         self.reconcile(&id);
                     }
                     Err(error) => {
-                        let reason = format!("cannot take a place among the running agents: {error}");
+                        let reason = format!("cannot get a slot for the agent: {error}");
                         self.enqueue(&id, Incoming::new(Input::World(World::Failed { reason })));
                     }
                 }

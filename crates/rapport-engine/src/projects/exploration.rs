@@ -105,7 +105,7 @@ impl Exploration {
         section(&mut text, "Directories", &directories);
         section(&mut text, "Conventions", &self.conventions);
         section(&mut text, "Latest commits", &found.history);
-        section(&mut text, "Files that this rests on", &self.read);
+        section(&mut text, "Files that this is based on", &self.read);
         text
     }
 }

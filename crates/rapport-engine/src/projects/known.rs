@@ -144,7 +144,7 @@ impl KnownProjects {
         let mut learnings = Vec::new();
         for (kind, text) in &update.learnings {
             let learning = Learning::new(text).ok_or_else(|| {
-                ProjectError::Wrong(format!("a learning is one short text, and this is none: {text:?}"))
+                ProjectError::Wrong(format!("a learning has to be one short text, not {text:?}"))
             })?;
             let from = update.from.clone();
             learnings.push(Learning { kind: Some(*kind), from, ..learning }.said(by, now));

@@ -145,7 +145,7 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
             block.above(confirm::block(card, view, columns))
         }
         (None, _) | (_, None) if screen.story.asks_next() => {
-            block.push(&Line::new(Tone::Strong, "The agent was stopped. What is it to do next?"), columns);
+            block.push(&Line::new(Tone::Strong, "The agent was stopped. What should it do next?"), columns);
             ask::editor(&screen.words, "type your words", columns, &mut block);
             block
         }

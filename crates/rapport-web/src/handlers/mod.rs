@@ -29,7 +29,7 @@ pub(crate) async fn nothing(State(site): State<Arc<Site>>) -> Response {
 
 /// The response for a method that an address does not have.
 pub(crate) async fn wrong_method(State(site): State<Arc<Site>>) -> Response {
-    page::failure(&site, StatusCode::METHOD_NOT_ALLOWED, "This address is not for that.")
+    page::failure(&site, StatusCode::METHOD_NOT_ALLOWED, "This address does not accept that method.")
 }
 
 /// Redirects to a page after an act, so that reloading that page does not send the form again.

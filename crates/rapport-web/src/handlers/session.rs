@@ -261,7 +261,7 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
         // No process runs the session, so it continues here.
         match site.sessions.resume(id).await {
             Ok(()) | Err(DoorError::Store(StoreError::Busy { .. })) => {}
-            Err(error) => return Ok(format!("Stored. It does not go on by itself: {error}")),
+            Err(error) => return Ok(format!("Stored, but the session could not be resumed: {error}")),
         }
     }
     Ok(acts.last().map(words).unwrap_or_default().to_owned())

@@ -35,8 +35,7 @@ pub(crate) fn sent(site: &Site, page: Markup) -> Response {
 
 /// The page for a browser that is not paired. `had_token` if its token is no longer valid.
 pub(crate) fn stranger(site: &Site, had_token: bool) -> Response {
-    let why =
-        if had_token { "This device is no longer paired." } else { "This device is not paired yet." };
+    let why = if had_token { "This device is no longer paired." } else { "This device is not paired yet." };
     let page = layout::bare(site, "Pair this device", pairing::instructions(why));
     (StatusCode::UNAUTHORIZED, sent(site, page)).into_response()
 }

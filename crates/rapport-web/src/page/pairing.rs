@@ -23,7 +23,7 @@ pub(crate) fn form(code: &str, name: &str, wrong: Option<&str>) -> Markup {
         section.paper.narrow {
             h1 { "Pair this device" }
             @if let Some(wrong) = wrong { p.said.refused role="alert" { (wrong) } }
-            p { "Whoever holds it sees what your agents do, and answers in your name." }
+            p { "Anyone who holds it sees what your agents do, and can answer for you." }
             (code_form(code, name))
         }
     }

@@ -183,7 +183,7 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
         (Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. }, _) => Ok(()),
         (Purpose::Confirm, _) => say("The agent gets this message, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
-            say("The agent is refused, with this message.")
+            say("The request is denied, with this message.")
         }
     }
 }

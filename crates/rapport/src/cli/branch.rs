@@ -40,7 +40,7 @@ const NAME: usize = 48;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport branch 02                         another try of turn 02
-  rapport branch 02 --undo                  take back first what it changed
+  rapport branch 02 --undo                  first undo what it changed
   rapport branch 02 --worktree              leave that, try it in a worktree
   rapport branch add-auth --at 02           the same, of a session that is named
   rapport branch 20260124-add-auth --at q2

@@ -64,7 +64,7 @@ pub(super) async fn left_behind(
     left.insert(0, "It had changed these files, which stay as they are:".to_owned());
     left.push(format!("See the changes with: rapport diff {id}"));
     if known.view.workplace.is_some() {
-        left.push(format!("Throw them away with: rapport discard {id}"));
+        left.push(format!("Discard them with: rapport discard {id}"));
     } else if undo_work::is_due(&known) {
         left.push(format!("Undo them with: rapport undo {id}"));
     }

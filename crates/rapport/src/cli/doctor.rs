@@ -289,7 +289,7 @@ fn leftovers(place: &Place) -> Option<Check> {
     let what: Vec<_> = worktrees.into_iter().chain(names).collect();
     let found = format!("{} that no session uses", what.join(" and "));
     let advice = format!(
-        "A branch or a session that was interrupted while it was made left that. If none is being made now, remove it:\n{}",
+        "A command that was interrupted while it created a branch or a session left that. If none runs now, remove it:\n{}",
         left.removal(place).join("\n")
     );
     Some(Check { name: "branches", state: State::Unused, found, advice: Some(advice) })

@@ -116,7 +116,7 @@ fn warn_of_cut_off(place: &Place) {
         let name = batches::name(&last.path);
         let story: Vec<_> = last.story().iter().map(|line| format!("\n  {}", safe::line(line))).collect();
         warn(format_args!(
-            "the last plan was not run to its end{}\n  Take back what it did to files with: rapport undo --batch {}",
+            "the last plan was not run to its end{}\n  Undo its changes to files with: rapport undo --batch {}",
             story.concat(),
             screen::word(name)
         ));

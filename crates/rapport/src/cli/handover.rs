@@ -95,7 +95,7 @@ fn older_branch(id: &SessionId, view: &View) -> Failure {
         .hint(format!(
             "git -C {worktree} add -A && git -C {worktree} diff --cached --binary {work} | git apply --3way"
         ))
-        .hint("To remove it, and what was done there:")
+        .hint("To remove it with its work:")
         .hint(format!("git worktree remove --force {worktree}"))
 }
 

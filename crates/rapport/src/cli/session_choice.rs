@@ -189,7 +189,7 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
                 .map(|known| known.candidate())
                 .fold(Failure::new(Code::Usage, what), Failure::candidate);
             let failure = left_out(failure, several.len() - newest.len());
-            Err(failure.hint("Name one of them, in full or by a part that no other has."))
+            Err(failure.hint("Name one of them, in full or by a unique part."))
         }
     }
 }

@@ -284,7 +284,10 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
-        return Some(("it is not trusted, so nothing runs for it; look at it first".into(), format!("rapport trust {id}")));
+        return Some((
+            "it is not trusted, so nothing runs for it; look at it first".into(),
+            format!("rapport trust {id}"),
+        ));
     }
     if let Some(question) = view.questions.first() {
         return Some((String::new(), format!("rapport answer {id} --question {} VALUE", question.id)));

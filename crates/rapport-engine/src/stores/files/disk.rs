@@ -292,7 +292,7 @@ impl Disk {
     pub(super) fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
         let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
         let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
-        seals.trust(verifier, &attached).map_err(io_error("note what is trusted of", &self.root))
+        seals.trust(verifier, &attached).map_err(io_error("record what is trusted in", &self.root))
     }
 
     pub(super) fn whereabouts(&self, id: &SessionId) -> String {

@@ -326,7 +326,7 @@ fn esc_stops_the_agent_and_asks_what_next() {
     sitting.press("esc");
     assert_eq!(sitting.submitted, [Act::Stop]);
     let frame = sitting.frame();
-    assert!(frame.contains("The agent was stopped. What is it to do next?"), "{frame}");
+    assert!(frame.contains("The agent was stopped. What should it do next?"), "{frame}");
     assert!(frame.contains("enter send · alt-enter new line · esc leave"), "{frame}");
     sitting.type_in("rather so");
     sitting.press("enter");
