@@ -61,7 +61,7 @@ pub(crate) async fn admit(State(site): State<Arc<Site>>, request: Request, next:
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Without a referrer, a browser would send a form of our own page without an origin.
+        // Without referrers, a browser would send the forms of our own pages with the origin `null`.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_FRAME_OPTIONS, "DENY"),
     ];

@@ -1,4 +1,4 @@
-//! Checks in whose name a calling process may act. Every caller is a program of this user, so it may act for this user
+//! Checks for whom a calling process may act. Every caller is a program of this user, so it may act for this user
 //! at the terminal, unless it descends from an agent. Only the process that runs a channel may act for the people of
 //! that channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into
 //! another.
@@ -67,7 +67,7 @@ impl Claims {
         Self { folder: folder.to_owned() }
     }
 
-    /// In whose name a caller acts, or why it may not. Blocks.
+    /// For whom a caller acts, or why it may not. Blocks.
     pub(super) fn speaker(&self, claim: Option<By>, caller: Caller) -> Result<By, String> {
         if caller.uid != Uid::effective() {
             return Err("this session belongs to another user".into());

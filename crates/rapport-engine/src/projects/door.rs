@@ -92,7 +92,7 @@ impl KnownProjects {
     }
 
     /// Records the ends of sessions that are not recorded yet: the process that ran a session may have been killed,
-    /// or had no recorder. A session that cannot be read is left out.
+    /// or no process ran it when it ended. A session that cannot be read is left out.
     async fn catch_up(&self, project: &str) -> Result<(), ProjectError> {
         let Some(sessions_of) = self.sessions.clone() else { return Ok(()) };
         let named = project.to_owned();
