@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-/// Who gave an answer. There is no variant for "nobody": a timer, a default or a closed pipe cannot answer.
+/// Who gave an answer. There is no variant for an unknown author: a timer, a default or a closed pipe cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -58,7 +58,7 @@ pub enum By {
         /// Its name.
         name: String,
     },
-    /// A rule somebody wrote down beforehand.
+    /// A rule that a person wrote down beforehand.
     Rule {
         /// The rule, in words.
         name: String,
@@ -66,7 +66,7 @@ pub enum By {
 }
 
 impl By {
-    /// Whether this is a person at a terminal. Agents assume that of an answer that names nobody.
+    /// Whether this is a person at a terminal. Agents assume a person at a terminal if an answer names no author.
     pub fn is_at_terminal(&self) -> bool {
         matches!(self, By::Person { channel, .. } if channel == "terminal")
     }

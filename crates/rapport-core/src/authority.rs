@@ -1,6 +1,6 @@
-//! Who may do what in a session. A person may do everything. A lead (an agent that answers for a person) informs and steers
-//! the worker, and never decides what the worker may do: permissions, plans, forms of other programs, money, and what reaches
-//! the project are for a person.
+//! Who may do what in a session. A person may do everything. A lead (an agent that answers for a person) informs and
+//! steers the worker, but never decides what the worker may do: permissions, plans, forms of other programs, money,
+//! and changes to the project are for a person.
 
 use crate::answer::By;
 use crate::created::{Created, Decider, Terms};
@@ -22,32 +22,32 @@ pub enum Matter {
     Form,
     /// What the session may cost, and the other terms that a person sets.
     Money,
-    /// Another answer than the one that was given.
+    /// Changing an answer that was given.
     OtherAnswer,
     /// What the agent may reach: hosts, and rules that allow calls.
     Reach,
     /// A message to the agent.
     Message,
-    /// Whether the agent goes on: stop, cancel, restart.
+    /// Whether the agent continues: stop, cancel, restart.
     Course,
-    /// That the work goes into the project.
+    /// Applying the work to the project.
     Application,
-    /// That the work is thrown away.
+    /// Discarding the work.
     Rejection,
-    /// That changes to the project's files are undone.
+    /// Undoing changes to the project's files.
     Undoing,
     /// Plans of actions and their batches.
     Batches,
 }
 
-/// Whether somebody may decide about a matter.
+/// Whether a person, a lead, a model or a rule may decide about a matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// They may.
     Given,
     /// They may not; a person has to.
     NeedsPerson,
-    /// They may not; that they want it is stored, for a person to decide.
+    /// They may not; their wish is stored, for a person to decide.
     AsksPerson,
 }
 
@@ -128,7 +128,7 @@ impl Matter {
     }
 }
 
-/// Whether somebody may decide about a matter, in a session with these terms.
+/// Whether `by` may decide about a matter, in a session with these terms.
 pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
     match by {
         By::Person { .. } => Authority::Given,
@@ -138,9 +138,10 @@ pub fn authority(by: &By, matter: Matter, terms: &Terms) -> Authority {
     }
 }
 
-/// Whether somebody may act at all in a session. If the session names a lead, of all leads only this one and the one that began it may
-/// act. Otherwise a lead acts only in sessions that a lead began; the sessions of a person are closed to it. A lead of Rapport's own,
-/// which is named after its session, acts only where it began or leads: its policy holds nowhere else.
+/// Whether `by` may act at all in a session. If the session names a lead, only this lead and the lead that began the
+/// session may act, among all leads. Otherwise a lead may act only in sessions that a lead began, not in those of a
+/// person. A lead of Rapport's own, which is named after its session, may act only where it began or leads, because
+/// its policy does not apply elsewhere.
 pub fn may_act(by: &By, created: &Created) -> bool {
     match (by, &created.lead) {
         (By::Person { .. } | By::Model { .. } | By::Rule { .. }, _) => true,
@@ -153,7 +154,7 @@ pub fn may_act(by: &By, created: &Created) -> bool {
 fn of_lead(matter: Matter, terms: &Terms) -> Authority {
     match matter {
         Matter::Message | Matter::Course | Matter::Rejection => Authority::Given,
-        // What it may do with an answer, the question's class and the limits decide (`routing`).
+        // The question's class and the limits decide what it may do with an answer (`routing`).
         Matter::Clarification => match terms.questions {
             Policy::Ask => Authority::NeedsPerson,
             Policy::Assist | Policy::Auto | Policy::Trust => Authority::Given,
@@ -173,7 +174,7 @@ fn of_lead(matter: Matter, terms: &Terms) -> Authority {
     }
 }
 
-/// A model is asked for one answer, and decides nothing else.
+/// A model is asked for one answer, and may decide nothing else.
 fn of_model(matter: Matter, terms: &Terms) -> Authority {
     match matter {
         Matter::Clarification if terms.questions == Policy::Trust => Authority::Given,
@@ -193,7 +194,8 @@ fn of_model(matter: Matter, terms: &Terms) -> Authority {
     }
 }
 
-/// A person wrote the rule, so it answers what the person could foresee: not a form, whose fields nobody knows before.
+/// A person wrote the rule, so it answers only what that person could foresee: not a form, whose fields are unknown
+/// beforehand.
 fn of_rule(matter: Matter) -> Authority {
     match matter {
         Matter::Clarification | Matter::Permission | Matter::Plan | Matter::Message | Matter::Course => {

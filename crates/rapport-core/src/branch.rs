@@ -1,5 +1,5 @@
-//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied, and the
-//! answers to the questions that were asked together with it; later answers and work are not.
+//! Branches: a new session in which a question of this one is open again. The facts up to the question are copied,
+//! and the answers to the questions that were asked together with it; later answers and work are not.
 
 use jiff::Timestamp;
 
@@ -48,7 +48,7 @@ pub struct Destination {
     pub origin: BranchPoint,
     /// The directory of the project.
     pub project: String,
-    /// The kind of place that its agent works in, which is apart from the project.
+    /// The kind of worker, whose workplace is separate from the project.
     pub worker: String,
     /// The conversation of its agent.
     pub conversation: ConversationId,

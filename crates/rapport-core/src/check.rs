@@ -64,7 +64,7 @@ pub enum PathKind {
 pub enum Contents {
     /// Text.
     Text(String),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Binary,
     /// There is no file.
     Missing,
@@ -270,7 +270,8 @@ impl Checked<'_, '_> {
         self.check.made.insert(plain, Contents::Text(content.to_owned()));
     }
 
-    /// Refuses a new file whose name nobody could type: what cannot be seen in a path is a slip.
+    /// Refuses a new file whose name has invisible characters: they are a mistake, and people could not type the
+    /// name.
     fn check_name(&mut self, path: &str) {
         if visible::hides(path) {
             self.wrong(

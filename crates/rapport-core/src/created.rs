@@ -1,4 +1,4 @@
-//! What a session starts from: its task, where and by whom it was begun, and what was agreed on.
+//! What a session starts from: its task, where and by whom it was begun, and its terms.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,7 +11,7 @@ use crate::routing::{Policy, RoutingTerms};
 /// What a session starts from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Created {
-    /// What somebody wants done, in their words.
+    /// The task, in the words of the person who wants it done.
     pub task: String,
     /// The project's directory.
     pub project: String,
@@ -22,35 +22,36 @@ pub struct Created {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Aim::is_work")]
     pub aim: Aim,
-    /// What was agreed on before it began.
+    /// The terms that were agreed on before it began.
     #[serde(default)]
     pub terms: Terms,
-    /// The kind of place that the agent works in.
+    /// The kind of worker: where the agent works.
     #[serde(default = "local", skip_serializing_if = "is_local")]
     pub worker: String,
-    /// Whether that place is apart from the project's directory. Logs of older programs lack it: there, every worker except
-    /// `local` is.
+    /// Whether the agent works apart from the project's directory. Logs of older programs lack it: there, every
+    /// worker except `local` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<bool>,
     /// The agent that does the work. Sessions of older programs lack it and use the current settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
-    /// The session and question it branched off at, if it did. What comes before that question is a copy.
+    /// The session and question it branched off at, if it is a branch. Everything before that question is a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
-    /// Where the session was begun, for a channel that has to find that place again.
+    /// Where the session was begun, for the channel that has to find that place again.
     #[serde(default, alias = "room", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The turn of a conversation that this session grew from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_from: Option<Seed>,
-    /// What its workplace may use, if that is less than the settings allow.
+    /// Limits for its workplace, stricter than those of the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<WorkplaceLimits>,
-    /// What a lead said about it when it began it.
+    /// What the lead said about it when it began it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment: Option<Assignment>,
-    /// The conversation that is asked first what its agent asks, if it has such a lead. Sessions form a tree.
+    /// Its lead, if it has one: the conversation that is asked first when its agent asks. Sessions and their leads
+    /// form a tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<SessionId>,
     /// Whether it is a lead: its agent has Rapport's own tools, and is asked first in the sessions that it leads.
@@ -102,7 +103,7 @@ fn is_local(worker: &str) -> bool {
     worker == "local"
 }
 
-/// An agent's name and the command that starts it. Resuming the session needs neither again.
+/// An agent's name and the command that starts it, stored so that resuming the session needs neither.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AgentCommand {
     /// The kind of agent, which selects its driver.
@@ -148,7 +149,7 @@ pub struct Seed {
     pub turn: TurnId,
 }
 
-/// What a workplace may use, where that is less than the settings allow.
+/// Limits for a workplace, stricter than those of the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkplaceLimits {
     /// Bytes of memory.
@@ -157,7 +158,7 @@ pub struct WorkplaceLimits {
     /// The number of processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u32>,
-    /// How long it keeps running while nobody uses it, in milliseconds.
+    /// How long it keeps running while it is not used, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
 }
@@ -171,19 +172,19 @@ pub struct Assignment {
     /// What the task is about, in a few words for lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether the lead wants to be told the result in short.
+    /// Whether the lead wants a short result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_short: bool,
     /// The template that the task was made from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// The task before anything was added to it, if that was.
+    /// The task before anything was added to it, if something was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub original_task: Option<String>,
-    /// What was known when it began, in short lines, for whoever answers its questions later.
+    /// What was known when it began, in short lines, for people and leads who answer its questions later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<String>,
-    /// What its work has to fulfil, answers of a person included.
+    /// The requirements of the work, including answers of a person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<String>,
 }
@@ -203,7 +204,7 @@ impl std::fmt::Display for BranchPoint {
     }
 }
 
-/// What holds for a whole session, decided when it begins. A person may change some of it later ([`TermsChange`]).
+/// The terms of a session, decided when it begins. A person may change some of them later ([`TermsChange`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Terms {
@@ -217,16 +218,16 @@ pub struct Terms {
     /// Who makes the rounds of questions before the plan.
     #[serde(default, skip_serializing_if = "Clarifier::is_agent")]
     pub clarifier: Clarifier,
-    /// What it may cost before a person is asked, in millionths of a US dollar; `None` means that nobody is asked.
+    /// The cost at which a person is asked, in millionths of a US dollar; `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<u64>,
-    /// The command that checks finished work before anybody reviews it, if there is one.
+    /// The command that checks finished work before it is reviewed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// The git branch the project was on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Who may apply the work of a workplace of its own to the project.
+    /// Who may apply the work of a separate workplace to the project.
     #[serde(skip_serializing_if = "Decider::is_person")]
     pub apply: Decider,
     /// Whether a short reply with a question mark is a question (WORK-6).
@@ -271,13 +272,13 @@ impl Terms {
     }
 }
 
-/// A change of the terms of a session that exists. What is `None` stays as it is.
+/// A change of a session's terms. `None` means no change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsChange {
     /// How long a waiting agent's process is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hot: Option<SignedDuration>,
-    /// What it may cost before a person is asked, in millionths of a US dollar.
+    /// The cost at which a person is asked, in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_micros: Option<u64>,
     /// How many rounds of questions the agent may ask before it has to make a plan.
@@ -299,7 +300,7 @@ impl std::fmt::Display for TermsChange {
     }
 }
 
-/// Who may decide a matter that a person can leave to a lead. It is fixed before the session begins.
+/// Who may decide a matter that a person can leave to a lead. It is fixed when the session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decider {

@@ -1,4 +1,4 @@
-//! How many lines of which file a diff of git adds and removes.
+//! Counts the lines that a diff of git adds to and removes from each file.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct FileDiff {
     pub added: usize,
     /// The number of lines that are removed.
     pub removed: usize,
-    /// Whether it has no lines.
+    /// Whether it is binary, so that it has no lines.
     pub is_binary: bool,
 }
 
@@ -19,7 +19,7 @@ impl FileDiff {
     /// The files of a diff, in its order.
     pub fn all(diff: &str) -> Vec<Self> {
         let mut files: Vec<Self> = Vec::new();
-        // Lines of a hunk that are still to come: a line of a file may look like a header.
+        // The remaining lines of the current hunk: a line of a file may look like a header.
         let (mut old, mut new) = (0_usize, 0_usize);
         for line in diff.lines() {
             let Some(file) = files.last_mut().filter(|_| !line.starts_with("diff --git ") || old + new > 0)
@@ -33,7 +33,7 @@ impl FileDiff {
                 match line.as_bytes().first() {
                     Some(b'+') => (file.added, new) = (file.added + 1, new.saturating_sub(1)),
                     Some(b'-') => (file.removed, old) = (file.removed + 1, old.saturating_sub(1)),
-                    // What git says about the line before.
+                    // Git's remark about the line before, such as a missing newline.
                     Some(b'\\') => {}
                     _ => (old, new) = (old.saturating_sub(1), new.saturating_sub(1)),
                 }

@@ -66,7 +66,7 @@ impl Entry {
 #[serde(rename_all = "snake_case", remote = "Self")]
 #[expect(clippy::large_enum_variant, reason = "a log has one creation, and facts are not kept")]
 pub enum Event {
-    /// Somebody began the session. Always the first fact, and only the first.
+    /// The session was begun. Always the first fact, and only the first.
     Created(Created),
     /// A turn of the agent is to run.
     TurnStarted {
@@ -76,8 +76,8 @@ pub enum Event {
         kind: TurnKind,
         /// What the agent is told.
         prompt: String,
-        /// Whether this turn repairs a mistake of the previous one. It is the last attempt until somebody restarts the
-        /// session.
+        /// Whether this turn repairs a mistake of the previous one. It is the last attempt until the session is
+        /// restarted.
         #[serde(default, skip_serializing_if = "Not::not")]
         mends: bool,
     },
@@ -100,7 +100,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shown: Option<String>,
     },
-    /// Somebody abandoned the plan that was being made.
+    /// The plan that was being made was abandoned.
     DraftLeft {
         /// The turn's directory. The turn has no plan again.
         folder: String,
@@ -124,15 +124,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<By>,
     },
-    /// The engine found a turn's directory that no fact mentions: an older version or a person made it. Nobody has
-    /// accepted its content.
+    /// The engine found a turn's directory that no fact mentions: an older version or a person made it. Its content
+    /// has not been accepted.
     TurnFound(FoundTurn),
     /// A turn's directory disappeared before the turn was complete.
     TurnGone {
         /// The turn's directory, from the session's.
         folder: String,
     },
-    /// Somebody began to review the plan of a turn. It is checked against the project as it is now.
+    /// The review of a turn's plan began. The plan is checked against the project as it is now.
     ReviewStarted {
         /// The turn's directory, from the session's.
         folder: String,
@@ -152,28 +152,28 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         remarks: Vec<PlanRemark>,
     },
-    /// Somebody changed the plan's file. The change takes effect once a person accepts it.
+    /// The plan's file was changed. The change takes effect once a person accepts it.
     PlanDiffers {
         /// The turn's directory, from the session's.
         folder: String,
         /// The content of the file.
         text: String,
     },
-    /// Somebody accepted the plan as it is in its file.
+    /// A person accepted the plan as it is in its file.
     PlanAccepted {
         /// The turn's directory, from the session's.
         folder: String,
         /// Who did this.
         by: By,
     },
-    /// Somebody discarded the changes made in the plan's file.
+    /// The changes made in the plan's file were discarded.
     PlanRestored {
         /// The turn's directory, from the session's.
         folder: String,
         /// Who did this.
         by: By,
     },
-    /// Somebody approved a plan, wholly or in part.
+    /// A plan was approved, wholly or in part.
     Approved {
         /// The turn's directory, from the session's.
         folder: String,
@@ -186,7 +186,7 @@ pub enum Event {
         /// Who did this.
         by: By,
     },
-    /// Somebody skipped a plan: nothing of it is done.
+    /// A plan was skipped: none of it is carried out.
     Skipped {
         /// The turn's directory, from the session's.
         folder: String,
@@ -223,7 +223,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unsure: Option<usize>,
     },
-    /// Somebody resumed a batch.
+    /// A batch was resumed.
     BatchResumed {
         /// The name of the batch.
         batch: String,
@@ -245,7 +245,7 @@ pub enum Event {
         #[serde(default)]
         has_changes: bool,
     },
-    /// Somebody wants a batch undone.
+    /// Undoing a batch was requested.
     UndoStarted {
         /// The name of the batch.
         batch: String,
@@ -269,10 +269,10 @@ pub enum Event {
         /// The result.
         files: UndoneFiles,
     },
-    /// Somebody said something to the agent.
+    /// A message was sent to the agent.
     Heard {
-        /// The turn that was running when it was said, if the agent is told during that turn; otherwise the agent is
-        /// told with its next turn.
+        /// The turn that was running at that time, if the agent is told during that turn; otherwise the agent is told
+        /// with its next turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
         /// The message.
@@ -283,7 +283,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// A message was taken back before the agent was told.
+    /// A message was withdrawn before the agent was told.
     Unsaid {
         /// The id of the message in its channel.
         id: String,
@@ -295,8 +295,8 @@ pub enum Event {
         /// Which message of that turn, from 1.
         message: u32,
     },
-    /// Somebody stopped a turn. The conversation is kept; nothing continues until somebody sends a message or restarts
-    /// the turn.
+    /// A turn was stopped. The conversation is kept; nothing continues until a message comes or the turn is
+    /// restarted.
     Stopped {
         /// The turn of the agent.
         turn: TurnId,
@@ -405,7 +405,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asked: Vec<String>,
     },
-    /// Somebody answered a question.
+    /// A question was answered.
     Answered {
         /// The id of the question.
         question: QuestionId,
@@ -414,7 +414,8 @@ pub enum Event {
         /// Who did this.
         by: By,
     },
-    /// A question of a session with a lead is with somebody now. The one before did not answer it.
+    /// A question of a session with a lead was routed to this recipient, because it is new, or because the previous
+    /// recipient did not answer it.
     Routed {
         /// The id of the question.
         question: QuestionId,
@@ -422,7 +423,7 @@ pub enum Event {
         to: Recipient,
         /// What is at stake in it.
         class: Class,
-        /// Why it is with them.
+        /// Why it was routed there.
         why: Hop,
     },
     /// The lead was told of a question.
@@ -435,7 +436,8 @@ pub enum Event {
         /// The id of the question.
         question: QuestionId,
     },
-    /// The lead was told of a question that is over, or with somebody else; it is not told again.
+    /// The message that asks the lead a question was withdrawn, because the question is closed or was routed to another
+    /// recipient. If the lead has read it already, that changes nothing.
     LeadReleased {
         /// The id of the question.
         question: QuestionId,
@@ -448,15 +450,15 @@ pub enum Event {
         answer: Answer,
         /// The lead.
         by: By,
-        /// What it rests on, if that was found.
+        /// The ground of the answer, if it was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<Grounding>,
     },
-    /// What a lead's answer, which is in the same entry, rests on.
+    /// The ground of a lead's answer, which is in the same entry.
     Grounded {
         /// The id of the question.
         question: QuestionId,
-        /// The ground, and what stands there.
+        /// The ground, and the text found there.
         because: Grounding,
     },
     /// A permission for the whole project was saved in Rapport's home.
@@ -464,11 +466,11 @@ pub enum Event {
         /// The question whose answer granted it.
         question: QuestionId,
     },
-    /// Somebody revoked a rule of this session.
+    /// A rule of this session was revoked.
     Revoked {
         /// The rule.
         rule: Rule,
-        /// Who took it back.
+        /// Who revoked it.
         by: By,
     },
     /// The agent tried to reach a host that its workplace does not allow.
@@ -478,28 +480,28 @@ pub enum Event {
         /// The host, with its port.
         host: String,
     },
-    /// Somebody lets the agent reach a host in this session.
+    /// The agent was allowed to reach a host in this session.
     HostAllowed {
         /// The host, with its port unless that is 80 or 443.
         host: String,
         /// Who allowed it.
         by: By,
     },
-    /// Somebody changed the terms for the rest of the session.
+    /// The terms were changed for the rest of the session.
     TermsChanged {
         /// What changed.
         change: TermsChange,
         /// Who changed it.
         by: By,
     },
-    /// Somebody wants to answer this question anew (back, or edit).
+    /// A question was reopened, to answer it anew (back, or edit).
     Reopened {
         /// The id of the question.
         question: QuestionId,
         /// Who did this.
         by: By,
     },
-    /// Somebody left a reopened question with the answer it had.
+    /// A reopened question keeps the answer it had.
     Kept {
         /// The id of the question.
         question: QuestionId,
@@ -511,21 +513,21 @@ pub enum Event {
         /// The tool call.
         call: CallId,
     },
-    /// A round ended without all its answers, for a reason that everybody can read.
+    /// A round ended without all its answers, for a stated reason.
     Closed {
         /// The round.
         round: RoundId,
         /// How it ended.
         how: Ending,
     },
-    /// Something delayed the agent, and it continues: the model's API failed and the call is retried, or the agent's
-    /// own program refused a call without asking anybody.
+    /// The agent was delayed, and continues: the model's API failed and the call is retried, or the agent's own
+    /// program refused a call without asking.
     Delayed {
         /// The turn of the agent in which it happened.
         turn: TurnId,
         /// What happened, and when it is retried, if it is.
         why: String,
-        /// Whether it is that no copy of its conversation and work could be stored with the session.
+        /// Whether the delay was that no copy of its conversation and work could be stored with the session.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_unkept: bool,
     },
@@ -562,7 +564,7 @@ pub enum Event {
         /// Whether no process ever ran, because the agent's program could not be started.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_not_started: bool,
-        /// Whether the place in which it ran died under it: then it is started again, once.
+        /// Whether the workplace in which it ran died under it: then it is started again, once.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_lost: bool,
     },
@@ -601,7 +603,7 @@ pub enum Event {
         /// Why, in words for a person.
         reason: String,
     },
-    /// Somebody restarted the session.
+    /// The session was restarted.
     Restarted {
         /// Who did this.
         by: By,
@@ -613,13 +615,13 @@ pub enum Event {
         /// How it ended.
         check: WorkCheck,
     },
-    /// The work is done, and these are its changes. The session is complete until somebody asks for more.
+    /// The work is done, and these are its changes. The session is complete until more is asked for.
     Reported {
         /// The changes, if they are known.
         changes: Option<Changes>,
     },
-    /// Somebody who may not decide that, such as a lead, wants work of a workplace of its own applied to the project, and
-    /// asks a person to do it.
+    /// A lead, or another author who may not decide it, asked a person to apply the work of a separate workplace to
+    /// the project.
     ApplyRequested {
         /// Who asks for it.
         by: By,
@@ -627,7 +629,7 @@ pub enum Event {
         #[serde(default)]
         with_conflicts: bool,
     },
-    /// Somebody wants work that was done in a workplace of its own applied to the project.
+    /// Applying the work of a separate workplace to the project was requested.
     Applying {
         /// Who did this.
         by: By,
@@ -644,12 +646,12 @@ pub enum Event {
     NotApplied(NotMerged),
     /// The work was applied: files of the project were changed.
     Applied {
-        /// Whoever wanted it applied.
+        /// Who requested it.
         by: By,
         /// What changed in the project.
         files: Vec<FileChange>,
     },
-    /// Somebody discarded the work, or wants what is left of its workplace cleared.
+    /// The work was discarded, or clearing the rest of its workplace was requested.
     Discarded {
         /// Who did this.
         by: By,
@@ -663,11 +665,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left: Option<String>,
     },
-    /// Somebody wants the work's changes to the project's files undone.
+    /// Undoing the work's changes to the project's files was requested.
     WorkUndoStarted {
         /// The state the work left, and the state before it.
         states: Merged,
-        /// The same for earlier stretches of work, the latest first: somebody else changed files between them.
+        /// The same for earlier stretches of work, the latest first: the files were changed otherwise between them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         earlier: Vec<Merged>,
         /// Who did this.
@@ -683,18 +685,18 @@ pub enum Event {
         /// The result.
         files: UndoneFiles,
     },
-    /// Somebody ended the session.
+    /// The session was ended.
     Cancelled {
         /// Who did this.
         by: By,
-        /// Why, if they said so.
+        /// Why, if a reason was given.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// Whether the agent may have changed files since their state was last recorded. If so, `WorkLeft` follows.
         #[serde(default, skip_serializing_if = "Not::not")]
         is_unnoted: bool,
     },
-    /// The state of the project's files once the agent of a cancelled session was gone. An undo starts from it.
+    /// The state of the project's files after the agent of a cancelled session ended. An undo starts from it.
     WorkLeft {
         /// A name by which the worker finds that state again, if it can.
         state: Option<String>,
@@ -710,8 +712,7 @@ impl Event {
         self.words_naming(&|_, _| None)
     }
 
-    /// The same for whoever knows what the actions of batches do: `named` gets a batch and the index of an action in its
-    /// plan.
+    /// The same, with the actions of batches in words: `named` gets a batch and the index of an action in its plan.
     pub fn words_naming(&self, named: &dyn Fn(&str, usize) -> Option<String>) -> String {
         let action = |batch: &str, action: usize| match named(batch, action) {
             Some(name) => format!("action {} ({name})", action + 1),
@@ -988,13 +989,13 @@ pub enum TurnKind {
     Plan,
     /// Carry out the plan.
     Work,
-    /// Reply to what somebody said.
+    /// Reply to a message.
     Chat,
     /// Make a plan of actions, for a person to review; change nothing.
     Draft,
 }
 
-/// Who wants to know.
+/// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asker {
@@ -1127,11 +1128,11 @@ pub struct FileChange {
 pub enum ChangeStatus {
     /// It did not exist before.
     Added,
-    /// Its content or its mode is another one.
+    /// Its content or its mode changed.
     Modified,
-    /// It does not exist any more.
+    /// It no longer exists.
     Deleted,
-    /// A word of another version of Rapport.
+    /// A status that another version of Rapport wrote.
     #[serde(untagged)]
     Other(String),
 }
@@ -1154,7 +1155,7 @@ impl fmt::Display for ChangeStatus {
     }
 }
 
-/// The kind of an agent's message, in its own word; the log has all of it.
+/// The kind of an agent's message, as the agent names it; the log has the whole message.
 fn kind_of(line: &str) -> String {
     let message: Value = serde_json::from_str(line).unwrap_or_default();
     let words: Vec<_> = ["type", "subtype"].iter().filter_map(|key| message[key].as_str()).collect();

@@ -51,8 +51,8 @@ text_id! {
     SessionId
 }
 impl SessionId {
-    /// Whether a name contains what begins every session's id: a day and a dash. Whoever chooses such a name for themselves could
-    /// be taken for a lead, which is named after its session.
+    /// Whether a name contains the beginning of a session's id: a day and a dash. A client with such a name could be
+    /// taken for a lead, which is named after its session.
     pub fn is_in(name: &str) -> bool {
         let begins = |bytes: &[u8]| bytes[..8].iter().all(u8::is_ascii_digit) && bytes[8] == b'-';
         name.as_bytes().windows(9).any(begins)

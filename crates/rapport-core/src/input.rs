@@ -25,7 +25,7 @@ use crate::work_check::WorkCheck;
 /// Something that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// Somebody did something. The door that received it has checked who.
+    /// A person, or an author who answers for a person, acted. The door has checked who.
     Person {
         /// Who did this.
         by: By,
@@ -39,11 +39,11 @@ pub enum Input {
         /// What it did.
         did: AgentDid,
     },
-    /// Something that Rapport itself did or found out.
+    /// The engine did or found something.
     World(World),
 }
 
-/// What people, or whoever answers for them, can do.
+/// What people, or those who answer for them, can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
@@ -55,40 +55,40 @@ pub enum Act {
         /// What the person chose or typed, or what the agent is told.
         reply: Reply,
     },
-    /// Answer a question as a lead, on a ground. Where the lead may only draft, it is a draft for a person.
+    /// Answer a question as a lead, on a ground. Where the lead may only draft, the answer is a draft for a person.
     Respond {
         /// The question.
         question: QuestionId,
         /// What is answered.
         reply: Reply,
-        /// What the answer rests on, as the lead names it.
+        /// The ground, as the lead names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ground: Option<Ground>,
-        /// The same as the engine found it. It comes from nobody else.
+        /// The ground, as the engine found it. Only the engine sets it.
         #[serde(skip)]
         because: Option<Box<Grounding>>,
     },
-    /// Send what a lead drafted, as one's own answer.
+    /// Send the answer that a lead drafted, as one's own.
     SendDraft {
         /// The question.
         question: QuestionId,
     },
-    /// Have a person asked instead of the lead: the lead does not know, or the person wants to answer it themselves.
+    /// Have a person asked instead of the lead: the lead does not know the answer, or the person wants to give it.
     PassOn {
         /// The question.
         question: QuestionId,
-        /// What is at stake, if that is more than was known.
+        /// The question's class, if more is at stake than was known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
         /// Why, in words for a person.
         reason: String,
     },
-    /// Have more time for a question, because the lead asks its own person about it.
+    /// Get more time for a question, because the lead asks its own person about it.
     AskPerson {
         /// The question.
         question: QuestionId,
     },
-    /// Take a message back that the agent has not been told yet, by its id.
+    /// Withdraw a message that the agent has not been told yet, by its id.
     Unsay {
         /// The id of the message in its channel.
         id: String,
@@ -112,7 +112,7 @@ pub enum Act {
         /// The question.
         question: QuestionId,
     },
-    /// Revoke something that was allowed for this session.
+    /// Revoke a permission of this session.
     Revoke {
         /// The rule.
         rule: Rule,
@@ -209,14 +209,14 @@ pub enum Act {
         #[serde(default)]
         message: Option<String>,
     },
-    /// Accept the plan as somebody changed it in its file.
+    /// Accept the plan as it was changed in its file.
     AcceptPlan {
         /// The turn's directory, from the session's.
         folder: String,
         /// The file's content as the person saw it.
         text: String,
     },
-    /// Write the plan to its file again, over what somebody changed there.
+    /// Write the plan to its file again, over the changes made there.
     RestorePlan {
         /// The turn's directory, from the session's.
         folder: String,
@@ -241,12 +241,12 @@ pub enum Act {
     },
     /// Accept the files of complete turns as they are, although they were changed.
     AcceptChanges {
-        /// For each turn's directory, a check sum for each of its files; empty if the directory is gone.
+        /// For each turn's directory, a check sum for each of its files; empty if the directory was removed.
         turns: BTreeMap<String, BTreeMap<String, String>>,
     },
 }
 
-/// What an agent does, whatever program it is.
+/// What an agent does, independent of its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentDid {
     /// Its process runs and has named its conversation.
@@ -268,8 +268,8 @@ pub enum AgentDid {
         /// The path, the command, or whatever else it is used on.
         what: String,
     },
-    /// Something delays it, and it continues: the model's API failed and the call is retried, or its own program
-    /// refused a call without asking anybody.
+    /// It is delayed, and continues: the model's API failed and the call is retried, or its own program refused a
+    /// call without asking.
     Delay {
         /// What happened, and when it is retried, if it is.
         why: String,
@@ -295,7 +295,7 @@ pub enum AgentDid {
         call: CallId,
         /// What it asks for.
         ask: Ask,
-        /// Whether its process could end cleanly now and be asked again later.
+        /// Whether its process could be parked now, and the call asked again later.
         parkable: bool,
     },
     /// It tried to reach a host that its workplace does not allow.
@@ -330,7 +330,7 @@ pub enum AgentDid {
         /// Its last words.
         result: String,
     },
-    /// The response that it is making has cost about this much so far.
+    /// The approximate cost so far of the response that it is writing.
     SpendSoFar {
         /// Millionths of a US dollar.
         cost_micros: u64,
@@ -346,14 +346,14 @@ pub enum AgentDid {
     Leave(Leave),
 }
 
-/// The budget of a day, for all sessions together.
+/// The daily budget, for all sessions together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DayBudget {
     /// The day, such as `2026-01-24`.
     pub day: String,
-    /// What all sessions have cost on it so far, in millionths of a US dollar.
+    /// The cost of all sessions on that day so far, in millionths of a US dollar.
     pub spent_micros: u64,
-    /// What they may cost before a person is asked.
+    /// The cost at which a person is asked.
     pub limit_micros: u64,
 }
 
@@ -403,14 +403,14 @@ pub enum Leave {
         /// The tool call.
         call: CallId,
     },
-    /// It was stopped, because Rapport is stopping or because no want needs it any more.
+    /// It was stopped, because Rapport is stopping or because no want needs it.
     Stopped,
     /// Its program could not be started.
     NotStarted {
         /// Why, in words for a person.
         reason: String,
     },
-    /// The place in which it ran died under it, such as a container that was killed.
+    /// The workplace in which it ran died under it, such as a container that was killed.
     Lost {
         /// Why, in words for a person.
         reason: String,
@@ -425,7 +425,7 @@ pub enum Leave {
 /// What the engine does or finds out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum World {
-    /// The session was just replayed from its log: its processes are gone.
+    /// The session was just replayed from its log: its processes have ended.
     Lost,
     /// Time has passed; `now` tells how much.
     Tick,
@@ -450,12 +450,12 @@ pub enum World {
         /// The path of the file, from the project's root.
         path: String,
     },
-    /// The agent of a turn cannot start yet, because as many run as may run at the same time.
+    /// The agent of a turn cannot start yet, because the maximum number of agents is running.
     Queued {
         /// The turn of the agent.
         turn: TurnId,
     },
-    /// The command that checks finished work has run, or could not.
+    /// The check of finished work has run, or could not.
     Checked {
         /// The turn whose work was checked.
         turn: TurnId,
@@ -518,8 +518,8 @@ pub enum World {
         /// Where it is, from the session's directory.
         path: String,
     },
-    /// A session of turns was just replayed from its log, and these turn directories were found. Its processes are
-    /// gone.
+    /// A session of turns was just replayed from its log, and these turn directories were found. Its processes have
+    /// ended.
     Found(FoundTurns),
     /// The plan of a turn was checked.
     PlanChecked {
@@ -584,7 +584,7 @@ pub enum World {
         /// Whether it changed files, or may have.
         has_changes: bool,
     },
-    /// The report of a turn is in its file, and its memos are kept.
+    /// The report of a turn is in its file, and its memos are stored.
     ReportFiled {
         /// The turn's directory, from the session's.
         folder: String,
@@ -615,7 +615,7 @@ pub enum World {
     },
 }
 
-/// Where work that was done in a workplace of its own is applied.
+/// Where work of a separate workplace is applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyTo {
@@ -642,7 +642,7 @@ pub struct Merged {
     pub from: String,
     /// The state after the step.
     pub to: String,
-    /// The files that both sides changed in different ways. Where their lines overlap they contain conflict markers.
+    /// The files that both sides changed differently. Where their lines overlap they contain conflict markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
 }
@@ -653,7 +653,7 @@ pub struct NotMerged {
     /// What failed, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The files that both sides changed in different ways.
+    /// The files that both sides changed differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
     /// The files that were changed anyway and could not be restored.

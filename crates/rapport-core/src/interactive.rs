@@ -154,7 +154,7 @@ impl InteractiveFile {
     }
 
     /// The facts of a session that continues from this file. A plan that was being carried out waits for confirmation
-    /// again, because nobody knows how far it got.
+    /// again, because it is unknown how far it got.
     pub fn revive(&self, created: Created) -> Result<Vec<Event>, Refusal> {
         let (by, max_rounds) = (created.by.clone(), created.terms.max_rounds);
         let mut facts = Session::begin(created)?;

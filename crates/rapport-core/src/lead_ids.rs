@@ -1,12 +1,12 @@
-//! The names under which leads know a session and its work: `task-SESSION`, and `diff-SESSION-N` for the changes at the n-th end of
-//! its work.
+//! The ids under which leads know a session and its work: `task-SESSION`, and `diff-SESSION-N` for the changes when
+//! its work ended for the n-th time.
 
-/// What the id of a task begins with.
+/// The prefix of a task's id.
 pub const TASK: &str = "task-";
-/// What the id of a diff begins with.
+/// The prefix of a diff's id.
 pub const DIFF: &str = "diff-";
 
-/// The name of the session in such an id; any other text as it is.
+/// The name of the session in such an id; any other text is returned as it is.
 pub fn session_in(text: &str) -> &str {
     let of_diff = || {
         let (session, number) = text.strip_prefix(DIFF)?.rsplit_once('-')?;

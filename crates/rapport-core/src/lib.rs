@@ -1,8 +1,8 @@
 //! The core of Rapport: questions, sessions, and the facts that sessions are made of.
 //!
-//! The core is pure. It reads no file, clock, socket or environment variable and uses no randomness: what happened, and
-//! when, comes in as an argument; what should be done goes out as data. Read [`Event`] first, then [`Session`], whose three
-//! functions are all there is to it:
+//! The core is pure. It reads no file, clock, socket or environment variable and uses no randomness: what happened,
+//! and when, comes in as an argument; what should be done goes out as data. Read [`Event`] first, then [`Session`],
+//! whose three functions are all there is to it:
 //!
 //! - [`Session::decide`] says which facts follow from an [`Input`], or refuses it ([`Refusal`]). It changes nothing.
 //! - [`Session::apply_entry`] folds stored facts into the state. It cannot fail.
@@ -16,8 +16,8 @@
 //! |---|---|---|
 //! | project | a directory that agents work in | [`Created::project`] |
 //! | context | what is known about a project; also, in the words of a turn, what its agent is shown ([`context`]) | [`ProjectContext`] |
-//! | learning | something to keep in mind for a project, which a person consented to | [`Learning`] |
-//! | task | what somebody wants done there, in their words | [`Created::task`] |
+//! | learning | something to keep in mind for a project, which a person agreed to | [`Learning`] |
+//! | task | what a person wants done there, in their words | [`Created::task`] |
 //! | session | one task from the first word to the result | [`Session`], named by [`SessionId`] |
 //! | flow | what a session is for, with the phases, state and rules that go with it | chosen by [`Aim`] |
 //! | log | the facts of a session, append-only; all else is derived from it | a list of [`Entry`] |
@@ -27,10 +27,10 @@
 //! | question | text and options, with or without free text, one choice or several | [`Question`]; not yet asked, a [`Draft`] |
 //! | round | questions that are asked together and answered into one place | [`RoundId`], as it stands a [`RoundView`]; made by a planner, a [`QuestionRound`] |
 //! | answer | the value that was chosen or typed, and by whom | [`Answer`], [`By`] |
-//! | permission | what a tool call would do, shown in full before somebody allows it | [`Permission`], by a [`Rule`] |
+//! | permission | what a tool call would do, shown in full before it is allowed | [`Permission`], by a [`Rule`] |
 //! | plan | a Markdown document that is agreed on before the work | [`PlanFile`]; as steps to carry out, an [`ActionPlan`] |
 //! | action | one step of a plan of actions | [`Action`], of an [`ActionKind`] |
-//! | selection | which items of a plan somebody approved | [`review::Selection`], stored as [`Chosen`] |
+//! | selection | which items of a plan were approved | [`review::Selection`], stored as [`Chosen`] |
 //! | batch | the approved actions of one plan, run in order; it can be resumed and undone | [`FileBatch`] |
 //! | turn | one piece of the agent's work, from its prompt to its result | [`TurnId`], [`TurnKind`]; with a directory, a [`FileTurn`] |
 //! | branch | another try from a question or a turn | [`Branch`], [`BranchPoint`] |
@@ -40,7 +40,7 @@
 //! | lead | the agent that a person talks to and that may answer for them, as far as [`authority`] and [`routing`] go | [`By`], [`Created::lead`] |
 //! | class | what is at stake in a question, which decides whether only people are asked | [`routing::Class`] |
 //! | policy | what a lead may do with the questions of a session | [`routing::Policy`] |
-//! | ground | what a lead's answer rests on; without one it is a draft | [`routing::Ground`] |
+//! | ground | what a lead's answer is based on; without one it is a draft | [`routing::Ground`] |
 //! | draft of an answer | what a lead proposes and a person sends | [`Event::Drafted`] |
 //! | planner | a model that makes rounds of questions before any agent runs | [`Brief`], [`Clarifier`] |
 //! | worker, workplace | the kind of place an agent runs in; one such place, opened for one session. In the names of MCP tools, which clients know, a worker is a session with its agent | [`Created::worker`], [`WorkplaceView`] |

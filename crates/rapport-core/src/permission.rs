@@ -1,5 +1,5 @@
 //! A permission: everything that a tool call would do, as data, and the rule that could allow the same call from now
-//! on. Every channel shows [`Permission::lines`], so that nobody allows something unseen.
+//! on. Every channel shows [`Permission::lines`], so that nothing is allowed unseen.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::visible::{self, EMPTY_LINES};
 
-/// A tool call that somebody has to allow.
+/// A tool call that has to be allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permission {
     /// The tool's name.
@@ -214,12 +214,12 @@ impl Permission {
         Self { tool: tool.into(), what: what.into(), ..Self::default() }
     }
 
-    /// The same for people who know which project it is about: a file in it has its path from there.
+    /// The same for people who know the project: a file in it has its path from there.
     pub fn seen_from(&self, project: &str) -> Self {
         let is_file = self.parts.iter().any(|part| matches!(part, Part::Diff(_) | Part::Content(_)));
         let inside =
             self.what.strip_prefix(project.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
-        // A path that goes up again may lead anywhere.
+        // A path with `..` may lead anywhere.
         let inside = inside.filter(|path| is_file && !path.split('/').any(|part| part == ".."));
         Self { what: inside.map_or_else(|| self.what.clone(), str::to_owned), ..self.clone() }
     }

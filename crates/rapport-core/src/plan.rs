@@ -44,9 +44,9 @@ pub struct PlanFile {
 }
 
 impl PlanFile {
-    /// Every content that the facts of a session once called for. A kill between a file and the fact that it is saved leaves
-    /// a file that no fact names. It is this session's if it has one of these contents, because each of them names the
-    /// session's conversation and when it was created.
+    /// Every content that the plan's file had according to the facts of a session. A kill between writing the file
+    /// and storing the fact leaves a file that no fact names. It is this session's if it has one of these contents,
+    /// because each of them names the session's conversation and when it was created.
     pub fn contents(entries: &[Entry]) -> Vec<String> {
         let wanted = |session: &Session| {
             session.wants().into_iter().find_map(|want| match want {

@@ -1,11 +1,11 @@
-//! What a plan makes of files, computed without touching any: for comparing plans by what they do.
+//! The effects of a plan on files, computed without touching any: for comparing plans by what they do.
 
 use std::collections::BTreeMap;
 
 use crate::action_plan::{ActionPlan, Effect, Replacement};
 use crate::edit::apply_edits;
 
-/// What a plan makes of files, and the commands that it runs.
+/// The effects of a plan on files, and the commands that it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanEffects {
     /// The files that its actions name and change.
@@ -16,7 +16,7 @@ pub struct PlanEffects {
     pub unclear: Vec<String>,
 }
 
-/// What a plan makes of one file.
+/// The effect of a plan on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileEffect {
     /// Its content before the plan; `None` if it did not exist.

@@ -160,7 +160,7 @@ fn confirms(round: &RoundView<'_>) -> bool {
 fn reopens(fact: &Event, focus: &Focus) -> bool {
     match fact {
         Event::Reopened { question, .. } => *question == focus.question,
-        // The card that is shown lacks the draft.
+        // The shown card lacks the draft.
         Event::Drafted { question, .. } => *question == focus.question,
         // The person has not seen the file's new content yet.
         Event::PlanDiffers { folder, .. } => TurnCard::read(&focus.question)

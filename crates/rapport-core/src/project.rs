@@ -1,5 +1,6 @@
-//! What is known about a project: what exploring it found, what people want kept in mind there, and what became of its
-//! earlier sessions. `context.yaml` in Rapport's home has it; `docs/formats/project.md` describes that file.
+//! What is known about a project: the findings of its exploration, what people want kept in mind there, and how its
+//! earlier sessions ended. It is stored in `context.yaml` in Rapport's home; `docs/formats/project.md` describes that
+//! file.
 
 mod learning;
 mod past_session;
@@ -28,31 +29,31 @@ const TOLD_DIRECTORIES: usize = 30;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectContext {
-    /// Its name, which no other project has.
+    /// Its unique name.
     pub name: String,
     /// Its directory.
     pub path: String,
     /// When it was last explored, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_explored: Option<Timestamp>,
-    /// What exploring found, as people left it.
+    /// The findings of the exploration, with people's changes.
     #[serde(flatten)]
     pub found: ProjectFindings,
-    /// How things are done there: found, or learned.
+    /// The project's conventions: found, or learned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conventions: Vec<Learning>,
-    /// What people want kept in mind there.
+    /// The preferences of people for this project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preferences: Vec<Learning>,
-    /// What was proposed to be learned, and waits for a person's consent. Nobody is told of it as if it held.
+    /// Learnings that were proposed and wait for a person's consent. Agents are not told of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposed: Vec<Learning>,
-    /// The ids of what was proposed and declined, so that it is not proposed again.
+    /// The ids of declined proposals, so that they are not proposed again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declined: Vec<String>,
 }
 
-/// What exploring a project finds, except for its conventions, to which people add their own.
+/// The findings of an exploration, except for conventions, to which people add their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectFindings {
@@ -62,19 +63,19 @@ pub struct ProjectFindings {
     /// All its languages, each with its manifest and tools, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<String>,
-    /// What installs its dependencies.
+    /// The tool that installs its dependencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package_manager: Option<String>,
-    /// What builds it.
+    /// The tool that builds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_tool: Option<String>,
-    /// What runs its tests.
+    /// The tool that runs its tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_framework: Option<String>,
     /// The version in its manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What its manifest says it is.
+    /// The description in its manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The directories of its members, if it is a workspace.
@@ -95,19 +96,19 @@ pub struct ProjectFindings {
 }
 
 impl ProjectContext {
-    /// The learning of this id, among those that hold.
+    /// The learning of this id, among those in effect.
     pub fn learning(&self, id: &str) -> Option<&Learning> {
         self.preferences.iter().chain(&self.conventions).find(|learning| learning.id == id)
     }
 
-    /// Whether a learning with this text holds, waits for consent, or was declined.
+    /// Whether a learning with this text is in effect, waits for consent, or was declined.
     pub fn knows(&self, learning: &Learning) -> bool {
         let there = self.preferences.iter().chain(&self.conventions).chain(&self.proposed);
         there.map(|known| &known.id).chain(&self.declined).any(|id| *id == learning.id)
     }
 
-    /// What an agent that works there should know, in short lines. Much of it was written by others, so it is quoted in
-    /// a visible form.
+    /// What an agent that works there should know, in short lines. Others wrote much of it, so hidden characters are
+    /// made visible.
     pub fn bullets(&self) -> Vec<String> {
         let found = &self.found;
         let mut lines = vec![format!("Project: {} ({})", self.name, self.path)];
@@ -135,7 +136,8 @@ impl ProjectContext {
         lines.into_iter().map(|line| visible::line(&line)).collect()
     }
 
-    /// The beginning of the instructions that the project gives to agents, in a visible form, and the name of their file.
+    /// The beginning of the project's instructions for agents, with hidden characters made visible, and the name of
+    /// their file.
     pub fn instructions(&self) -> Option<(&'static str, String)> {
         let own = self.found.claude_md.as_ref().map(|text| ("CLAUDE.md", text));
         let (name, text) = own.or(self.found.agents_md.as_ref().map(|text| ("AGENTS.md", text)))?;

@@ -19,7 +19,7 @@ pub const END_OF_MESSAGE: &str = "(End of the message.)";
 /// The reply to an agent that wants to leave plan mode with its plan.
 pub(crate) const PLAN_NOTED: &str = "The plan is noted and goes to a person for confirmation. Stop here; \
     you will be told when to start.";
-/// The reply to a waiting call when somebody stops the agent. The agent gets it when it is resumed.
+/// The reply to a waiting call when the agent is stopped. The agent gets it when it is resumed.
 pub(crate) const STOPPED: &str = "Nobody answered this: you were stopped here. Do not take it as an answer; ask again if \
     you still need to know.";
 /// The reply to a call of the question tool without a question.
@@ -61,8 +61,8 @@ pub(crate) fn answer_in_text(told: &Told) -> String {
     )
 }
 
-/// The prompt for another planning turn, after somebody asked for another plan. The count makes each prompt unique even
-/// if the request is repeated, because a conversation is never told the same prompt twice.
+/// The prompt for another planning turn, after another plan was asked for. The count makes each prompt unique even if
+/// the request is repeated, because a conversation is never told the same prompt twice.
 pub(crate) fn replan(wish: &str, plans: usize) -> String {
     format!(
         "Plan number {plans} was not confirmed. This was said about it:\n\n{wish}\n\nMake the plan anew, in the same \

@@ -1,4 +1,4 @@
-//! Questions, and how the words that somebody typed become an answer.
+//! Questions, and how typed words become an answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -110,11 +110,11 @@ pub enum Purpose {
     Elicit(Field),
     /// Confirmation to start the work with the plan as it stands.
     Confirm,
-    /// Consent to go on although the budget is used up.
+    /// Consent to continue although the budget is used up.
     Budget {
-        /// The new budget if somebody consents, in millionths of a US dollar.
+        /// The new budget if a person consents, in millionths of a US dollar.
         raised_micros: u64,
-        /// The day, if it is the budget of a day for all sessions together.
+        /// The day, if it is the daily budget of all sessions together.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         day: Option<String>,
     },
@@ -192,7 +192,7 @@ impl Question {
         labels.chain(answer.text.as_deref()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether this answer denies: a permission, leaving plan mode, starting the work, or going on over budget.
+    /// Whether this answer denies: a permission, leaving plan mode, starting the work, or continuing over budget.
     pub fn is_denied_by(&self, answer: &Answer) -> bool {
         match self.purpose {
             Purpose::Clarify => false,
@@ -246,7 +246,7 @@ impl Question {
         if let Some(value) = self.meant(&sentence) {
             return Ok(Answer { values: vec![value.to_owned()], text: None });
         }
-        // At a decision, free text denies or asks for another plan: nobody types that by mistake.
+        // At a decision, free text denies or asks for another plan: people do not type that by mistake.
         if !matches!(self.purpose, Purpose::Clarify | Purpose::Elicit(_)) {
             return Err(Refusal::NoDecision { question: self.id.clone(), words: sentence });
         }
@@ -283,8 +283,8 @@ impl Question {
         }
     }
 
-    /// Options, then free text as one argument, if several may be chosen. Free text in several arguments, or of one word,
-    /// is refused: `3 replicas` may be a sentence.
+    /// Options, then free text as one argument, if several may be chosen. Free text in several arguments, or of one
+    /// word, is refused: `3 replicas` may be a sentence.
     fn options_and_words(&self, words: &[String]) -> Result<Option<Answer>, Refusal> {
         let is_option = |word: &&String| {
             let counted = || self.counted(word).filter(|number| (1..=self.options.len()).contains(number));

@@ -18,7 +18,7 @@ pub enum Refusal {
         /// The id that was given.
         question: QuestionId,
     },
-    /// Somebody else answered first.
+    /// It was answered before.
     #[error("{question} was already answered with \"{answer}\" by {by}")]
     AlreadyAnswered {
         /// The id of the question.

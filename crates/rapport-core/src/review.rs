@@ -1,5 +1,5 @@
-//! Reviewing a plan of actions, on any kind of screen: its items in words, which of them are checked, their dependencies, and
-//! their previews.
+//! Reviewing a plan of actions, on any kind of screen: its items in words, which of them are checked, their
+//! dependencies, and their previews.
 
 mod depends;
 mod outline;

@@ -1,8 +1,8 @@
-//! Who is asked what, in which order, for how long: the class of each question, the policies of a session, and the chain
-//! from its lead to a person. `docs/routing.md` has the same as tables, and a test compares them.
+//! Who is asked what, in which order, for how long: the class of each question, the policies of a session, and the
+//! chain from its lead to a person. `docs/routing.md` has the same as tables, and a test compares them.
 //!
-//! The class comes from what asks (`routing/class.rs`) and from a table of words (`routing/words.rs`). Somebody who answers
-//! for a person may only raise it. Time passes a question on; it never answers one.
+//! The class follows from what asks (`routing/class.rs`) and from a table of words (`routing/words.rs`). A lead may
+//! only raise it. Passing time moves a question on to the next recipient; it never answers one.
 
 mod class;
 mod ground;
@@ -17,16 +17,16 @@ pub use class::{Class, Earlier};
 pub use ground::{Ground, Grounding, NoGround};
 pub use words::{ROWS, WordRow, tokens};
 
-/// How many answers in a row a lead may give in a session before a person has to say something there.
+/// How many answers in a row a lead may give in a session before a person has to act there.
 pub const MOST_IN_A_ROW: u32 = 5;
 /// The name of the rule by which a lead is asked.
 pub const ROUTING: &str = "questions go to the lead first";
-/// How much longer a lead has that asks its own person.
+/// How much more time a lead gets that asks its own person.
 pub const ASKING_TIME: SignedDuration = SignedDuration::from_mins(10);
 /// The maximum number of leads above a session.
 const DEEPEST: usize = 8;
 
-/// What a lead may do with the questions of a session that are not for people alone.
+/// What a lead may do with those questions of a session that it may answer by their class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
@@ -37,7 +37,7 @@ pub enum Policy {
     Assist,
     /// It answers with a ground; without one it drafts.
     Auto,
-    /// It answers on its own word, because the task is its own: an assistant began the session.
+    /// It answers without a ground, because the task is its own: an assistant began the session.
     #[serde(alias = "lead")]
     Trust,
 }
@@ -46,7 +46,7 @@ impl Policy {
     /// All policies, from the strictest.
     pub const ALL: [Self; 4] = [Self::Ask, Self::Assist, Self::Auto, Self::Trust];
 
-    /// The word for it, in settings and logs.
+    /// Its name in settings and logs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -56,7 +56,7 @@ impl Policy {
         }
     }
 
-    /// The policy with this word. The words of older versions are known: `person` and `lead`.
+    /// The policy of this name. The names of older versions are known: `person` and `lead`.
     pub fn of_word(word: &str) -> Option<Self> {
         match word {
             "person" => Some(Self::Ask),
@@ -65,7 +65,7 @@ impl Policy {
         }
     }
 
-    /// Whether it leaves a lead no more than another policy does.
+    /// Whether it gives a lead at most the rights of another policy.
     pub fn is_within(self, other: Self) -> bool {
         let strictness = |policy| Self::ALL.into_iter().position(|known| known == policy);
         strictness(self) <= strictness(other)
@@ -76,7 +76,7 @@ impl Policy {
     }
 }
 
-/// The numbers of routing, which hold for a whole session.
+/// The times and limits of routing, fixed for a whole session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoutingTerms {
@@ -84,7 +84,7 @@ pub struct RoutingTerms {
     pub lead_time: SignedDuration,
     /// How many answers a lead may give in an hour.
     pub per_hour: u32,
-    /// How long the person has before others are asked as well; `None`: nobody else is.
+    /// How long the person has before others are asked as well; `None` if no others are asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub person_time: Option<SignedDuration>,
 }
@@ -109,20 +109,20 @@ pub enum Recipient {
     Lead,
     /// The person of the session.
     Person,
-    /// Everybody else who may answer, as well.
+    /// All others who may answer, in addition.
     Others,
 }
 
-/// One stop of a question on its way.
+/// One step of a question's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// Who is asked.
     pub who: Recipient,
-    /// How long; `None`: until somebody answers.
+    /// How long; `None` for until it is answered.
     pub time: Option<SignedDuration>,
 }
 
-/// The way of a question of this class. It ends with a stop that waits, because nobody's silence decides.
+/// The route of a question of this class. It ends with a step without a time limit, because silence never decides.
 pub fn chain(class: Class, policy: Policy, terms: &RoutingTerms) -> Vec<Stop> {
     let asks_lead = policy != Policy::Ask && !class.is_for_people();
     let lead = asks_lead.then_some(Stop { who: Recipient::Lead, time: Some(terms.lead_time) });
@@ -131,15 +131,15 @@ pub fn chain(class: Class, policy: Policy, terms: &RoutingTerms) -> Vec<Stop> {
     lead.into_iter().chain([person]).chain(others).collect()
 }
 
-/// Why a question went to whom it is with.
+/// Why a question was routed to its recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hop {
-    /// They are the first in the chain.
+    /// The recipient is the first in the chain.
     First,
     /// Its class is for people.
     ForPeople,
-    /// The one before did not answer in their time.
+    /// The previous recipient did not answer in time.
     TimeOver,
     /// The lead passed it on.
     PassedOn {
@@ -148,7 +148,7 @@ pub enum Hop {
     },
     /// The lead drafted an answer, which a person sends or replaces.
     Drafted,
-    /// The lead has given as many answers as it may.
+    /// The lead has reached a limit of answers.
     LimitReached(Limit),
     /// The lead could not be told.
     LeadGone {
@@ -172,13 +172,13 @@ impl Hop {
     }
 }
 
-/// A limit of a lead's answers.
+/// A limit on a lead's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// So many in a row, without a word of a person.
+    /// Too many in a row, without an act of a person.
     InARow,
-    /// So many in an hour.
+    /// Too many in an hour.
     PerHour,
 }
 
@@ -191,7 +191,8 @@ impl Limit {
     }
 }
 
-/// Checks that a session may have this lead: sessions form a tree. `lead_of` knows the lead of each session.
+/// Checks that a session may have this lead: sessions and their leads form a tree. `lead_of` returns the lead of each
+/// session.
 pub fn check_tree(
     session: Option<&SessionId>,
     lead: &SessionId,

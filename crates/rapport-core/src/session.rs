@@ -1,13 +1,13 @@
 //! One task from the first word to the result.
 //!
 //! A session is three functions: [`Session::decide`] says which facts follow from an input and changes nothing,
-//! [`Session::apply_entry`] folds facts into the state and cannot fail, [`Session::wants`] says what should be true of the world.
-//! For every input the engine decides, stores, applies, and makes the wants true. There is no recovery code: after a crash it
-//! replays the log, puts in [`World::Lost`](crate::World), and continues in the same loop.
+//! [`Session::apply_entry`] folds facts into the state and cannot fail, [`Session::wants`] says what should be true
+//! of the world. For every input the engine decides, stores, applies, and makes the wants true. There is no recovery
+//! code: after a crash it replays the log, puts in [`World::Lost`](crate::World), and continues in the same loop.
 //!
-//! The state has two parts. `shared.rs` has what all sessions do: questions and answers, the agent's process, the workplace.
-//! `flow.rs` has one flow for each thing that a session can be for, and each flow only what the others do not do: `work.rs`,
-//! `progress.rs`, `chat.rs`, `turns.rs`.
+//! The state has two parts. `shared.rs` has what all sessions do: questions and answers, the agent's process, the
+//! workplace. `flow.rs` has one flow for each thing that a session can be for, and each flow only what the others do
+//! not do: `work.rs`, `progress.rs`, `chat.rs`, `turns.rs`.
 
 mod agent;
 mod apply;
@@ -136,8 +136,8 @@ impl Session {
         Ok(facts)
     }
 
-    /// Reopens a question and answers it, in the state that follows from reopening it. One that is being changed
-    /// already is only answered.
+    /// Reopens a question and answers it, in the state that follows from reopening it. A question that is already
+    /// reopened is only answered.
     fn change(
         &self,
         question: &QuestionId,

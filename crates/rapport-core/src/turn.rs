@@ -86,7 +86,7 @@ impl ActionEnd {
     /// The maximum number of processes left by a command to count.
     pub const MOST_COUNTED: usize = 20;
 
-    /// What became of the processes that its command left running, in words.
+    /// What happened to the processes that its command left running, in words.
     pub fn left_words(&self) -> Option<String> {
         match self.left_behind {
             0 => None,
@@ -173,7 +173,7 @@ pub struct FileTurn {
     pub shown: Option<String>,
     /// Its plan, until the turn is reported.
     pub plan: Option<TurnPlan>,
-    /// The content of `plan.md`, if somebody changed it.
+    /// The content of `plan.md`, if it was changed.
     pub differs: Option<String>,
     /// Why the plan cannot be carried out.
     pub problems: Vec<String>,
@@ -181,8 +181,8 @@ pub struct FileTurn {
     pub status: Option<Overall>,
     /// The report, until it is in its file.
     pub(crate) report: Option<String>,
-    /// The approved changes of the Active Context, once the turn is over; `None` if the facts do not say, because an older tool
-    /// made the turn.
+    /// The approved changes of the Active Context, once the turn is over; `None` if the facts do not say, because an
+    /// older tool made the turn.
     pub approved_context: Option<Vec<Change>>,
     /// All its batches, the latest last.
     pub batches: Vec<FileBatch>,
@@ -210,7 +210,7 @@ pub enum TurnStage {
     Paused,
     /// It is over; its report is being written.
     Ended,
-    /// Its report exists, and nothing of it changes any more.
+    /// Its report exists, and it no longer changes.
     Complete,
 }
 
@@ -401,7 +401,7 @@ pub struct FoundTurn {
     /// The check sum of `_context.log`, if the directory has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
-    /// What its `plan.md` says, where there is no report.
+    /// The content of its `plan.md`, if there is no report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// Whether there is a report.
@@ -416,14 +416,15 @@ pub struct FoundTurn {
     /// Its batches, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<FoundBatch>,
-    /// Whether Rapport itself wrote what is in it, as a sealed note says. What it writes there before the facts tell of it has
-    /// such a note, because a kill in between must not make it somebody else's.
+    /// Whether Rapport itself wrote its content, according to a signed note. Rapport makes such a note before it
+    /// writes there, because after a kill in between no fact mentions the content, and it must not pass for someone
+    /// else's.
     #[serde(skip)]
     pub is_ours: bool,
 }
 
 impl FoundTurn {
-    /// Whether something in it would be run, sent to an agent or believed.
+    /// Whether something in it would be run, sent to an agent or trusted.
     pub(crate) fn says_anything(&self) -> bool {
         self.plan.is_some() || self.is_complete || self.is_ready
     }

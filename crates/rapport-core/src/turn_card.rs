@@ -48,7 +48,7 @@ impl TurnCard {
                 _ => card(turn, TurnCardKind::Review, revision),
             });
         }
-        // What was approved at a terminal is reported there.
+        // A result of what was approved at a terminal is reported there.
         let turn = session.latest_turn().filter(|turn| turn.stage == TurnStage::Complete)?;
         let batch = turn.batch().filter(|batch| batch.is_ended)?;
         if let UndoState::UnderWay(_) = batch.undo {

@@ -34,18 +34,18 @@ pub struct View {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Aim::is_work")]
     pub aim: Aim,
-    /// The session and question from which it branched, if it did.
+    /// The session and question from which it branched, if it is a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
     /// Who began it.
     pub by: By,
-    /// The conversation that is asked first, if it has such a lead.
+    /// Its lead, if it has one: the conversation that is asked first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<SessionId>,
-    /// Whether it is a lead: a conversation that is asked first what other agents ask.
+    /// Whether it is a lead: a conversation that is asked first when other agents ask.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lead: bool,
-    /// Where it was begun, for a channel that has to find that place again.
+    /// Where it was begun, for the channel that has to find that place again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The number of rounds, and their maximum.
@@ -77,10 +77,10 @@ pub struct View {
     pub agent: AgentView,
     /// Tokens and money so far.
     pub usage: Usage,
-    /// The command by which the finished work is being checked, if it is.
+    /// The command that checks the finished work at the moment, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checking: Option<String>,
-    /// How the check of the work ended, once it has.
+    /// The result of checking the work, once it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<WorkCheck>,
     /// What the work changed, once that is known.
@@ -95,7 +95,8 @@ pub struct View {
     /// The agent's last words about the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Answers that are stored, while the agent could not be started to take them. Then `failure` says why.
+    /// Answers that are stored, but could not be delivered, because the agent could not be started. Then `failure`
+    /// says why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undelivered: Vec<Clarified>,
     /// Why it failed, or why answers could not be delivered.
@@ -104,12 +105,12 @@ pub struct View {
 }
 
 impl View {
-    /// Whether it stopped on a failure, and continues only when somebody restarts it.
+    /// Whether it stopped on a failure, and continues only when it is restarted.
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// Whether it waits for a person to say something: no question is open, and no agent works. In a session of turns a
+    /// Whether it waits for a person's message: no question is open, and no agent works. In a session of turns a
     /// batch may run, which has its own display.
     pub fn is_at_rest(&self) -> bool {
         let rests = match self.aim {
@@ -121,7 +122,7 @@ impl View {
         rests && self.questions.is_empty()
     }
 
-    /// Whether nothing changes until somebody acts.
+    /// Whether nothing changes until a person or a lead acts.
     pub fn is_settled(&self) -> bool {
         !matches!(self.status, Status::Started | Status::Running)
     }
@@ -152,7 +153,7 @@ pub struct WorkplaceView {
     /// The hosts that it may reach in this session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_hosts: Vec<String>,
-    /// Who asked for a person to apply the work, if that is still undecided.
+    /// Who asked a person to apply the work, if that is still undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<By>,
     /// Why part of it is left after it was applied or discarded.
@@ -166,7 +167,7 @@ pub struct WorkplaceView {
 pub enum WorkplaceState {
     /// The session continues there.
     Open,
-    /// Somebody has to apply or discard it.
+    /// It has to be applied or discarded.
     Waiting,
     /// It is being applied to the project.
     Applying,
@@ -177,7 +178,7 @@ pub enum WorkplaceState {
 }
 
 impl WorkplaceState {
-    /// The word for it, as in JSON.
+    /// Its name in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -206,15 +207,15 @@ pub enum Status {
     Started,
     /// The agent works, or a batch runs.
     Running,
-    /// Somebody has to answer a question, or to restart the agent that could not take an answer.
+    /// A question has to be answered, or an agent that could not take an answer restarted.
     NeedsInput,
-    /// Nothing is in progress. Somebody can begin another turn.
+    /// Nothing is in progress. Another turn can be begun.
     Idle,
     /// The work is done.
     Completed,
     /// It stopped on a failure, and can be restarted.
     Failed,
-    /// Somebody ended it.
+    /// It was ended.
     Cancelled,
 }
 
@@ -247,7 +248,7 @@ pub enum PhaseView {
     Reporting,
     /// A plan of actions waits for review, or its batch for a decision.
     Reviewing,
-    /// Nothing is in progress. Somebody can begin another turn.
+    /// Nothing is in progress. Another turn can be begun.
     Resting,
     /// It is over.
     Ended,
@@ -281,27 +282,27 @@ pub struct OpenQuestion {
     /// The answer it had before it was reopened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// With whom it is, if the session has a lead.
+    /// Its route, if the session has a lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<WayView>,
-    /// What the lead drafted, if it did.
+    /// The lead's draft of an answer, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<DraftView>,
 }
 
-/// With whom a question is.
+/// The route of a question: who is asked now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayView {
     /// Who is asked.
     pub to: Recipient,
     /// What is at stake in it.
     pub class: Class,
-    /// Since when it is with them.
+    /// Since when they are asked.
     pub since: Timestamp,
-    /// When it goes on to the next, if nobody answers.
+    /// When the next recipient is asked, unless an answer comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why it is with them.
+    /// Why they are asked.
     pub why: Hop,
     /// Whether the lead asks its own person about it.
     #[serde(default, skip_serializing_if = "Not::not")]
@@ -315,7 +316,7 @@ pub struct DraftView {
     pub answer: String,
     /// The lead.
     pub by: By,
-    /// What it rests on, if that was found.
+    /// The ground, if it was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Grounding>,
     /// When it was proposed.
@@ -350,7 +351,7 @@ pub struct Clarified {
     pub by: By,
     /// When it was given.
     pub at: Timestamp,
-    /// What it rests on, if a lead gave it.
+    /// The ground of the answer, if a lead gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<Grounding>,
 }
@@ -380,9 +381,9 @@ pub struct ReviewView {
     pub title: String,
     /// Short descriptions of its actions.
     pub actions: Vec<String>,
-    /// Whether its file differs and nobody has accepted the difference yet.
+    /// Whether its file differs and the difference is not accepted yet.
     pub differs: bool,
-    /// Its batch, if that is paused and somebody has to decide how to continue.
+    /// Its batch, if that is paused and a person has to decide how to continue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<String>,
     /// Why it is paused.
@@ -396,7 +397,7 @@ pub struct ReviewView {
 /// The agent and its process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentView {
-    /// Which kind of agent it is, where the session says so.
+    /// The kind of agent, if the session names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The state of its process.
@@ -429,9 +430,9 @@ pub enum AgentState {
     Hot,
     /// It waits, without a process.
     Parked,
-    /// Its process is gone. It is resumed once a process holds the session and everything asked is answered.
+    /// Its process has ended. It is resumed once a process holds the session and everything asked is answered.
     CutOff,
-    /// No turn is going on.
+    /// No turn is in progress.
     Idle,
 }
 
@@ -496,12 +497,12 @@ impl Session {
         }
     }
 
-    /// With whom a question is, if the session has a lead.
+    /// The route of a question, if the session has a lead.
     pub fn way(&self, question: &QuestionId) -> Option<WayView> {
         self.shared.way(question).map(|way| self.shared.way_view(way))
     }
 
-    /// What the lead drafted for an open question.
+    /// The lead's draft for an open question.
     pub fn draft(&self, question: &QuestionId) -> Option<DraftView> {
         let (_, item) = self.shared.item(question).filter(|(_, item)| item.given().is_none())?;
         self.shared.draft_view(&item.question)

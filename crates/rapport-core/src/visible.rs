@@ -1,7 +1,7 @@
 //! Makes text from outside visible: nothing in it can move a cursor, reorder its line, or hide.
 //!
-//! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names (`<U+202E>`).
-//! Ordinary writing in any language stays as it is.
+//! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names
+//! (`<U+202E>`). Ordinary writing in any language stays as it is.
 
 use std::fmt::Write as _;
 

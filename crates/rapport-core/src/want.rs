@@ -58,7 +58,7 @@ pub enum Want {
         /// The question.
         question: QuestionId,
     },
-    /// A question that is over does not wait for the lead any more.
+    /// The message that asks the lead a closed question is withdrawn.
     LeadReleased {
         /// The lead.
         lead: SessionId,
@@ -69,7 +69,7 @@ pub enum Want {
     PlanSaved(PlanFile),
     /// The planner has made the next round of questions.
     QuestionRound(Brief),
-    /// The work that was done apart and the project are merged. This changes no file.
+    /// The work of a separate workplace and the project are merged. This changes no file.
     Merged {
         /// Whether conflicts are merged too, with conflict markers.
         with_conflicts: bool,
@@ -80,13 +80,13 @@ pub enum Want {
         merged: Merged,
         /// The plan's file, which is copied to the project too.
         plan: Option<String>,
-        /// Where they go.
+        /// Where they are applied.
         to: ApplyTo,
     },
     /// Files that are still as the work left them are restored to their state before the work. Holds the stretches of
     /// the work, the latest first.
     WorkUndone(Vec<Merged>),
-    /// The state in which a cancelled agent left the project is recorded, once its process is gone.
+    /// The state in which a cancelled agent left the project is recorded, once its process has ended.
     WorkLeft,
     /// The workplace is removed.
     Cleared,
@@ -125,13 +125,13 @@ pub enum Want {
         /// What was answered.
         reply: ActionReply,
     },
-    /// The report of a turn is in its file, and its approved memos are kept.
+    /// The report of a turn is in its file, and its approved memos are stored.
     ReportFiled {
         /// The turn's directory, from the session's.
         folder: String,
         /// The report, as Markdown.
         report: String,
-        /// The memos to keep or to forget.
+        /// The memos to add or to remove.
         memos: Vec<Change>,
     },
     /// A batch is undone.
@@ -165,8 +165,8 @@ pub enum Want {
     },
 }
 
-/// What to start an agent with. The driver reads from the conversation whether to start or to resume, and what the
-/// agent knows already.
+/// What an agent is started with. The driver finds out from the conversation whether to start or to resume, and what
+/// the agent knows already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The turn of the agent.
@@ -183,7 +183,7 @@ pub struct Order {
     pub system: Option<String>,
     /// The directory of the turn, from the session's, where the prompt is in a file there.
     pub folder: Option<String>,
-    /// Whether it gets Rapport's own tools, with which a lead leads.
+    /// Whether it gets Rapport's own tools, as a lead does.
     pub tools: bool,
     /// How long its process waits for another turn after this one.
     pub linger: Option<SignedDuration>,
@@ -204,7 +204,7 @@ pub struct Said {
     pub text: String,
 }
 
-/// What to run a batch with. A batch that has begun resumes from its journal.
+/// What a batch is run with. A batch that has begun resumes from its journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchOrder {
     /// Its name in the session.
@@ -269,13 +269,13 @@ pub struct Told {
     pub answer: String,
     /// Who gave it.
     pub by: By,
-    /// What it rests on, if a lead gave it.
+    /// The ground of the answer, if a lead gave it.
     pub because: Option<Grounding>,
 }
 
 impl Told {
-    /// The answer as the agent reads it. It names who answered, unless that is a person at the terminal: agents assume
-    /// that anyway.
+    /// The answer as the agent reads it. It names its author, unless that is a person at the terminal, whom agents
+    /// assume anyway.
     pub fn attributed(&self) -> String {
         match &self.by {
             by if by.is_at_terminal() => self.answer.clone(),

@@ -1,8 +1,8 @@
-//! The check of finished work: a command that a person chose, such as the project's tests, and how it ended.
+//! The result of checking finished work with a command that a person chose, such as the project's tests.
 
 use serde::{Deserialize, Serialize};
 
-/// How the command that checks finished work ended.
+/// The result of the command that checks finished work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCheck {
     /// The command, for a shell.
@@ -25,7 +25,7 @@ pub struct WorkCheck {
 }
 
 impl WorkCheck {
-    /// Whether it ran to its end and found nothing.
+    /// Whether it ran to its end and succeeded.
     pub fn has_passed(&self) -> bool {
         self.exit == Some(0) && self.problem.is_none()
     }

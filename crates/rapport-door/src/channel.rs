@@ -33,14 +33,14 @@ pub struct Served {
     pub sessions: Arc<dyn Sessions>,
     /// Becomes true when the channel has to stop.
     pub stop: watch::Receiver<bool>,
-    /// Messages for whoever started the program.
+    /// Messages for the person who started the program.
     pub notices: Notices,
 }
 
 impl Served {
     /// Waits until the channel has to stop.
     pub async fn stopped(&mut self) {
-        // An error means that the sender is gone, which also means stop.
+        // An error means that the sender was dropped, which also means stop.
         let _ = self.stop.wait_for(|stop| *stop).await;
     }
 }
@@ -48,8 +48,9 @@ impl Served {
 /// The number of messages that may wait to be read.
 const MOST_NOTICES: usize = 256;
 
-/// Sends messages to whoever started the program. It never waits and never grows: if nobody reads them, later ones are dropped, and
-/// their number is told as soon as somebody reads again.
+/// Sends messages to the person who started the program. Sending never blocks and needs no more memory than the
+/// queue: while nothing reads the messages, later ones are dropped, and their number is reported with the next
+/// message that is read.
 #[derive(Clone, Debug)]
 pub struct Notices {
     to: mpsc::Sender<ChannelNotice>,
@@ -63,7 +64,7 @@ impl Notices {
         (Self { to, dropped: Arc::default() }, read)
     }
 
-    /// Sends a message, unless nobody reads them.
+    /// Sends a message, or counts it as dropped if the queue is full.
     pub fn tell(&self, notice: ChannelNotice) {
         let count = self.dropped.swap(0, Ordering::Relaxed);
         if count > 0 && self.to.try_send(ChannelNotice::Dropped { count }).is_err() {
@@ -75,7 +76,7 @@ impl Notices {
     }
 }
 
-/// A message for whoever started the program.
+/// A message for the person who started the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelNotice {
     /// People can reach the channel now.
@@ -84,27 +85,27 @@ pub enum ChannelNotice {
         /// The name that people reach it by.
         name: String,
     },
-    /// A way for somebody to get in, once.
+    /// A link by which one device can be paired, once.
     Invitation {
         channel: &'static str,
         link: String,
         /// The link as a QR code, line by line.
         picture: Vec<String>,
     },
-    /// Something happened while serving people.
+    /// An event while serving people.
     Told {
         channel: &'static str,
         /// What happened, in words.
         message: String,
     },
-    /// The sessions of a project that is served cannot be used, and are left out.
+    /// The sessions of a served project cannot be used, and are left out.
     LeftOut {
         /// The name of the project.
         project: String,
         /// What failed, and why.
         message: String,
     },
-    /// So many messages before this one were dropped, because nobody read them.
+    /// The number of messages before this one that were dropped, because nothing read them.
     Dropped { count: u64 },
 }
 

@@ -1,5 +1,5 @@
-//! A kind of channel, as `serve`, `doctor` and the settings see it before one runs. Everything about a channel is in its own
-//! crate; the program has a list of kinds.
+//! A kind of channel, as `serve`, `doctor` and the settings see it before one runs. Everything about a channel is in
+//! its own crate; the program has a list of kinds.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::{Channel, ChannelError, Projects};
 
 /// A kind of channel.
 pub trait ChannelKind: Send + Sync {
-    /// Its name for `serve --channel`, and of its people: [`Channel::name`].
+    /// Its name for `serve --channel`, and the channel of its people: [`Channel::name`].
     fn name(&self) -> &'static str;
 
     /// The section of the settings that configures it.
@@ -31,10 +31,10 @@ pub trait ChannelKind: Send + Sync {
         Ok(None)
     }
 
-    /// A channel that is ready to run: whatever it listens on or holds alone, it has.
+    /// Opens a channel that is ready to run: it listens already, and has the locks that it needs.
     fn open(&self, setup: ChannelSetup) -> BoxFuture<'static, Result<Box<dyn Channel>, ChannelError>>;
 
-    /// What `doctor` finds out about it.
+    /// What `doctor` reports about it.
     fn diagnose(&self, setup: ChannelSetup) -> BoxFuture<'static, Diagnosis>;
 }
 
@@ -47,11 +47,11 @@ pub struct Missing {
     pub advice: &'static str,
 }
 
-/// What `doctor` finds out about a channel. One that is not configured is no fault.
+/// What `doctor` reports about a channel. A channel that is not configured is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Diagnosis {
     Good(String),
-    /// It is configured, and cannot be served.
+    /// It is configured, but cannot be served.
     Bad {
         found: String,
         advice: String,
@@ -61,35 +61,36 @@ pub enum Diagnosis {
 /// Creates the first fact of a session, from its task and aim.
 pub type NewSession = Arc<dyn Fn(String, Aim) -> Result<Created, String> + Send + Sync>;
 
-/// Creates the first fact of a session whose agent works outside of the project's directory, from its task, the kind of place, or
-/// the usual one, and what that place is to be limited to. Says why there can be none. Blocks.
+/// Creates the first fact of a session whose agent works outside of the project's directory, from its task, the kind
+/// of worker (the default if `None`), and limits for its workplace. An error says why it cannot be created. Blocks.
 pub type NewSeparateSession =
     Arc<dyn Fn(String, Option<&str>, &LimitWish) -> Result<Created, String> + Send + Sync>;
 
-/// Creates the first fact of a session that does work, as somebody wants it. Says why there can be none. Blocks.
+/// Creates the first fact of a session that does work, from a person's wish. An error says why it cannot be created.
+/// Blocks.
 pub type NewWork = Arc<dyn Fn(WorkWish) -> Result<Created, String> + Send + Sync>;
 
-/// Work that somebody wants done. What is `None` is as usual.
+/// Work that a person wants done. `None` means the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkWish {
     pub task: String,
-    /// The kind of place to work in.
+    /// The kind of worker.
     pub worker: Option<String>,
     /// The kind of agent.
     pub agent: Option<String>,
 }
 
-/// What people should know before an agent works in a place of this kind, in clauses. Blocks.
+/// What people should know before an agent works with a worker of this kind, in clauses. Blocks.
 pub type WorkplaceWarnings = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
-/// What a workplace is to be limited to, as it was written. It may be less than the settings allow, and not more.
+/// Limits for a workplace, as they were written. They may be stricter than the settings, not looser.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitWish {
     /// An amount of memory, such as `512m`.
     pub memory: Option<String>,
     /// The number of processors.
     pub cpus: Option<String>,
-    /// How long it keeps running while nobody uses it, in milliseconds.
+    /// How long it keeps running while it is not used, in milliseconds.
     pub idle_ms: Option<u64>,
 }
 
@@ -97,15 +98,15 @@ pub struct LimitWish {
 #[derive(Clone)]
 pub struct WorkerChoice {
     pub new: NewSeparateSession,
-    /// What a lead should know before an agent works in such a place.
+    /// What a lead should know before an agent works in such a workplace.
     pub warnings: WorkplaceWarnings,
-    /// The name of the usual kind.
+    /// The name of the default kind.
     pub usual: String,
     /// The names of all kinds.
     pub kinds: Vec<&'static str>,
 }
 
-/// What a channel is made from.
+/// The parts that a channel is made from.
 #[derive(Clone)]
 pub struct ChannelSetup {
     /// Rapport's home, for the channel's own files.
@@ -113,11 +114,11 @@ pub struct ChannelSetup {
     pub workers: WorkerChoice,
     /// Where the channel's section is read from.
     pub settings: Arc<Sources>,
-    /// The project that is served, or the first of several: what names no project is about this one.
+    /// The project that is served, or the first of several: requests that name no project are about this one.
     pub project: ProjectSetup,
     /// The other projects that are served.
     pub others: Vec<ProjectSetup>,
-    /// The secrets that Rapport knows, which no channel shows.
+    /// The secrets that Rapport knows, which channels must not show.
     pub secrets: Vec<SecretString>,
     /// The environment for programs that the channel runs.
     pub environment: Vec<(OsString, OsString)>,
@@ -125,29 +126,29 @@ pub struct ChannelSetup {
     pub person: By,
     /// What is known about projects, those that are served and others.
     pub projects: Arc<dyn Projects>,
-    /// What all sessions together may cost on a day, in millionths of a dollar, if that is limited.
+    /// The daily budget of all sessions together, in millionths of a dollar, if there is one.
     pub daily_budget: Option<u64>,
 }
 
 impl ChannelSetup {
-    /// All projects that are served, the first one first.
+    /// All served projects, the first one first.
     pub fn projects(&self) -> impl Iterator<Item = &ProjectSetup> {
         std::iter::once(&self.project).chain(&self.others)
     }
 }
 
-/// A project, as a channel that serves it knows it.
+/// A served project, as its channel knows it.
 #[derive(Clone)]
 pub struct ProjectSetup {
-    /// A short name that no other of them has.
+    /// A short name, unique among the served projects.
     pub name: String,
     /// Its directory, as its sessions name it.
     pub path: String,
     pub new_session: NewSession,
     pub new_work: NewWork,
-    /// The names of the kinds of workers, the usual one first.
+    /// The names of the kinds of workers, the default first.
     pub workers: Vec<String>,
-    /// The names of the kinds of agents, the usual one first.
+    /// The names of the kinds of agents, the default first.
     pub agents: Vec<String>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,

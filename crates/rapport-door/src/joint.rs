@@ -1,5 +1,5 @@
-//! The sessions of several projects behind one door. Two projects may have sessions of the same name, so those of all
-//! projects but the first are named after their project, too.
+//! The sessions of several projects behind one door. Two projects may have sessions of the same name, so the names of
+//! sessions of all projects but the first begin with the name of their project.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{
     Update, WorkplaceNow,
 };
 
-/// Between the name of a project and that of its session.
+/// The separator between a project's name and its session's name.
 const MARK: char = ':';
 
 /// The sessions of several projects.
@@ -24,13 +24,13 @@ pub struct JointSessions {
     first: ProjectDoor,
     others: Vec<OtherSessions>,
     notices: Notices,
-    /// Why the sessions of a project are left out, by its name, as it was last told.
+    /// The last reported reason why the sessions of a project are left out, by the project's name.
     left_out: Mutex<HashMap<String, String>>,
 }
 
 /// The sessions of one project among several.
 pub struct ProjectDoor {
-    /// Its name, which no other project has.
+    /// Its unique name.
     pub name: String,
     /// Its directory, as its sessions name it.
     pub path: String,
@@ -40,13 +40,14 @@ pub struct ProjectDoor {
 /// The sessions of a project that is not the first.
 struct OtherSessions {
     door: ProjectDoor,
-    /// What the names of its sessions begin with here.
+    /// The prefix of its sessions' names behind this door.
     prefix: Arc<str>,
 }
 
 impl JointSessions {
-    /// The sessions of the first project keep their names; those of the others begin with the name of their project.
-    /// A project whose sessions cannot be listed or watched is told of, and does not keep the others from being served.
+    /// The sessions of the first project keep their names; those of the others get the name of their project as a
+    /// prefix. If the sessions of a project cannot be listed or watched, that is reported, and the other projects are
+    /// still served.
     pub fn new(first: ProjectDoor, others: impl IntoIterator<Item = ProjectDoor>, notices: Notices) -> Self {
         let other = |door: ProjectDoor| OtherSessions { prefix: format!("{}{MARK}", door.name).into(), door };
         let others = others.into_iter().map(other).collect();
@@ -77,7 +78,7 @@ impl JointSessions {
         [(&self.first, Arc::from(""))].into_iter().chain(others)
     }
 
-    /// What each door replies, with the prefix of its names. Doors that fail are left out, unless all do.
+    /// The replies of all doors, each with the prefix of its names. Doors that fail are left out, unless all do.
     async fn each<'a, T>(
         &'a self,
         ask: impl Fn(&'a dyn Sessions) -> Reply<'a, T>,
@@ -101,7 +102,7 @@ impl JointSessions {
         }
     }
 
-    /// Tells that the sessions of a project are left out, once for each reason.
+    /// Reports that the sessions of a project are left out, once for each reason.
     fn leave_out(&self, project: &str, error: &DoorError) {
         let message = error.to_string();
         let before = self.known().insert(project.to_owned(), message.clone());
@@ -114,14 +115,14 @@ impl JointSessions {
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The door of the project in this directory. What belongs to none of the others goes to the first.
+    /// The door of the project in this directory; the first project's if no other matches.
     fn of(&self, path: &str) -> (&dyn Sessions, Arc<str>) {
         let other = self.others.iter().find(|other| other.door.path == path);
         let other = other.map(|other| (&*other.door.sessions, other.prefix.clone()));
         other.unwrap_or_else(|| (&*self.first.sessions, "".into()))
     }
 
-    /// The reply of the door that has a session, which knows it by its own name.
+    /// The reply of the door with this session, called with the session's name there.
     fn at<'a, T>(
         &'a self,
         id: &'a SessionId,
@@ -140,8 +141,8 @@ impl Sessions for JointSessions {
                 .into_iter()
                 .flat_map(|(ids, prefix)| ids.into_iter().map(move |id| (outer(&prefix, &id), id)))
                 .collect();
-            // The name of a session within its project begins with the date. The sort is stable, so sessions with the same name
-            // keep the order of their projects.
+            // The name of a session within its project begins with the date. The sort is stable, so sessions with the
+            // same name keep the order of their projects.
             all.sort_by(|(_, one), (_, other)| one.cmp(other));
             Ok(all.into_iter().map(|(id, _)| id).collect())
         }
@@ -257,7 +258,7 @@ impl Sessions for JointSessions {
         .boxed()
     }
 
-    /// Revokes it in every project.
+    /// Revokes the rule in every project.
     fn forget_rule<'a>(&'a self, rule: &'a Rule) -> Reply<'a, ()> {
         async move {
             for (door, _) in self.all() {
@@ -282,7 +283,7 @@ impl Sessions for JointSessions {
     }
 }
 
-/// The name of a session here.
+/// The name of a session behind this door.
 fn outer(prefix: &str, id: &SessionId) -> SessionId {
     SessionId::new(format!("{prefix}{id}"))
 }
@@ -294,7 +295,7 @@ fn told(prefix: &str, update: Update) -> Update {
     }
 }
 
-/// An entry in which the conversation that a session grew from has its name of here.
+/// An entry in which the conversation that the session grew from has its name behind this door.
 fn named(prefix: &str, mut entry: Entry) -> Entry {
     for fact in &mut entry.facts {
         if let Event::Created(created) = fact

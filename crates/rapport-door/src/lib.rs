@@ -1,8 +1,8 @@
 //! The one door to sessions, wherever they run: in this process, in another one, or nowhere at the moment.
 //!
 //! A channel (terminal, Telegram, ...) depends on this crate and on the core, and on nothing behind the door. The
-//! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to what is
-//! known about projects.
+//! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to
+//! what is known about projects.
 
 mod beside;
 mod channel;
@@ -53,14 +53,13 @@ pub trait Sessions: Send + Sync {
     /// The process that runs a session, if one does.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Reply<'a, Option<Holder>>;
 
-    /// How many other sessions are at work in the directory that this one works in: nobody can tell there who changed
-    /// which file. 0 if it has a workplace of its own.
+    /// How many other sessions work in the same directory as this one: their changes to files cannot be told apart. 0
+    /// if it has a workplace of its own.
     fn beside<'a>(&'a self, id: &'a SessionId) -> Reply<'a, usize> {
         Box::pin(beside::count(self, id))
     }
 
-    /// The workplace of a session as it is now, if it starts and stops by itself; `None` also if whatever runs it does not
-    /// answer.
+    /// The workplace of a session as it is now, if it can start and stop; `None` also if its worker does not answer.
     fn workplace<'a>(&'a self, _id: &'a SessionId) -> Reply<'a, Option<WorkplaceNow>> {
         Box::pin(std::future::ready(Ok(None)))
     }
@@ -91,10 +90,10 @@ pub trait Sessions: Send + Sync {
     /// Begins a session, optionally with its first round of questions, and runs it in this process.
     fn create(&self, created: Created, first: Option<QuestionRound>) -> Reply<'_, SessionId>;
 
-    /// The same with files for its agent, which its task names. They are stored before the session begins.
+    /// The same with files for its agent, which its task mentions. They are stored before the session begins.
     fn create_with_files<'a>(&'a self, created: Created, files: &'a [NewFile]) -> Reply<'a, SessionId>;
 
-    /// Stores a session that began in another program, with all its facts from this time. Nothing runs it yet.
+    /// Stores a session that began in another program, with all its facts since then. No process runs it yet.
     fn import(&self, facts: Vec<Event>, since: Timestamp) -> Reply<'_, SessionId>;
 
     /// The rules that allow calls in every session of the project. The rules of one session are in its facts.
@@ -191,7 +190,7 @@ pub struct Seen {
     pub updates: Vec<Update>,
 }
 
-/// A workplace that starts and stops by itself, as whatever runs it describes it.
+/// A workplace that can start and stop, as its worker describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkplaceNow {
     /// Its id there.
@@ -199,7 +198,7 @@ pub struct WorkplaceNow {
     pub is_running: bool,
 }
 
-/// Where an act arrived.
+/// Where an act was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// The process that runs the session; it continues with it.

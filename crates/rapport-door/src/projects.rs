@@ -1,5 +1,4 @@
-//! The door to projects: what is known about each, wherever a channel is. It is as small as that to sessions, and of the same
-//! kind.
+//! The door to projects, for all channels: what is known about each project. It is as small as the door to sessions.
 
 use std::path::PathBuf;
 
@@ -11,16 +10,17 @@ use thiserror::Error;
 /// All projects that this person's Rapport knows, and those that it can find. A project is named by its name, or by the
 /// path of its directory.
 pub trait Projects: Send + Sync {
-    /// The known projects, by name. One whose file cannot be read is among them.
+    /// The known projects, by name, including those whose file cannot be read.
     fn list(&self) -> ProjectReply<'_, Vec<KnownProject>>;
 
-    /// What is known about a project, and whether that still holds. Explores nothing.
+    /// What is known about a project, and whether that is still current. Does not explore.
     fn load<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject>;
 
-    /// Explores a project, and makes it known. Runs no program of the project. What people changed in its context is kept.
+    /// Explores a project, and makes it known. Runs no program of the project. What people changed in its context is
+    /// kept.
     fn explore<'a>(&'a self, project: &'a str) -> ProjectReply<'a, LoadedProject>;
 
-    /// Adds learnings to a project: those of a person hold, those of anybody else are proposals.
+    /// Adds learnings to a project: those of a person take effect, all others are proposals.
     fn update<'a>(
         &'a self,
         project: &'a str,
@@ -28,7 +28,7 @@ pub trait Projects: Send + Sync {
         update: &'a ContextUpdate,
     ) -> ProjectReply<'a, LoadedProject>;
 
-    /// Consents to what was proposed, by its id. Only a person can.
+    /// Accepts a proposal, by its id. Only a person can.
     fn learn<'a>(&'a self, project: &'a str, by: &'a By, id: &'a str) -> ProjectReply<'a, LoadedProject>;
 
     /// Revokes a learning, or declines a proposal, by its id or its text. Only a person can.
@@ -39,13 +39,14 @@ pub trait Projects: Send + Sync {
         learning: &'a str,
     ) -> ProjectReply<'a, LoadedProject>;
 
-    /// Makes a directory known by this name. A project that moved keeps what is known about it. Only a person can.
+    /// Registers a directory under this name. A project that moved keeps what is known about it. Only a person can.
     fn register<'a>(&'a self, name: &'a str, path: &'a str, by: &'a By) -> ProjectReply<'a, LoadedProject>;
 
     /// Forgets a project with all that is known about it; its directory stays as it is. Only a person can.
     fn unregister<'a>(&'a self, name: &'a str, by: &'a By) -> ProjectReply<'a, ()>;
 
-    /// Where a project is: an absolute path, a known name, or a directory of this name in a configured place.
+    /// The directory of a project, named by an absolute path, a known name, or the name of a directory in a
+    /// configured place.
     fn resolve<'a>(&'a self, project: &'a str) -> ProjectReply<'a, PathBuf>;
 }
 
@@ -64,9 +65,9 @@ pub struct KnownProject {
     /// Why it should be explored again, if it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<Stale>,
-    /// Whether its directory is gone.
+    /// Whether its directory no longer exists.
     pub is_missing: bool,
-    /// Why nothing else is known: its file cannot be read.
+    /// Why its file cannot be read, if it cannot; the other fields are empty then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -79,12 +80,12 @@ pub struct LoadedProject {
     /// Why it should be explored again, if it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<Stale>,
-    /// Whether its directory is gone.
+    /// Whether its directory no longer exists.
     pub is_missing: bool,
     /// Its latest sessions that ended, the newest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent_sessions: Vec<PastSession>,
-    /// What people should know about the exploring, in clauses.
+    /// Remarks about the exploration, in clauses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
@@ -94,7 +95,7 @@ pub struct LoadedProject {
 pub struct ContextUpdate {
     /// The learnings: what each is, and its text.
     pub learnings: Vec<(LearningKind, String)>,
-    /// The session that they came from, if one did.
+    /// The session that they came from, if any.
     pub from: Option<String>,
 }
 
@@ -105,16 +106,16 @@ pub enum ProjectError {
     #[error("there is no project {named:?}")]
     Unknown {
         named: String,
-        /// The names that there are.
+        /// The names of the known projects.
         known: Vec<String>,
     },
-    /// Its directory is gone.
+    /// Its directory no longer exists.
     #[error("the directory of {name} is gone: {path}")]
     Missing { name: String, path: String },
     /// Another project has this name.
     #[error("{name} is already the project in {path}")]
     Taken { name: String, path: String },
-    /// This is no name, no learning, or no directory.
+    /// The name, learning or directory is not valid.
     #[error("{0}")]
     Wrong(String),
     /// There is no such learning.
@@ -123,7 +124,7 @@ pub enum ProjectError {
     /// Only a person may do that.
     #[error("only a person may {0}")]
     NeedsPerson(&'static str),
-    /// A file cannot be read as what it should be. It was not changed.
+    /// A file cannot be parsed. It was not changed.
     #[error("{place}: {what}")]
     Broken { place: String, what: String },
     /// A file was written by a newer program. It was not changed.

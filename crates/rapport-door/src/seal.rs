@@ -1,11 +1,11 @@
-//! Whether a session is trusted here, according to the signature on it.
+//! Whether a session is trusted here, according to its signature.
 
 use std::fmt;
 
 /// The result of checking the signature of a log, a journal or an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// Written by this person's Rapport in this checkout, or trusted by them as it is.
+    /// Written by this person's Rapport in this checkout, or trusted by this person as it is.
     Ours,
     /// Written by this team mate, in a checkout that is trusted here.
     By(String),
@@ -17,9 +17,9 @@ pub enum Seal {
     Unsigned,
     /// Signed by an unknown key, or changed after signing.
     Unknown,
-    /// The log is this person's, and these turns beside it are not: they came from elsewhere.
+    /// The log is this person's, but these turns beside it are not: they came from elsewhere.
     Added(Vec<String>),
-    /// Shorter than it was, or another one than the one that was here.
+    /// Shorter than it was, or replaced by another one.
     RolledBack,
 }
 

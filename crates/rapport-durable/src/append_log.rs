@@ -19,11 +19,11 @@ pub enum AppendError {
     /// The file was removed, so appended data would be lost.
     #[error("the file was removed while it was in use")]
     Removed,
-    /// Another file has its path now, so nobody would find appended data.
+    /// Another file has its path now, so readers would not find appended data.
     #[error("another file was put in its place while it was in use")]
     Replaced,
-    /// Somebody else wrote to the file, and appending would follow that unread data.
-    #[error("somebody else changed the file while it was in use")]
+    /// Another program wrote to the file, and the line would follow data that this process has not read.
+    #[error("another program changed the file while it was in use")]
     Changed,
     /// An earlier append failed, and what it wrote could not be removed.
     #[error("cannot cut off its unfinished end: {0}")]
@@ -148,8 +148,7 @@ impl AppendLog {
         Ok(())
     }
 
-    /// Checks that nobody removed, replaced or changed the file, be it by hand or by a command that cleaned up too
-    /// much.
+    /// Checks that the file was not removed, replaced or changed, by hand or by a command that cleaned up too much.
     fn check_untouched(&self) -> Result<(), AppendError> {
         let about = self.file.metadata()?;
         match () {
@@ -169,9 +168,10 @@ fn make_private(file: &File) {
     }
 }
 
-/// Overwrites the newline of a refused line with a zero, if the whole line was written. The caller was told that the line is
-/// not stored, so nobody may read it as stored. File systems leave zeros where data was not written, so readers take the line
-/// for unfinished. Any other byte in place of the newline would mean damage to an acknowledged line.
+/// Overwrites the newline of a refused line with a zero, if the whole line was written. The caller was told that the
+/// line is not stored, so readers must not take it for stored. File systems leave zeros where data was not written,
+/// so readers take the line for unfinished. Any other byte in place of the newline would mean damage to an
+/// acknowledged line.
 fn spoil(path: &Path, end: u64) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
     match file.metadata()?.len() {
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// If the file was removed, moved, replaced or written to by another, nothing is appended.
+    /// If the file was removed, moved, replaced or written to by another program, nothing is appended.
     #[test]
     fn a_file_that_is_not_as_it_was_left_is_not_added_to() {
         type Change = fn(&Path);

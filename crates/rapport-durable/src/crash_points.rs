@@ -1,10 +1,9 @@
 //! Kills the process, and simulates disk failures, for the crash tests. Debug builds only.
 //!
-//! `RAPPORT_TRIAL_WRITES=3` kills this process at the third point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3` at the third
-//! whose path contains `report.md`. There is a point before and after every write, and one at which half of a line is written.
-//! `RAPPORT_TRIAL_SYNC=log.jsonl:3` simulates a
-//! broken disk at the third line that is appended to such a file: the line is in the file, does not become durable, and cannot
-//! be truncated.
+//! `RAPPORT_TRIAL_WRITES=3` kills this process at the third point that it passes, `RAPPORT_TRIAL_WRITES=report.md:3`
+//! at the third whose path contains `report.md`. There is a point before and after every write, and one at which half
+//! of a line is written. `RAPPORT_TRIAL_SYNC=log.jsonl:3` simulates a broken disk at the third line that is appended
+//! to such a file: the line is in the file, does not become durable, and cannot be truncated.
 
 use std::io;
 use std::path::Path;

@@ -18,7 +18,7 @@ pub fn sha256_of(pieces: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The digest of what can be read, which is never in memory as a whole.
+/// The digest of a reader's content, which is never in memory as a whole.
 pub fn sha256_read(mut content: impl Read) -> io::Result<[u8; 32]> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 64 * 1024];

@@ -13,7 +13,7 @@ use crate::folders::make_folder;
 const DIRECTORY: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_RDONLY).union(OFlag::O_CLOEXEC);
 
 /// A directory below a root that was reached without following a symbolic link. What is written through
-/// [`HeldFolder::at`] goes into this very directory, even if somebody replaces it by a symbolic link meanwhile.
+/// [`HeldFolder::at`] goes into this very directory, even if it is replaced by a symbolic link meanwhile.
 #[derive(Debug)]
 pub struct HeldFolder {
     directory: OwnedFd,

@@ -11,7 +11,7 @@
 //! | write the beginning of a small file in place | [`overwrite`] |
 //! | give a prepared file its name | [`write_beside`], [`put`], [`put_new`] |
 //! | make, sync and remove directories | [`private_folder`], [`folder`], [`sync_folder`], [`remove_folder`] |
-//! | write where nobody can put a symbolic link in between | [`HeldFolder`] |
+//! | write where a symbolic link cannot be slipped in | [`HeldFolder`] |
 //! | let one process at a time do something | [`Lock`] |
 
 mod append_log;

@@ -17,8 +17,8 @@ pub enum Flush {
     Later,
 }
 
-/// Appends text to a private file, and creates the file if necessary. With [`Flush::Now`] all that was appended before is
-/// durable, too, if the file itself was created durably: with a replace, or with this.
+/// Appends text to a private file, and creates the file if necessary. With [`Flush::Now`] all that was appended
+/// before becomes durable, too, provided that the file was created durably: by a replace, or by this function.
 pub fn append(path: &Path, text: &[u8], flush: Flush) -> io::Result<()> {
     counted(path, || {
         let is_new = !path.exists();
@@ -51,7 +51,7 @@ pub fn overwrite(path: &Path, beginning: &[u8], flush: Flush) -> io::Result<()> 
     if flush == Flush::Now {
         file.sync_all()?;
     }
-    // This write follows the one that it describes, so the point before it is the point after that one.
+    // No crash point before this write: the write that it describes came just before, and has one after it.
     point(path);
     Ok(())
 }

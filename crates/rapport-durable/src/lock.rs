@@ -66,7 +66,7 @@ impl Lock {
         }
     }
 
-    /// What the holder of this file's lock wrote about itself, if anybody holds it.
+    /// What the holder of this file's lock wrote about itself; `None` if the lock is free.
     pub fn holder(path: &Path) -> io::Result<Option<Vec<u8>>> {
         match open_own(path) {
             Ok(file) => look(&file),
@@ -75,7 +75,8 @@ impl Lock {
         }
     }
 
-    /// Whether others would still find this lock: if the file was removed, somebody could lock a new one in its place.
+    /// Whether other processes would still find this lock: if the file was removed, another process could lock a new
+    /// one in its place.
     pub fn is_held(&self) -> bool {
         !is_gone(&self.file, &self.path)
     }

@@ -12,7 +12,7 @@ use crate::folders::{folder, sync_above};
 pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {
     counted(temporary, || {
         remove_if_there(temporary)?;
-        // Until it has the other file's owner and mode, nobody else may read it.
+        // Only its owner may read it until it has the other file's owner and mode.
         let mode = if like.is_some() { 0o600 } else { 0o666 };
         let mut file = File::options().write(true).create_new(true).mode(mode).open(temporary)?;
         torn(temporary, || drop((&file).write_all(&content[..content.len() / 2])));

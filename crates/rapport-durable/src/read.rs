@@ -8,13 +8,14 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-/// Opens a regular file for reading. Anything else is refused: opening a pipe would block until somebody writes to it.
+/// Opens a regular file for reading. Anything else is refused: opening a pipe would block until another process
+/// writes to it.
 pub fn open_file(path: &Path) -> io::Result<File> {
     check(File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?)
 }
 
-/// Opens a file of Rapport's own for reading. A symbolic link is refused: Rapport makes none, so somebody else put it
-/// there to redirect it.
+/// Opens a file of Rapport's own for reading. A symbolic link is refused: Rapport creates none, so another program
+/// put it there to redirect the read.
 pub fn open_own(path: &Path) -> io::Result<File> {
     open_own_with(path, File::options().read(true))
 }

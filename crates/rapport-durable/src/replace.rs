@@ -39,8 +39,8 @@ pub fn replace_private_in_pieces<B: AsRef<[u8]>>(
     })
 }
 
-/// Replaces a private file without waiting for the disk: after a kill there is either the old content or the new one, but a power cut may
-/// damage it. For a file that is made from what is durable elsewhere, and made anew at every start.
+/// Replaces a private file without waiting for the disk: after a kill there is either the old content or the new one,
+/// but a power cut may damage it. For a file that is derived from durable data, and rebuilt at every start.
 pub fn replace_private_later(path: &Path, content: &[u8]) -> io::Result<()> {
     counted(path, || {
         let temporary = path.with_added_extension("tmp");
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// What a killed writer left beside the file is in nobody's way, and nobody else may read the result.
+    /// The temporary file of a killed writer does not get in the way, and only the owner may read the result.
     #[test]
     fn a_file_is_replaced_later_whatever_was_left() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! The names by which a server may be addressed. A page that had its own name lead to this machine, and a page of another origin, are found
-//! out here, whatever they present.
+//! Checks the host name and the origin of requests. This detects pages whose own name leads to this machine (DNS
+//! rebinding) and pages of other origins, whatever token they present.
 
 use std::net::SocketAddr;
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// The names of a server that listens on this address, with those that the settings name. `None` if other machines reach the address, and
-/// nothing says by which name.
+/// The host names of a server that listens on this address, with those from the settings. `None` if other machines
+/// can reach the address, and the settings have no name for it.
 pub fn own_names(listen: SocketAddr, named: &[String]) -> Option<Vec<String>> {
     if named.is_empty() && !listen.ip().is_loopback() {
         return None;
@@ -27,7 +27,7 @@ pub fn own_host<'a>(headers: &'a HeaderMap, hosts: &[String]) -> Option<&'a str>
     hosts.iter().any(is_own).then_some(host)
 }
 
-/// Whether a page of this host itself makes a request.
+/// Whether a request comes from a page of this host itself.
 pub fn is_origin_of(origin: &HeaderValue, host: &str) -> bool {
     let page = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
     page.is_some_and(|(scheme, at)| matches!(scheme, "http" | "https") && at.eq_ignore_ascii_case(host))

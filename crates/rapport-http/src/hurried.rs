@@ -1,4 +1,4 @@
-//! The content of a request that has to keep coming.
+//! The body of a request, with a time limit for silence.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +11,7 @@ use tokio::time::Sleep;
 /// How long a sender may be silent in the middle of a request.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Content that ends with an error if its sender is silent for too long.
+/// A body that ends with an error if its sender is silent for too long.
 pub(crate) struct Hurried {
     body: Incoming,
     late: Option<Pin<Box<Sleep>>>,

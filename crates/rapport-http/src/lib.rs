@@ -1,5 +1,5 @@
-//! Serves HTTP, for channels that listen. Connections that send no request are dropped, so that nobody can exhaust the file descriptors by being
-//! silent.
+//! Serves HTTP, for channels that listen. Connections that send no request are dropped, so that silent clients cannot
+//! exhaust the file descriptors.
 
 mod hosts;
 mod hurried;
@@ -23,14 +23,16 @@ pub use hosts::{is_origin_of, own_host, own_names};
 
 use hurried::Hurried;
 
-/// The address that a request came from: that of the client, or of the proxy before this server. Every request has it as an extension.
+/// The address that a request came from: that of the client, or of the proxy before this server. Every request has it
+/// as an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
 
 /// The pause before the next connection is accepted if the system could not accept one.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The maximum number of connections at the same time. Others wait until the system accepts them: file descriptors are left for the sessions.
+/// The maximum number of simultaneous connections. Further ones wait in the system's queue, so that file descriptors
+/// are left for the sessions.
 const MOST_CONNECTIONS: usize = 512;
 
 /// Serves until it has to stop; requests in progress are still answered.
@@ -53,7 +55,7 @@ pub async fn serve(
                         drop(place);
                     });
                 }
-                // Too many files are open, or the client is gone: retry with the next.
+                // Too many files are open, or the client disconnected: try again with the next.
                 Err(error) => {
                     warn!(%error, "connection not accepted");
                     tokio::time::sleep(PAUSE).await;
@@ -67,7 +69,7 @@ pub async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-/// The next connection, once there is a place for it.
+/// The next connection, as soon as fewer than the maximum are open.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -105,7 +107,7 @@ async fn answer(
     }
 }
 
-/// Waits until the server has to stop, or the sender is gone.
+/// Waits until the server has to stop, or the sender was dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! Which sessions changed, for the calls that wait. One task watches all sessions, however many calls wait.
+//! Tells waiting calls which sessions changed. One task watches all sessions for all of them.
 
 use std::sync::Arc;
 
@@ -9,13 +9,14 @@ use rapport_door::{DoorError, Seen, Sessions, Update};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
-/// The number of changes that a slow waiter may be behind. One that missed some looks at everything again.
+/// The number of changes that a slow waiter may lag behind. One that missed some reads everything again.
 const BEHIND: usize = 1024;
 
-/// The news that sessions changed, until it is dropped.
+/// The watch of all sessions, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Changes {
-    /// Never read: waiters begin from it. The watcher alone has the sender, so that waiters notice its end.
+    /// Never read: waiters subscribe through it. Only the watching task has the sender, so that waiters notice when
+    /// the watch ends.
     news: broadcast::Receiver<SessionId>,
     watcher: JoinHandle<()>,
 }
@@ -31,7 +32,7 @@ impl Changes {
         let watcher = tokio::spawn(async move {
             while let Some(seen) = seen.next().await {
                 if seen.updates.iter().any(is_change) {
-                    // There is a receiver as long as this task runs.
+                    // Sending cannot fail: the receiver lives as long as this task.
                     let _ = to.send(seen.session);
                 }
             }
@@ -39,13 +40,14 @@ impl Changes {
         Self { news, watcher }
     }
 
-    /// The changes from now on. It is closed when nothing is watched any more.
+    /// The changes from now on. The receiver is closed when the watch ends.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<SessionId> {
         self.news.resubscribe()
     }
 }
 
-/// Whether an update changes what is told of a task. What an agent does at the moment is not in the log, and there is much of it.
+/// Whether an update changes the report of a task. Frequent updates about what an agent does at the moment are not in
+/// the log, and do not.
 fn is_change(update: &Update) -> bool {
     match update {
         Update::Entry(_) | Update::Lost(_) => true,
@@ -68,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Only what is in a log, or that it is lost, makes waiters read it again; and they notice when nothing is watched any more.
+    /// Only new facts, or a lost log, make waiters read a session again; waiters also notice the end of the watch.
     #[tokio::test]
     async fn facts_and_lost_logs_are_changes_and_the_end_is_told() {
         let entry = || Update::Entry(Entry { seq: 1, at: jiff::Timestamp::UNIX_EPOCH, facts: Vec::new() });

@@ -1,6 +1,7 @@
-//! What the protocol's conformance suite calls: tools and a prompt that only tests have, where `RAPPORT_TRIAL_FIXTURES` names a directory. They
-//! are on the same server and transport as the tools of Rapport. Those that are tasks are sessions, whose scripted agents do what the suite
-//! expects, and everything about them is in their logs.
+//! Tools and a prompt that the protocol's conformance suite calls. Only tests have them, where
+//! `RAPPORT_TRIAL_FIXTURES` names a directory. They are on the same server and transport as the tools of Rapport.
+//! Those that are tasks are sessions with scripted agents that do what the suite expects; their state is in their
+//! logs.
 
 use std::path::PathBuf;
 
@@ -38,11 +39,11 @@ const PLAIN: [&str; 6] = [
     "json_schema_2020_12_tool",
 ];
 
-/// The tools that show a form while they are called, as the older protocol has it.
+/// The tools that show a form during a call, as in the older protocol.
 const FORMS: [&str; 3] =
     ["test_elicitation", "test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"];
 
-/// The tools whose results ask for more, as the newer protocol has it.
+/// The tools whose results ask for more input, as in the newer protocol.
 const ASKING: [&str; 11] = [
     "test_input_required_result_elicitation",
     "test_input_required_result_sampling",
@@ -57,14 +58,14 @@ const ASKING: [&str; 11] = [
     ASKING_TASK,
 ];
 
-/// The tool that asks for more, and is a task then.
+/// The tool that asks for more input, and then becomes a task.
 const ASKING_TASK: &str = "test_tool_with_task";
 
 /// The tools that are tasks.
 const TASKS: [&str; 5] =
     ["slow_compute", "failing_job", "protocol_error_job", "confirm_delete", "multi_input"];
 
-/// The tools of the suite, in a process that has them.
+/// The tools of the suite, in a process that serves them.
 #[derive(Debug)]
 pub(crate) struct Fixtures {
     /// The directory for the scripts of agents.
@@ -76,7 +77,7 @@ impl Fixtures {
         std::env::var_os(VARIABLE).map(|scripts| Self { scripts: scripts.into() })
     }
 
-    /// What a server declares, with what only the suite uses.
+    /// The capabilities of a server, with those that only the suite uses.
     pub(crate) fn declared(fixtures: Option<&Self>, mut own: ServerCapabilities) -> ServerCapabilities {
         if fixtures.is_some() {
             own.prompts = Some(Default::default());
@@ -93,7 +94,8 @@ impl Fixtures {
         own
     }
 
-    /// What the person replied, in the fields of our forms. The suite fills in fields of its own, whatever a form has.
+    /// The person's replies, mapped to the fields of Rapport's forms: the suite fills in its own fields whatever form
+    /// it gets.
     pub(crate) fn translated(fixtures: Option<&Self>, mut replies: InputResponses) -> InputResponses {
         if fixtures.is_some() {
             for reply in replies.values_mut().filter(|reply| reply["content"].is_object()) {
@@ -122,7 +124,7 @@ impl Fixtures {
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, words)]).into())
     }
 
-    /// Carries a call out; `None` if it is not one of the suite's tools.
+    /// Carries out a call; `None` if it is not one of the suite's tools.
     pub(crate) async fn call(
         &self,
         person: &PersonAtClient<'_>,
@@ -143,7 +145,7 @@ impl Fixtures {
         })
     }
 
-    /// A call as a session that the client follows as a task.
+    /// Runs a call as a session that the client follows as a task.
     async fn task(
         &self,
         person: &PersonAtClient<'_>,
@@ -179,7 +181,7 @@ impl Fixtures {
         });
         let mut made: Created = made.await.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
         if let Some(agent) = &mut made.agent {
-            // The settings have a scripted agent, whose last word is its script.
+            // The settings name a scripted agent, whose last argument is its script.
             agent.command.pop();
             agent.command.push(script.display().to_string());
             if name == "protocol_error_job" {
@@ -190,7 +192,7 @@ impl Fixtures {
     }
 }
 
-/// The person, who agrees to the plan of a session.
+/// Confirms the plan of a session, as its person would.
 async fn agree(server: Server, session: SessionId, by: By) {
     let mut changes = server.changes().subscribe();
     loop {
@@ -208,7 +210,7 @@ async fn agree(server: Server, session: SessionId, by: By) {
     }
 }
 
-/// Waits until a session changes; `None` if nothing is watched any more.
+/// Waits until a session changes; `None` if the watch ended.
 async fn changed(
     changes: &mut tokio::sync::broadcast::Receiver<SessionId>,
     session: &SessionId,
@@ -251,7 +253,7 @@ async fn plain(person: &PersonAtClient<'_>, name: &str, arguments: &Value) -> Ca
             if let Some(token) = person.context.meta.get_progress_token() {
                 for done in [0.0, 50.0, 100.0] {
                     let progress = ProgressNotificationParam::new(token.clone(), done).with_total(100.0);
-                    // A client that is gone notices nothing.
+                    // A client that disconnected does not need the progress.
                     let _ = person.context.peer.notify_progress(progress).await;
                 }
             }
@@ -309,7 +311,7 @@ fn elicitation(message: &str, properties: &Value) -> Result<ElicitRequest, Error
     serde_json::from_value(request).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// What a call asks for, round by round, by the names of what it wants.
+/// The inputs that a call asks for, round by round, by their names.
 fn rounds(name: &str) -> Vec<Vec<(&'static str, Value)>> {
     let form = |message: &str, field: &str, kind: &str| {
         let schema =
@@ -342,7 +344,7 @@ fn rounds(name: &str) -> Vec<Vec<(&'static str, Value)>> {
     }
 }
 
-/// What a call asks for now; `None` if it has everything. Only what the client has declared is asked of it.
+/// The inputs that a call asks for now; `None` if it has all. A client is asked only for what it declared.
 fn asks(person: &PersonAtClient<'_>, name: &str) -> Result<Option<InputRequiredResult>, ErrorData> {
     let rounds = rounds(name);
     let asked = usize::try_from(person.round).ok().and_then(|round| rounds.get(round));
@@ -364,7 +366,7 @@ fn asks(person: &PersonAtClient<'_>, name: &str) -> Result<Option<InputRequiredR
     Ok(Some(InputRequiredResult::new(Some(requests), Some(person.server.seal().seal(round)))))
 }
 
-/// Whether something is a reply to a request at all.
+/// Whether a reply has the shape that its request demands.
 fn fits(request: &Value, reply: &Value) -> bool {
     match request["method"].as_str() {
         Some("elicitation/create") => serde_json::from_value::<ElicitResult>(reply.clone())
@@ -399,7 +401,7 @@ fn says(text: impl Into<String>) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(text)]).into()
 }
 
-/// What a tool takes: anything, except for the one whose schema has to arrive as it is.
+/// The input schema of a tool: any object, except for the one tool whose schema has to arrive unchanged.
 fn schema(name: &str) -> JsonObject {
     let schema = match name {
         "json_schema_2020_12_tool" => json!({

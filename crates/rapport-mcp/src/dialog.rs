@@ -1,5 +1,5 @@
-//! A question as a form for the person at a client, and the form that they filled in as an answer. A form that was closed, or that
-//! says nothing, is no answer.
+//! Turns a question into a form for the person at a client, and the filled-in form into an answer. A form that was
+//! closed or left empty is not an answer.
 
 use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, SessionId, View, visible};
 use rapport_durable::digest;
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use crate::words;
 
-/// The field of the form with the choice, and the one with own words.
+/// The names of the form's fields: the choice, and the person's own words.
 const CHOICE: &str = "answer";
 const WORDS: &str = "words";
 
-/// The number of lines that every client shows. Some show no more, and say how many there are.
+/// The number of lines that every client shows. Some clients show only these, and the number of the others.
 const SHOWN: usize = 3;
 
-/// The maximum number of characters of a form. A person would not read more in a dialog, and nobody decides about what they have not
-/// seen: a longer question is shown elsewhere.
+/// The maximum number of characters of a form. A longer question is shown elsewhere, because a person would not read
+/// it in a dialog and must not decide about what they have not seen.
 const LONGEST: usize = 10_000;
 
 /// A question as a form.
@@ -27,13 +27,14 @@ const LONGEST: usize = 10_000;
 pub(crate) struct Dialog {
     pub(crate) session: SessionId,
     pub(crate) question: QuestionId,
-    /// What the person sees identifies it: a reply to an earlier wording is no reply to this one.
+    /// Derived from what the person sees, so that a reply to an earlier wording does not answer this one.
     pub(crate) key: String,
     pub(crate) request: ElicitRequest,
 }
 
 impl Dialog {
-    /// A question as a form, after a first attempt to answer it was refused for a reason, if it was. `None` if it is too long for one.
+    /// A question as a form; with `refused`, the reason why the first attempt to answer it was refused. `None` if the
+    /// question is too long for a form.
     pub(crate) fn of(view: &View, open: &OpenQuestion, refused: Option<&str>) -> Option<Self> {
         let (message, schema) = (message(view, open, refused), schema(open));
         let shown = format!("{message}\n{}", Value::Object(schema.clone()));
@@ -52,7 +53,7 @@ impl Dialog {
     }
 }
 
-/// Whether a client shows forms to its person. One that declares neither mode means forms.
+/// Whether a client shows forms to its person. A client that declares elicitation without a mode means forms.
 pub(crate) fn are_shown_by(client: Option<&ClientCapabilities>) -> bool {
     let modes = client.and_then(|client| client.elicitation.as_ref());
     modes.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
@@ -78,7 +79,7 @@ fn message(view: &View, open: &OpenQuestion, refused: Option<&str>) -> String {
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     match lines.split_first() {
-        // Where a client cuts it off, the person is told where all of it is.
+        // Clients may cut off the rest, so the message says where all of it can be read.
         Some((first, rest)) if lines.len() > SHOWN => {
             format!("{first} All of it: rapport answer {}\n{}", view.id, rest.join("\n"))
         }
@@ -129,11 +130,11 @@ pub(crate) enum FilledIn {
     Answer(Reply),
     /// They closed it, or left it empty: they did not decide.
     Nothing,
-    /// It says something that the form does not offer.
+    /// The form has a value that it does not offer.
     Nonsense(String),
 }
 
-/// What the person at a client made of a form.
+/// Reads what the person at a client made of a form.
 pub(crate) fn read(open: &OpenQuestion, result: &ElicitResult) -> FilledIn {
     if result.action != ElicitationAction::Accept {
         return FilledIn::Nothing;

@@ -1,5 +1,5 @@
-//! Clients over HTTP, in `serve`. Only who presents the token is served; a request from a page of another origin, or to a name that is not
-//! this machine's, is refused before that, whatever it presents.
+//! Serves clients over HTTP, in `serve`. A client has to present the token. A request from a page of another origin,
+//! or to a host name that is not this machine's, is refused before its token is looked at.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,16 +27,17 @@ use crate::{CHANNEL, McpSetup, resumption, token};
 pub(crate) const PATH: &str = "/mcp";
 /// The time limit for the head of a request, and for an idle connection.
 const HEADERS_WITHIN: Duration = Duration::from_secs(20);
-/// How long a silent client is remembered. It may be silent for hours while its workers work, and many never say that they go.
+/// How long a silent client is remembered. A client may be silent for hours while its workers work, and many never
+/// close their session.
 const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time limit for open requests when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A server that listens, and serves nobody yet.
+/// A server that listens, and serves no requests yet.
 pub(crate) struct McpHttp {
     pub(crate) listener: TcpListener,
     pub(crate) token: SecretString,
-    /// Where the token is, for whoever has to give it to a client.
+    /// Where the token is, for the person who gives it to a client.
     pub(crate) token_at: String,
     /// The names by which it may be addressed.
     pub(crate) hosts: Vec<String>,
@@ -63,12 +64,12 @@ impl McpHttp {
         let address = listener.local_addr().map_err(|error| ChannelError::Broken(error.to_string()))?;
         // Workers begin in this project, and clients see its sessions only, by their own names.
         let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
-        // A client may repeat a call to the server after this one, which has the same token.
+        // A later server with the same token has to accept the state of calls that this one signed.
         let seal = StateSeal::new(token.expose_secret().as_bytes());
         let server = Server::new(setup, own, served.stop.clone(), seal).await?;
-        // Those of all projects: their own servers may be gone.
+        // Workers of all projects, because the servers that started them may have ended.
         let resumed = tokio::spawn(resumption::all(served.sessions.clone()));
-        // `admit` looks at both before it looks at the token.
+        // `admit` checks host and origin before it checks the token.
         let config = StreamableHttpServerConfig::default().disable_allowed_hosts().disable_allowed_origins();
         let open = config.cancellation_token.clone();
         let mut sessions = LocalSessionManager::default();
@@ -83,7 +84,7 @@ impl McpHttp {
             tokio::spawn(rapport_http::serve(listener, router, HEADERS_WITHIN, served.stop.clone()));
         served.stopped().await;
         resumed.abort();
-        // Streams to clients stay open for as long as they like, unless they are told.
+        // Streams to clients stay open unless they are cancelled.
         open.cancel();
         if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {
             serving.abort();
@@ -92,15 +93,16 @@ impl McpHttp {
     }
 }
 
-/// Who is served.
+/// Which requests are served.
 struct Admission {
     /// The names by which this server may be addressed.
     hosts: Vec<String>,
     token: SecretString,
 }
 
-/// Refuses requests to another host name or from a page of another origin, and after that requests without the token. This order keeps a
-/// page that points its own name at this machine (DNS rebinding) from learning that there is a token.
+/// Refuses requests to another host name or from a page of another origin, and after that requests without the token.
+/// This order keeps a page that points its own name at this machine (DNS rebinding) from learning that there is a
+/// token.
 async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(host) = own_host(headers, &admission.hosts) else {
@@ -108,7 +110,7 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
             .into_response();
     };
     if !headers.get_all(header::ORIGIN).iter().all(|origin| is_origin_of(origin, host)) {
-        return (StatusCode::FORBIDDEN, "this server does not serve pages of others\n").into_response();
+        return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
     let presented = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
     if token::is_presented(presented, &admission.token) {
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
     use crate::tools::wait;
 
-    /// A call that waits is silence, too.
+    /// A call that waits is silent, too.
     #[test]
     fn a_client_is_remembered_for_longer_than_it_may_wait_and_not_forever() {
         assert!(REMEMBERED > 2 * Duration::from_secs(wait::LONGEST));

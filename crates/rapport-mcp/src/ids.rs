@@ -1,4 +1,5 @@
-//! The ids that clients see: `task-<session>` for a session, `diff-<session>-<n>` for the changes at the n-th end of its work.
+//! The ids that clients see: `task-<session>` for a session, `diff-<session>-<n>` for the changes when its work ended
+//! for the n-th time.
 
 use std::fmt;
 
@@ -12,11 +13,11 @@ pub(crate) fn task(session: &SessionId) -> String {
     format!("{TASK}{session}")
 }
 
-/// The changes of a session at one of the ends of its work.
+/// The changes of a session when its work ended for the n-th time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DiffId {
     pub(crate) session: SessionId,
-    /// The number of the end, from 1.
+    /// Which end of the work, from 1.
     pub(crate) number: u32,
 }
 
@@ -40,7 +41,7 @@ impl DiffId {
     }
 }
 
-/// The session that a task's id, a diff's id or a session's own id names.
+/// The session that an id names: a task's id, a diff's id or a session's own id.
 pub(crate) fn session(text: &str) -> Result<SessionId, ToolError> {
     let text = text.trim();
     if text.starts_with(DIFF) {
@@ -51,7 +52,7 @@ pub(crate) fn session(text: &str) -> Result<SessionId, ToolError> {
     })
 }
 
-/// A name that cannot be a path.
+/// A session's id, unless the name could be a path.
 fn session_id(name: &str) -> Option<SessionId> {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);

@@ -13,10 +13,10 @@ use crate::http::{McpHttp, hosts};
 use crate::settings::McpLayer;
 use crate::{CHANNEL, McpSetup, token};
 
-/// What is missing where no address is named.
+/// What is reported as missing if the settings name no address.
 const NO_ADDRESS: Missing = Missing {
     what: "there is no address for MCP clients",
-    advice: "Name one to let assistants lead workers over HTTP: mcp.listen is 127.0.0.1:7777 in config.yaml. Over \
+    advice: "Name one to let assistants lead workers over HTTP: set mcp.listen to 127.0.0.1:7777 in config.yaml. Over \
              standard input and output none is needed (docs/mcp.md tells more).",
 };
 
@@ -58,7 +58,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
     let wrong = |message: String, hint: &str| ChannelError::Settings { message, hint: Some(hint.into()) };
     let Some(listen) = said.listen else { return Err(wrong(NO_ADDRESS.what.into(), NO_ADDRESS.advice)) };
     let hosts = hosts(listen, &said.hosts.unwrap_or_default())
-        .map_err(|why| wrong(why, "Or listen on this machine only: mcp.listen is 127.0.0.1:7777"))?;
+        .map_err(|why| wrong(why, "Or listen on this machine only: set mcp.listen to 127.0.0.1:7777"))?;
     let (token, token_at) = match said.token {
         Some(token) => (Secret::into_inner(token), "mcp.token in the settings".to_owned()),
         None => {
@@ -78,7 +78,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         apply: said.apply.map_or(Decider::Person, Into::into),
         questions: said.questions.map_or(Policy::Trust, |named| named.0),
         lead: None,
-        // Whoever has the token could say that a person agreed.
+        // By default no, because any program with the token could claim that a person agreed.
         dialogs: said.dialogs.unwrap_or(false),
         person: setup.person,
         projects: setup.projects,

@@ -1,4 +1,4 @@
-//! In whose name a client's model acts: as a lead, named after the client's program, or as the lead whose agent it is.
+//! As whom a client's model acts: as a lead, named after the client's program, or as the lead whose agent it is.
 
 use rapport_core::{By, SessionId};
 use rmcp::RoleServer;
@@ -7,18 +7,18 @@ use rmcp::service::RequestContext;
 /// The maximum number of characters of a client's name.
 const LONGEST: usize = 64;
 
-/// The lead behind a request: the one that the server is for, or one named after the client.
+/// The lead behind a request: the lead that the server serves, or one named after the client.
 pub(crate) fn of(context: &RequestContext<RoleServer>, known: Option<&SessionId>) -> By {
     let named = || name(context.client_info().map(|info| info.name).as_deref());
     By::Lead { name: known.map_or_else(named, SessionId::to_string) }
 }
 
-/// The client's name as one line. The client chose it, so hidden characters go.
+/// The client's name on one line. The client chose it, so hidden characters are removed.
 fn name(said: Option<&str>) -> String {
     let is_shown = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | '/' | '@' | ':');
     let name: String = said.unwrap_or_default().chars().filter(is_shown).take(LONGEST).collect();
     match name.trim() {
-        // A lead of Rapport's own is named after its session, and a client is no such lead.
+        // Rapport's own leads are named after their sessions; a client must not pass as one.
         name if name.is_empty() || SessionId::is_in(name) => crate::CHANNEL.to_owned(),
         name => name.to_owned(),
     }

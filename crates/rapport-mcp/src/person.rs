@@ -1,5 +1,5 @@
-//! The person at a client, as far as a call reaches them. In the older protocol a dialog is a request of this server within the call. In the
-//! newer one it is a result that asks for more, and the client calls again with the reply.
+//! Asks the person at a client, during a call. In the older protocol a dialog is a request of this server within the
+//! call. In the newer one the call returns a result that asks for input, and the client calls again with the reply.
 
 use std::future::pending;
 
@@ -19,7 +19,7 @@ use crate::server::{DialogNote, Server};
 use crate::tool_error::ToolError;
 use crate::{CHANNEL, ids};
 
-/// How often a call may ask for more. Clients give up after ten times.
+/// How often a call may ask for input. Clients give up after ten times.
 const MOST_ROUNDS: u32 = 8;
 
 /// The person at the client of a call.
@@ -30,21 +30,21 @@ pub(crate) struct PersonAtClient<'a> {
     pub(crate) context: &'a RequestContext<RoleServer>,
     /// What the person replied to the dialogs that an earlier result of this call asked for.
     pub(crate) replies: InputResponses,
-    /// How often this call asked for more before.
+    /// How often this call asked for input before.
     pub(crate) round: u32,
 }
 
-/// What came of a reply to a dialog.
+/// The outcome of a reply to a dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The question is answered, is open no more, or is asked again in other words.
+    /// The question is answered, no longer open, or now asked in other words.
     Changed,
     /// The person did not decide, and is not asked again here.
     Undecided,
 }
 
 impl<'a> PersonAtClient<'a> {
-    /// The person at the client of a request that is no call of a tool.
+    /// The person at the client, for a request that is not a tool call.
     pub(crate) fn beside_calls(
         server: &'a Server,
         lead: &'a By,
@@ -53,12 +53,13 @@ impl<'a> PersonAtClient<'a> {
         Self { server, lead, context, replies: InputResponses::new(), round: 0 }
     }
 
-    /// Whether the client follows tasks by itself, and shows the person what they ask.
+    /// Whether the client follows tasks itself, and shows their questions to the person.
     pub(crate) fn follows_tasks(&self) -> bool {
         self.can_ask() && self.context.client_capabilities().is_some_and(|client| client.supports_tasks())
     }
 
-    /// The questions to show to the person at this client: only a person may answer them, and this one has not declined to.
+    /// The questions to show to the person at this client: only a person may answer them, and this person has not
+    /// declined to.
     pub(crate) fn dialogs(&self, report: &Report) -> Vec<Dialog> {
         if !report.is_led() || !self.can_ask() {
             return Vec::new();
@@ -72,13 +73,13 @@ impl<'a> PersonAtClient<'a> {
         .collect()
     }
 
-    /// Whether a person can be asked at this client, and their word counts.
+    /// Whether the client can show dialogs, and the settings let them count as decisions of the person.
     pub(crate) fn can_ask(&self) -> bool {
         let client = self.context.client_capabilities();
         self.server.setup().dialogs && dialog::are_shown_by(client.as_ref())
     }
 
-    /// In whose name a reply counts.
+    /// As whom a reply is recorded.
     pub(crate) fn person(&self) -> By {
         let name = match &self.server.setup().person {
             By::Person { id, .. } => id.clone(),
@@ -102,8 +103,8 @@ impl<'a> PersonAtClient<'a> {
         Ok(undecided)
     }
 
-    /// Records what the person made of a dialog. A dialog that is not the current one of its question changes nothing: somebody else
-    /// was faster, or what the person saw has changed.
+    /// Records what the person made of a dialog. A dialog that is not the current one of its question changes
+    /// nothing: another person answered first, or what this person saw has changed.
     pub(crate) async fn settle(&self, key: &str, result: &ElicitResult) -> Result<Settled, ToolError> {
         let Some(session) = session_of(key) else { return Ok(Settled::Changed) };
         let report = Report::of(self.server.sessions(), &session).await?;
@@ -131,8 +132,8 @@ impl<'a> PersonAtClient<'a> {
         Ok(self.refuse(&dialog, why))
     }
 
-    /// Shows a dialog again with the reason why the answer was refused, once. A client that fills in the same nonsense each time would
-    /// do so for ever.
+    /// Shows a dialog again, once, with the reason why the answer was refused. Without that limit, a client that
+    /// always fills in the same invalid value would be asked forever.
     fn refuse(&self, dialog: &Dialog, why: String) -> Settled {
         let Dialog { session, question, .. } = dialog;
         match self.server.dialog_note(self.lead, session, question) {
@@ -151,12 +152,12 @@ impl<'a> PersonAtClient<'a> {
         self.server.note_dialog(self.lead, &dialog.session, &dialog.question, DialogNote::Declined);
     }
 
-    /// Whether a task waits for the person at this client, and for nobody else.
+    /// Whether a task waits for the person at this client only.
     pub(crate) fn decides(&self, report: &Report) -> bool {
         !self.dialogs(report).is_empty() && report.for_lead().is_empty()
     }
 
-    /// Takes a dialog back whose question is not open any more as it is shown.
+    /// Withdraws a dialog whose question is no longer open as it is shown.
     pub(crate) async fn withdraw_settled(&self, shown: &mut Option<ShownDialog>, watched: &[Report]) {
         let is_current = |shown: &ShownDialog| {
             let mut dialogs = watched.iter().flat_map(|report| self.dialogs(report));
@@ -167,8 +168,8 @@ impl<'a> PersonAtClient<'a> {
         }
     }
 
-    /// Shows the person one of the questions that they have to decide. Returns what the call has to end with, where the client asks the
-    /// person and calls again.
+    /// Shows the person one of the questions that they have to decide. If the client's protocol has dialogs as
+    /// results, returns the result that the call has to end with.
     pub(crate) async fn show(
         &self,
         shown: &mut Option<ShownDialog>,
@@ -196,7 +197,7 @@ impl<'a> PersonAtClient<'a> {
         None
     }
 
-    /// Whether the client's protocol has dialogs as results of calls, and no requests of servers.
+    /// Whether the client's protocol has dialogs as results of calls, instead of requests of the server.
     fn asks_by_result(&self) -> bool {
         let version = self.context.protocol_version();
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
@@ -211,7 +212,7 @@ impl<'a> PersonAtClient<'a> {
         Some(InputRequiredResult::new(Some(requests(dialogs)), Some(state)))
     }
 
-    /// Ends a dialog to which the client had no reply: it cannot show it, or is gone.
+    /// Ends a dialog without a reply: the client cannot show it, or has disconnected.
     pub(crate) fn give_up(&self, shown: &ShownDialog) -> Settled {
         self.decline(&shown.dialog);
         Settled::Undecided
@@ -223,12 +224,12 @@ pub(crate) fn requests(dialogs: Vec<Dialog>) -> InputRequests {
     dialogs.into_iter().map(|dialog| (dialog.key, InputRequest::Elicitation(dialog.request))).collect()
 }
 
-/// The reply to a dialog. What is no reply says that the person did not decide.
+/// Parses the reply to a dialog. An unreadable reply counts as cancelled: the person did not decide.
 pub(crate) fn read(reply: &Value) -> ElicitResult {
     serde_json::from_value(reply.clone()).unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel))
 }
 
-/// The session of a dialog. The client repeats the key, so it may be anything.
+/// The session of a dialog's key. The key comes back from the client, so it is not trusted.
 fn session_of(key: &str) -> Option<SessionId> {
     key.split_once('/').and_then(|(session, _)| ids::session(session).ok())
 }
@@ -241,7 +242,7 @@ pub(crate) struct ShownDialog {
 }
 
 impl ShownDialog {
-    /// Waits for the person; `None` if the client does not show it.
+    /// Waits for the person's reply; `None` if the client does not show the dialog.
     async fn reply(&mut self) -> Option<ElicitResult> {
         match (&mut self.request.rx).await {
             Ok(Ok(ClientResult::ElicitResult(result))) => Some(result),
@@ -249,14 +250,14 @@ impl ShownDialog {
         }
     }
 
-    /// Takes it back, because nobody has to decide it here any more.
+    /// Withdraws the dialog, because the question no longer has to be decided here.
     pub(crate) async fn withdraw(self) {
-        // A client that is gone has nothing to close.
-        let _ = self.request.cancel(Some("nobody has to decide this any more".into())).await;
+        // A client that disconnected has no dialog to close.
+        let _ = self.request.cancel(Some("this no longer has to be decided".into())).await;
     }
 }
 
-/// Waits for the reply to the dialog that is shown; for ever if none is.
+/// Waits for the reply to the shown dialog; forever if none is shown.
 pub(crate) async fn reply(shown: &mut Option<ShownDialog>) -> Option<ElicitResult> {
     match shown {
         Some(shown) => shown.reply().await,

@@ -1,4 +1,4 @@
-//! What a tool tells of a task: the session's view, the id of its diff, and the same as data.
+//! What a tool reports of a task: the session's view, the id of its diff, and the same as data.
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::authority::{Authority, Matter, authority};
@@ -42,13 +42,13 @@ impl TaskStatus {
 pub(crate) struct Report {
     pub(crate) view: View,
     session: Session,
-    /// Its workplace, if that was asked for and starts and stops by itself.
+    /// Its workplace, if it was asked for and can start and stop.
     workplace: Option<WorkplaceNow>,
     /// Whether its worker was ever at work.
     has_run: bool,
 }
 
-/// What a report says, as far as a waiting client cares.
+/// The part of a report that a waiting client compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     status: &'static str,
@@ -58,15 +58,15 @@ pub(crate) struct Mark {
 }
 
 impl Report {
-    /// The state of a session. One that does not exist, or whose log is not trusted here, is refused.
+    /// The report of a session. A session that does not exist, or whose log is not trusted here, is refused.
     pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, ToolError> {
         let report = Self::replay(id, &entries(sessions, id).await?)?;
-        // If whatever runs the workplace does not answer, nothing is said about it.
+        // If the worker does not answer, the report omits the workplace.
         let workplace = sessions.workplace(id).await.ok().flatten();
         Ok(Self { workplace, ..report })
     }
 
-    /// The same, and the state in which its work ended for the first time.
+    /// The same, with the report of when its work ended for the first time.
     pub(crate) async fn with_end(
         sessions: &dyn Sessions,
         id: &SessionId,
@@ -82,7 +82,7 @@ impl Report {
         Ok((Self::replay(id, &entries)?, ended))
     }
 
-    /// The state of a session with these facts.
+    /// The report of a session with these facts.
     pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, ToolError> {
         let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
         let mut facts = entries.iter().flat_map(|entry| &entry.facts);
@@ -106,7 +106,7 @@ impl Report {
         match self.view.status {
             Status::Started => TaskStatus::Started,
             Status::Running => TaskStatus::Running,
-            // Somebody stopped the agent, and it waits to be told what to do.
+            // A person stopped the agent, which waits for new instructions.
             Status::NeedsInput | Status::Idle => TaskStatus::NeedsInput,
             Status::Completed => TaskStatus::Completed,
             Status::Failed => TaskStatus::Failed,
@@ -114,7 +114,7 @@ impl Report {
         }
     }
 
-    /// Whether it failed with an answer that the worker does not have.
+    /// Whether it failed with answers that the worker has not received.
     pub(crate) fn is_undelivered(&self) -> bool {
         !self.view.undelivered.is_empty()
     }
@@ -124,17 +124,17 @@ impl Report {
         self.session.created().assignment.as_ref()
     }
 
-    /// The task that it is a part of.
+    /// The task of which this one is a part.
     pub(crate) fn parent(&self) -> Option<&SessionId> {
         self.assignment().and_then(|assignment| assignment.parent.as_ref())
     }
 
-    /// What the task is about, in the few words of its lead.
+    /// The lead's short description of the task.
     pub(crate) fn description(&self) -> Option<&String> {
         self.assignment().and_then(|assignment| assignment.description.as_ref())
     }
 
-    /// Its result as its lead wants to read it, and whether something was left out.
+    /// Its result, as long as its lead wants it, and whether something was left out.
     pub(crate) fn result(&self, details: bool) -> Option<(String, bool)> {
         let result = self.view.result.as_ref().filter(|result| !result.trim().is_empty())?;
         let is_short = !details && self.assignment().is_some_and(|assignment| assignment.in_short);
@@ -143,7 +143,7 @@ impl Report {
         Some((told, left_out))
     }
 
-    /// What is remembered of a task while it is worked on (WORK-11).
+    /// What is stored about a task while it is worked on (WORK-11).
     pub(crate) fn session_data(&self) -> Value {
         let view = &self.view;
         let last = self.session.rounds().flat_map(|round| round.items).last();
@@ -163,12 +163,12 @@ impl Report {
         })
     }
 
-    /// Whether it failed before its worker could begin: the worker has said nothing, so there is no result of it.
+    /// Whether it failed before its worker started, so that there is no result of the worker.
     pub(crate) fn failed_to_start(&self) -> bool {
         self.status() == TaskStatus::Failed && !self.has_run
     }
 
-    /// Whether its work has ended, one way or another.
+    /// Whether its work has ended, with any outcome.
     pub(crate) fn has_ended(&self) -> bool {
         match self.status() {
             TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => true,
@@ -176,7 +176,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing happens until somebody acts.
+    /// Whether nothing happens until a person or a lead acts.
     pub(crate) fn is_settled(&self) -> bool {
         let is_applying =
             self.view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Applying);
@@ -193,7 +193,7 @@ impl Report {
         }
     }
 
-    /// The changes that can be reviewed now: of work that has ended, outside of the project.
+    /// The changes that can be reviewed now: the work has ended, and is outside of the project.
     pub(crate) fn diff(&self) -> Option<DiffId> {
         let is_there = self.view.workplace.as_ref().is_some_and(|place| match place.state {
             WorkplaceState::Open | WorkplaceState::Waiting => true,
@@ -204,25 +204,26 @@ impl Report {
         (self.has_ended() && is_there && number > 0).then_some(DiffId { session, number })
     }
 
-    /// The id that the latest diff has or had.
+    /// The id of the latest diff, whether it still exists or not.
     pub(crate) fn latest_diff(&self) -> DiffId {
         DiffId { session: self.view.id.clone(), number: self.session.ends() }
     }
 
-    /// Whether a client may act in it: a lead began it. The questions of other sessions are for whoever began those.
+    /// Whether a client may act in it, because a lead started it. The questions of other sessions are for the people
+    /// who started those.
     pub(crate) fn is_led(&self) -> bool {
         self.view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL)
             && matches!(self.view.by, By::Lead { .. })
     }
 
-    /// Refuses to act in a session that somebody else began.
+    /// Refuses to act in a session that a lead did not start.
     pub(crate) fn refuse_foreign(&self) -> Result<(), ToolError> {
         if self.is_led() {
             return Ok(());
         }
         let (id, by) = (&self.view.id, &self.view.by);
         let message = format!(
-            "session {id} was begun by {by}, not over MCP; its questions and its work are for them. You can look at it."
+            "session {id} was begun by {by}, not over MCP, so only people may act in it. You can look at it."
         );
         Err(ToolError::new(ToolErrorKind::NeedsPerson, message).about(self.data()))
     }
@@ -246,7 +247,7 @@ impl Report {
         asked || self.view.workplace.as_ref().is_some_and(|place| place.requested_by.is_some())
     }
 
-    /// What it waits for, in one text (WORK-3).
+    /// What the task waits for, as one text (WORK-3).
     pub(crate) fn pending_question(&self) -> Option<String> {
         if self.view.status == Status::Idle {
             return Some("The agent was stopped. What should it do next?".into());
@@ -259,7 +260,7 @@ impl Report {
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// How long it has existed, until its last change if it has ended.
+    /// The time since it started, until its last change if it has ended.
     pub(crate) fn duration(&self) -> SignedDuration {
         let (began, changed) = self.session.times();
         let until = if self.session.is_over() { changed } else { Timestamp::now() };
@@ -271,7 +272,7 @@ impl Report {
         matches!(self.view.agent.state, AgentState::Working | AgentState::Hot)
     }
 
-    /// Everything that clients branch on.
+    /// The report as data, for clients that branch on it.
     pub(crate) fn data(&self) -> Value {
         let view = &self.view;
         let mut data = json!({
@@ -380,7 +381,7 @@ impl Report {
     }
 }
 
-/// The facts of a session. One that does not exist, or whose log is not trusted here, is refused.
+/// The facts of a session. A session that does not exist, or whose log is not trusted here, is refused.
 pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<Vec<Entry>, ToolError> {
     match sessions.entries(id, 0).await {
         Ok(entries) => Ok(entries),
@@ -389,7 +390,7 @@ pub(crate) async fn entries(sessions: &dyn Sessions, id: &SessionId) -> Result<V
     }
 }
 
-/// Whether the work ends with this fact, one way or another.
+/// Whether the work ends with this fact, with any outcome.
 fn is_end(fact: &Event) -> bool {
     matches!(fact, Event::Reported { .. } | Event::Failed { .. } | Event::Cancelled { .. })
 }

@@ -1,5 +1,5 @@
-//! Resumes workers that no process runs, because their server is gone: their sessions wait in the store, and continue in this
-//! process.
+//! Resumes workers that no process runs, because their server ended: their sessions wait in the store, and continue
+//! in this process.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::report::Report;
 pub(crate) async fn all(sessions: Arc<dyn Sessions>) {
     let Ok(all) = sessions.list().await else { return };
     for id in all.into_iter().rev() {
-        // A log that is not trusted, or damaged, starts nothing.
+        // A log that is damaged or not trusted must not start an agent.
         if let Ok(report) = Report::of(&*sessions, &id).await {
             one(&*sessions, &report).await;
         }
     }
 }
 
-/// Resumes a session if a client began it over MCP, it is not over, and no other process runs it. One that failed waits until
-/// somebody says that it is tried again.
+/// Resumes a session if a client started it over MCP, it has not ended, and no other process runs it. A failed
+/// session waits until a person or a lead tries it again.
 pub(crate) async fn one(sessions: &dyn Sessions, report: &Report) {
     let goes_on = match report.view.status {
         _ if report.view.has_failed() => false,
@@ -34,7 +34,7 @@ pub(crate) async fn one(sessions: &dyn Sessions, report: &Report) {
     }
     match sessions.resume(id).await {
         Ok(()) => tracing::info!(session = %id, "resumed"),
-        // Another process was faster, and is reached there.
+        // Another process resumed it first, and is reached there.
         Err(error) => tracing::info!(session = %id, %error, "not resumed"),
     }
 }

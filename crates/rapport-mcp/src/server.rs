@@ -1,4 +1,4 @@
-//! The server: the protocol's side of the tools.
+//! The server: the protocol around the tools.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,44 +33,45 @@ use crate::tool_error::ToolError;
 use crate::tools::{self, ToolCall};
 use crate::{McpSetup, lead, tasks};
 
-/// What the model is told about this server.
+/// The server's instructions for the model.
 const INSTRUCTIONS: &str = "Rapport runs coding agents (workers) in workplaces of their own, which may ask. Start one with \
 task_worker, then call wait: it returns when a worker asks, finishes or fails. Answer its questions with \
 answer_worker_question. Permissions, plans and secrets are for the person: wait shows them in a dialog where this client has \
 dialogs. Otherwise tell the person what is asked and where to answer, then wait again. When a worker is done, look at review_changes; then apply_changes, reject_changes or request_revision.";
 
-/// The maximum number of remembered reports, and of remembered dialogs. Beyond it, a client may be told or asked something twice.
+/// The maximum number of remembered reports, and of remembered dialogs. Beyond it, a client may be told or asked
+/// twice.
 const MOST_MARKS: usize = 10_000;
 
 /// A server for any number of clients, and the client that this handle serves. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Server(Arc<Inner>, ClientKey);
 
-/// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and neither has one that
-/// speaks the protocol without sessions; these are identified by the name of their program.
+/// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and
+/// neither has one that speaks the protocol without sessions; these are identified by the name of their program.
 type ClientKey = Option<Arc<str>>;
 
 struct Inner {
     setup: McpSetup,
     sessions: Arc<dyn Sessions>,
     changes: Changes,
-    /// What each client's lead was last told of each task.
+    /// The last report of each task that each client's lead got.
     told: Mutex<HashMap<(ClientKey, String, SessionId), Mark>>,
-    /// What came of dialogs at each client.
+    /// The outcome of dialogs at each client.
     dialogs: Mutex<HashMap<(ClientKey, String, SessionId, QuestionId), DialogNote>>,
-    /// Becomes true when calls that wait have to end.
+    /// Becomes true when waiting calls have to end.
     stop: watch::Receiver<bool>,
     seal: StateSeal,
     #[cfg(feature = "conformance")]
     fixtures: Option<Fixtures>,
 }
 
-/// What came of a dialog without an answer.
+/// The outcome of a dialog without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialogNote {
-    /// The person did not decide. They are not asked again at this client.
+    /// The person did not decide, and is not asked again at this client.
     Declined,
-    /// What the person filled in was refused, for this reason.
+    /// The person's answer was refused, for this reason.
     Refused(String),
 }
 
@@ -97,7 +98,7 @@ impl Server {
         Ok(Self(Arc::new(inner), None))
     }
 
-    /// The same server for the client of a request.
+    /// The same server, for the client of this request.
     fn of_client(&self, context: &RequestContext<RoleServer>) -> Self {
         let parts = context.extensions.get::<Parts>();
         let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
@@ -124,7 +125,7 @@ impl Server {
         &self.0.seal
     }
 
-    /// How often a call asked for more, as the client repeats it.
+    /// How often a call asked for input, from the state that the client sent back.
     fn round(&self, state: Option<&str>) -> Result<u32, ErrorData> {
         let Some(state) = state else { return Ok(0) };
         let foreign = "this requestState is not one that this server gave out; call again without it";
@@ -136,7 +137,7 @@ impl Server {
         self.0.fixtures.as_ref()
     }
 
-    /// Remembers what a lead is told of a task.
+    /// Remembers the report that a lead got.
     pub(crate) fn note_told(&self, lead: &By, report: &Report) {
         let mut told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() >= MOST_MARKS {
@@ -145,7 +146,7 @@ impl Server {
         told.insert(self.told_key(lead, report), report.mark());
     }
 
-    /// Whether a lead was told something else of this task, or nothing yet.
+    /// Whether the report differs from the last one that the lead got, or is the first.
     pub(crate) fn is_news(&self, lead: &By, report: &Report) -> bool {
         let told = self.0.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.get(&self.told_key(lead, report)) != Some(&report.mark())
@@ -155,7 +156,7 @@ impl Server {
         (self.1.clone(), lead.to_string(), report.view.id.clone())
     }
 
-    /// Remembers what came of a dialog at the client of a lead.
+    /// Remembers the outcome of a dialog at the client of a lead.
     pub(crate) fn note_dialog(&self, lead: &By, id: &SessionId, question: &QuestionId, note: DialogNote) {
         let mut dialogs = self.0.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
         if dialogs.len() >= MOST_MARKS {
@@ -164,7 +165,7 @@ impl Server {
         dialogs.insert((self.1.clone(), lead.to_string(), id.clone(), question.clone()), note);
     }
 
-    /// What came of a dialog at the client of a lead, if it came to no answer.
+    /// The outcome of a dialog at the client of a lead, if it ended without an answer.
     pub(crate) fn dialog_note(&self, lead: &By, id: &SessionId, question: &QuestionId) -> Option<DialogNote> {
         let dialogs = self.0.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
         dialogs.get(&(self.1.clone(), lead.to_string(), id.clone(), question.clone())).cloned()
@@ -193,7 +194,7 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(all))
     }
 
-    // What this server does not declare, it does not answer: rmcp would, with empty lists.
+    // Methods of capabilities that this server does not declare: rmcp would answer them with empty lists.
 
     async fn list_prompts(
         &self,
@@ -322,20 +323,20 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What a tool says: words for the model, and the same as data.
+/// The reply of a tool: words for the model, and the same as data.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) text: String,
     pub(crate) data: Value,
 }
 
-/// What a call comes to.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) enum ToolOutcome {
     Told(Told),
     /// Dialogs that the client shows to the person before it calls again.
     Asks(InputRequiredResult),
-    /// A task that the client follows by itself.
+    /// A task that the client follows itself.
     Task(CreateTaskResult),
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the channel. A project sets none of them: they open a port, or let a model do more.
+//! Settings of the channel. A project cannot set them, because they open a port or let a model do more.
 
 use std::net::SocketAddr;
 
@@ -15,9 +15,9 @@ section! {
         token: Secret, Person, Masked;
         /// The names by which clients reach this machine, if not only from itself.
         hosts: Vec<String>, Person, Masked;
-        /// Who may apply what workers did.
+        /// Who may apply the work of workers.
         apply: DeciderName, Person, Shown;
-        /// What the model of a client may do with what workers ask.
+        /// Which questions of workers the model of a client may answer.
         questions: PolicyName, Person, Shown;
         /// Whether a client's dialogs count as the person's own decisions.
         dialogs: bool, Person, Shown;
@@ -46,7 +46,7 @@ pub struct PolicyName(pub Policy);
 impl Setting for PolicyName {
     fn parse(word: &str) -> Result<Self, String> {
         let words = Policy::ALL.map(|policy| (policy.word(), Self(policy)));
-        // What older versions called two of them.
+        // Two names of older versions.
         let older = [("person", Self(Policy::Ask)), ("lead", Self(Policy::Trust))];
         one_of(word, &words.into_iter().chain(older).collect::<Vec<_>>())
     }

@@ -1,26 +1,27 @@
-//! Signs the `requestState` of results that ask for more. The client sends it back with its next call, and cannot change it.
+//! Signs the `requestState` of results that ask for input. The client sends it back with its next call, and cannot
+//! change it.
 
 use ring::hmac::{self, HMAC_SHA256, Key};
 
-/// What the signature is for. The key may be known under another use, too.
+/// The purpose of the signature, because the same key may sign other things.
 const PURPOSE: &str = "requestState over MCP";
 
-/// Signs the state of calls, and reads what it signed.
+/// Signs the state of calls, and verifies it.
 #[derive(Debug)]
 pub(crate) struct StateSeal(Key);
 
 impl StateSeal {
-    /// A seal with this secret. A later server with the same secret reads what this one signed.
+    /// A seal with this secret. A later server with the same secret accepts what this one signed.
     pub(crate) fn new(secret: &[u8]) -> Self {
         Self(Key::new(HMAC_SHA256, secret))
     }
 
-    /// How often a call asked for more, for the client to repeat.
+    /// Signs how often a call asked for input, for the client to send back.
     pub(crate) fn seal(&self, round: u32) -> String {
         format!("{round}.{}", hex(hmac::sign(&self.0, signed(round).as_bytes()).as_ref()))
     }
 
-    /// What the client repeated; `None` if it is not what any server with this secret gave out.
+    /// The number in a signed state; `None` if no server with this secret signed it.
     pub(crate) fn open(&self, state: &str) -> Option<u32> {
         let (round, tag) = state.split_once('.')?;
         let round: u32 = round.parse().ok()?;

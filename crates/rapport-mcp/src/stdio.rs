@@ -1,4 +1,5 @@
-//! One client over standard input and output, or the agent of a lead over a stream. Nothing but the protocol is written there.
+//! Serves one client over standard input and output, or the agent of a lead over a stream. Only the protocol is
+//! written there.
 
 use std::future::Future;
 use std::io;
@@ -31,20 +32,21 @@ pub enum StdioError {
     Client(String),
 }
 
-/// Serves the client at standard input and output until it goes, or until `stopped`.
+/// Serves the client at standard input and output until it disconnects, or until `stopped`.
 pub async fn serve_stdio(
     setup: McpSetup,
     sessions: Arc<dyn Sessions>,
     stopped: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
-    // The client need not wait for sessions of earlier servers.
+    // In the background, so that the client does not wait for sessions of earlier servers.
     let resumed = tokio::spawn(resumption::all(sessions.clone()));
     let outcome = serve_client(setup, sessions, stdio_pipes(), stopped).await;
     resumed.abort();
     outcome
 }
 
-/// Serves the agent of a lead over a stream until it goes. The sessions of the lead run where it runs.
+/// Serves the agent of a lead over a stream until it disconnects. The sessions that the lead starts run in the lead's
+/// process.
 pub async fn serve_lead(
     setup: McpSetup,
     sessions: Arc<dyn Sessions>,
@@ -61,20 +63,20 @@ async fn serve_client(
 ) -> Result<(), StdioError> {
     let (stop, stopping) = watch::channel(false);
     let stop = Arc::new(stop);
-    // A call ends with its connection, so no later server has to read what this one signed.
+    // The state is valid for this connection only, so a random secret is enough.
     let secret = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes).concat();
     let server = Server::new(setup, sessions, stopping, StateSeal::new(&secret)).await?;
     let read = NoticingEnd { read, ended: stop.clone() };
     let served = async {
         let running = match server.serve((read, write)).await {
             Ok(running) => running,
-            // It went before it said anything.
+            // The client disconnected before it sent anything.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 return Ok(());
             }
             Err(error) => return Err(StdioError::Client(error.to_string())),
         };
-        // Its task was not cancelled, and a panic in it was reported.
+        // The task is not cancelled, and a panic in it has been reported already.
         let _ = running.waiting().await;
         Ok(())
     };
@@ -86,7 +88,7 @@ async fn serve_client(
     outcome
 }
 
-/// A reader that says when its end is reached, so that calls that wait end with their client.
+/// A reader that signals its end, so that waiting calls end with their client.
 struct NoticingEnd<R> {
     read: R,
     ended: Arc<watch::Sender<bool>>,
@@ -101,7 +103,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for NoticingEnd<R> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.read).poll_read(context, buffer);
         if matches!(read, Poll::Ready(Err(_))) || (read.is_ready() && buffer.filled().len() == before) {
-            // Nobody may be waiting.
+            // Sending fails if no call waits.
             let _ = self.ended.send(true);
         }
         read

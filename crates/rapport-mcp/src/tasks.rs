@@ -1,7 +1,9 @@
-//! Workers as tasks of the protocol (its extension `io.modelcontextprotocol/tasks`): the client polls a task, and shows the person what
-//! the worker asks. A task is a session and nothing else; every state of it is read from the log, whichever server began it.
+//! Workers as tasks of the protocol (its extension `io.modelcontextprotocol/tasks`): the client polls a task, and
+//! shows the person what the worker asks. A task is a session: its state is read from the log, whichever server
+//! started it.
 //!
-//! A task ends once. The session may go on after that (a revision, another attempt); the task keeps the result that it ended with.
+//! A task ends once. The session may continue after that (a revision, another attempt); the task keeps its first
+//! result.
 
 use rapport_core::Act;
 use rapport_door::DoorError;
@@ -20,7 +22,7 @@ use crate::{ids, resumption, words};
 /// How long a client should wait before it asks again, in milliseconds.
 const POLL: u64 = 2_000;
 
-/// What a client gets instead of a result, when it begins a task.
+/// The result of a call that starts a task.
 pub(crate) fn created(report: &Report) -> CreateTaskResult {
     let payload = TaskPayload::Working;
     CreateTaskResult::new(detailed(report, payload).task)
@@ -33,7 +35,7 @@ pub(crate) async fn get(person: &PersonAtClient<'_>, named: &str) -> Result<Deta
         let payload = result(&ended);
         return Ok(detailed(&ended, payload));
     }
-    // The server that ran it may be gone.
+    // The server that ran it may have ended.
     resumption::one(person.server.sessions(), &report).await;
     let dialogs = person.dialogs(&report);
     let payload = match dialogs.is_empty() {
@@ -43,7 +45,7 @@ pub(crate) async fn get(person: &PersonAtClient<'_>, named: &str) -> Result<Deta
     Ok(detailed(&report, payload))
 }
 
-/// Records what the person replied. Replies to what is not asked any more change nothing.
+/// Records what the person replied. Replies to questions that are no longer open change nothing.
 pub(crate) async fn update(
     person: &PersonAtClient<'_>,
     named: &str,
@@ -57,7 +59,7 @@ pub(crate) async fn update(
     Ok(())
 }
 
-/// Cancels a task. One that has ended stays as it is.
+/// Cancels a task. A task that has ended stays as it is.
 pub(crate) async fn cancel(person: &PersonAtClient<'_>, named: &str) -> Result<(), ToolError> {
     let (report, ended) = find(person, named).await?;
     if ended.is_some() {
@@ -65,18 +67,18 @@ pub(crate) async fn cancel(person: &PersonAtClient<'_>, named: &str) -> Result<(
     }
     let act = Act::Cancel { reason: Some("the client cancelled the task".into()) };
     match person.server.sessions().act(&report.view.id, person.lead, &act).await {
-        // It ended just now.
+        // The task ended just before.
         Ok(_) | Err(DoorError::Refused(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// A task as it is, and as it ended, if it has.
+/// A task as it is now, and as it was when it ended, if it has.
 async fn find(person: &PersonAtClient<'_>, named: &str) -> Result<(Report, Option<Report>), ToolError> {
     let (report, ended) = Report::with_end(person.server.sessions(), &ids::session(named)?).await?;
     match report.is_led() {
         true => Ok((report, ended)),
-        // A session of somebody else is no task.
+        // Only sessions that a lead started are tasks.
         false => Err(ToolError::new(ToolErrorKind::Unknown, format!("there is no task {named}"))),
     }
 }
@@ -89,7 +91,7 @@ fn detailed(report: &Report, payload: TaskPayload) -> DetailedTask {
     DetailedTask::new(task, payload)
 }
 
-/// What a task ended with: what a call would have said, or that there is nothing to be said because no worker could begin.
+/// The result of a task: that of the call, or a failure if no worker could start.
 fn result(ended: &Report) -> TaskPayload {
     let words = words::report(ended, false);
     if ended.failed_to_start() {
@@ -111,12 +113,12 @@ fn result(ended: &Report) -> TaskPayload {
 fn object(of: &impl Serialize) -> JsonObject {
     match serde_json::to_value(of) {
         Ok(Value::Object(object)) => object,
-        // It is made of JSON.
+        // It was made from JSON, so it can be converted.
         Ok(_) | Err(_) => JsonObject::new(),
     }
 }
 
-/// A failure as the protocol has it for requests that are no calls of tools.
+/// An error as the protocol has it for requests that are not tool calls.
 pub(crate) fn error(trouble: &ToolError) -> ErrorData {
     let (message, data) = (trouble.message().to_owned(), Some(trouble.data()));
     match trouble.kind() {

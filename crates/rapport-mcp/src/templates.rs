@@ -1,5 +1,5 @@
-//! Templates of tasks: files of the project (`.rapport/templates/NAME.md`) with named blanks (`{{file}}`), which whoever starts a worker
-//! fills in (WORK-23).
+//! Templates of tasks: files of the project (`.rapport/templates/NAME.md`) with named blanks (`{{file}}`), which the
+//! caller that starts a worker fills in (WORK-23).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rapport_durable::read_file;
 
 use crate::tool_error::ToolError;
 
-/// The blank that takes the task itself.
+/// The name of the blank for the task itself.
 const TASK: &str = "task";
 
 /// The maximum size of a template in bytes.
@@ -22,14 +22,14 @@ fn folder(project: &Path) -> PathBuf {
     project.join(".rapport").join("templates")
 }
 
-/// The templates that there are, by name. Blocks.
+/// The existing templates, by name. Blocks.
 pub(crate) fn names(project: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder(project)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         name.strip_suffix(".md").filter(|name| is_name(name)).map(str::to_owned)
     });
-    // In order, whatever the file system does.
+    // Sorted, because the order of directory entries is not defined.
     names.collect::<BTreeSet<_>>().into_iter().take(NAMED).collect()
 }
 
@@ -59,7 +59,7 @@ fn read(project: &Path, name: &str) -> io::Result<String> {
         ));
     }
     let path = folder(project).join(format!("{name}.md"));
-    // A clone may bring links to anywhere.
+    // A cloned repository may contain links that lead out of it.
     if !path.canonicalize()?.starts_with(project.canonicalize()?) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -69,20 +69,20 @@ fn read(project: &Path, name: &str) -> io::Result<String> {
     String::from_utf8(read_file(&path, MOST)?).map_err(io::Error::other)
 }
 
-/// Whether this can be the name of a template or a blank: it cannot be a path.
+/// Whether this can name a template or a blank; a path cannot.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// Fills in the blanks. All have to be filled in, and nothing may be left over: a word that was written wrong would be lost otherwise.
+/// Fills in the blanks. Every blank needs a value and every value a blank, so that a misspelt name is an error.
 fn fill(text: &str, task: &str, blanks: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut filled, mut rest, mut missing, mut used) =
         (String::new(), text, BTreeSet::new(), BTreeSet::new());
     while let Some((before, after)) = rest.split_once("{{") {
         filled.push_str(before);
         let Some((name, behind)) = after.split_once("}}").filter(|(name, _)| is_name(name.trim())) else {
-            // Braces that are no blank are text.
+            // Braces that do not enclose a blank are text.
             filled.push_str("{{");
             rest = after;
             continue;

@@ -1,4 +1,4 @@
-//! A door to one session, for tests of what happens between two steps of a tool: others act just before it does.
+//! A door to one session, for tests of races between two steps of a tool: others act just before the tool does.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub(crate) fn lead() -> By {
     By::Lead { name: "test-client".into() }
 }
 
-/// Sessions that consist of one.
+/// A door with one session.
 pub(crate) struct TestDoor {
     entries: Mutex<Vec<Entry>>,
     /// What others do just before each act, in order.
@@ -37,7 +37,7 @@ pub(crate) struct TestDoor {
 }
 
 impl TestDoor {
-    /// A door to a session with these facts after its first.
+    /// A door to a session with these facts after its first one.
     pub(crate) fn new(facts: Vec<Event>, others: impl IntoIterator<Item = Vec<Event>>) -> Arc<Self> {
         let conversation = ConversationId::new("8e6a6a3c-0000-4000-8000-000000000001");
         let mut created = Created::new("Add auth".into(), "/app".into(), conversation, lead());
@@ -71,7 +71,7 @@ impl TestDoor {
             projects: Arc::new(NoProjects),
             version: "1",
         };
-        // The sender may go: no tool of these tests waits for it.
+        // The sender may be dropped: no tool in these tests waits for it.
         let (_, stop) = watch::channel(false);
         Server::new(setup, self.clone(), stop, crate::state_seal::StateSeal::new(b"test")).await.unwrap()
     }
@@ -96,7 +96,7 @@ impl TestDoor {
     }
 }
 
-/// The facts of the work up to its n-th end, from the end before. The first turn of all makes the plan.
+/// The facts of the work up to its n-th end, since the end before. The first turn makes the plan.
 pub(crate) fn work(end: u32) -> Vec<Event> {
     let turn = TurnId(end + 1);
     let prompt = String::new();
@@ -111,7 +111,7 @@ fn none<'a, T: Send + 'a>() -> Reply<'a, T> {
     future::ready(Err(DoorError::Closed)).boxed()
 }
 
-/// Projects of which nothing is known.
+/// A registry without projects.
 struct NoProjects;
 
 fn unknown<'a, T: Send + 'a>(named: &str) -> ProjectReply<'a, T> {

@@ -1,4 +1,4 @@
-//! The token that clients over HTTP present: from the settings, or made once and kept in Rapport's home.
+//! The token that clients over HTTP present: from the settings, or generated once and stored in Rapport's home.
 
 use std::fs;
 use std::io;
@@ -9,12 +9,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
 
-/// Where the token is, unless the settings have one.
+/// The path of the token, unless the settings have one.
 pub(crate) fn path(home: &Path) -> PathBuf {
     home.join("mcp.token")
 }
 
-/// The token in this home; makes one if there is none. Blocks.
+/// The token in this home; generates one if there is none. Blocks.
 pub(crate) fn kept(home: &Path) -> io::Result<SecretString> {
     let path = path(home);
     match fs::read_to_string(&path) {

@@ -1,4 +1,4 @@
-//! Why a tool could not do what it was called for. The model reads it, so it says what to do next.
+//! Why a tool failed. The model reads it, so it says what to do next.
 
 use rapport_core::Refusal;
 use rapport_door::{DoorError, StoreError};
@@ -20,7 +20,7 @@ pub(crate) enum ToolErrorKind {
     Invalid,
     /// There is no such task or diff.
     Unknown,
-    /// The task is not in a state in which that is possible.
+    /// The task's state does not allow it.
     NotNow,
     /// A person has to decide it.
     NeedsPerson,
@@ -49,14 +49,14 @@ impl ToolError {
         Self::new(ToolErrorKind::Invalid, message)
     }
 
-    /// The same with another sentence.
+    /// The same, with another sentence appended.
     #[must_use]
     pub(crate) fn and(mut self, sentence: &str) -> Self {
         self.message = format!("{}\n{sentence}", self.message);
         self
     }
 
-    /// The same with the state of the task.
+    /// The same, with the state of the task.
     #[must_use]
     pub(crate) fn about(mut self, task: Value) -> Self {
         self.about = Some(task);

@@ -1,4 +1,4 @@
-//! The tools: their names, what they take, and which file carries each out.
+//! The tools: their names, their arguments, and which file carries out each.
 
 mod answer;
 mod logs;
@@ -41,7 +41,7 @@ pub(crate) enum ToolCall {
 }
 
 impl ToolCall {
-    /// Reads a call; `None` if there is no such tool.
+    /// Parses a call; `None` if there is no such tool.
     pub(crate) fn read(name: &str, arguments: Value) -> Option<Result<Self, ToolError>> {
         Some(match name {
             "task_worker" => parse(name, arguments).map(Self::Start),
@@ -95,7 +95,7 @@ fn parse<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, ToolErr
         .map_err(|error| ToolError::invalid(format!("the arguments of {name} are wrong: {error}")))
 }
 
-/// What a tool does to the world, for clients that ask before they call one.
+/// What a tool changes, for clients that ask before they call one.
 #[derive(Clone, Copy)]
 enum Effect {
     Looks,
@@ -428,7 +428,7 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
     .collect()
 }
 
-/// The tools of a lead that knows projects. Their names are those that assistants know.
+/// The tools of a lead that knows projects. They keep the names that assistants know already.
 fn for_leads() -> Vec<Tool> {
     let text = |about: &str| json!({ "type": "string", "description": about });
     let texts = |about: &str| json!({ "type": "array", "items": { "type": "string" }, "description": about });
@@ -559,7 +559,7 @@ fn tool(
 mod tests {
     use super::*;
 
-    /// What is listed can be called, and its arguments are those that are read.
+    /// Every listed tool can be called, and takes the arguments that it lists.
     #[test]
     fn every_listed_tool_is_known_and_takes_what_it_lists() {
         for tool in all(&["worktree"]) {

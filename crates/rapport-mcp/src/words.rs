@@ -1,4 +1,4 @@
-//! What tools say to the model, in words: the state of a task, what it asks, and the call that comes next.
+//! What tools say to the model, in words: the state of a task, its questions, and the call that comes next.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::report::{Report, TaskStatus};
 
 /// The maximum number of characters of a line that only informs.
 const LONGEST: usize = 300;
-/// The number of lines of a failed check's output to tell.
+/// The number of lines of a failed check's output to show.
 const LINES_OF_CHECK: usize = 20;
 
 /// The state of a task. With `details`, also the whole task and all answers.
@@ -185,7 +185,7 @@ fn ended(report: &Report, details: bool) -> String {
     text
 }
 
-/// What became of the work, and what can be done with it.
+/// The state of the work, and what can be done with it.
 fn work(report: &Report) -> String {
     let view = &report.view;
     let Some(place) = &view.workplace else {
@@ -221,7 +221,7 @@ fn work(report: &Report) -> String {
     text
 }
 
-/// How the check of the work ended, or that it runs; if it did not pass, with the last lines of its output.
+/// The outcome of the check of the work, or that it runs; if it failed, with the last lines of its output.
 pub(crate) fn check(view: &View) -> String {
     if let Some(command) = &view.checking {
         return format!("The work is being checked: {}\n", shorten(command));

@@ -13,7 +13,7 @@ use super::play::{Player, Stop};
 use super::stream::{Event, hook_callback, new_uuid};
 use super::tools::{self, Done};
 
-/// The error for an open request when the host is gone: the real CLI does not wait and continues without an answer.
+/// The error for an open request when the host has ended: the real CLI does not wait and continues without an answer.
 const HOST_GONE: &str =
     "Tool permission request failed: Error: Tool permission stream closed before response received";
 
@@ -290,7 +290,7 @@ fn is_offered(input: &Value, (asked, answer): &Answer) -> bool {
     offered(answer) || several && answer.split(", ").all(offered)
 }
 
-/// The real tool's error for questions whose answers could not be told apart. Nobody sees them.
+/// The real tool's error for questions whose answers could not be told apart. They are not shown.
 fn ambiguous(input: &Value) -> Option<Done> {
     let labels = |question: &Value| -> Vec<String> {
         let options = question["options"].as_array().into_iter().flatten();

@@ -89,7 +89,7 @@ impl Player {
         self.settle(batch)
     }
 
-    /// Starts the calls that have to wait for no other.
+    /// Starts the calls that do not have to wait for another.
     fn begin_all(&mut self, batch: &mut [ToolCall]) -> Result<(), Stop> {
         for place in 0..batch.len() {
             let (before, after) = batch.split_at_mut(place);

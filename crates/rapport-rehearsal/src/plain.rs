@@ -1,4 +1,4 @@
-//! Plain mode, `-p "message"`: one message, one response, and nobody who could answer a question.
+//! Plain mode, `-p "message"`: one message, one response, and no host that could answer a question.
 
 use std::io::{Read, Write};
 

@@ -107,7 +107,7 @@ pub(super) fn edited(input: &Value) -> Done {
 
 /// Starts a command; its end is reported as `Happened::Ran`. The child is returned so that it can be stopped.
 ///
-/// It stays in this process group, so that whoever kills the agent's group kills it too.
+/// It stays in this process group, so that killing the agent's group kills it too.
 pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Happened>) -> io::Result<u32> {
     let child = Command::new("sh")
         .args(["-c", text(input, "command")])
@@ -118,7 +118,7 @@ pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Ha
         .spawn()?;
     let pid = child.id();
     thread::spawn(move || {
-        // The receiver is gone when the play is over.
+        // The receiver is dropped when the play is over.
         let _ = reports.send(Happened::Ran { run, done: wait(child) });
     });
     Ok(pid)

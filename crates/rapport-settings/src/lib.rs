@@ -1,9 +1,9 @@
-//! Settings as tables. A section declares its settings once with [`section!`]: type, who may set each, whether a report may show
-//! it. Reading files and the environment, layering, trust and reports follow from that declaration.
+//! Settings as tables. A section declares its settings once with [`section!`]: type, who may set each, whether a
+//! report may show it. Reading files and the environment, layering, trust and reports follow from that declaration.
 //!
 //! The engine declares its own sections, and a channel declares the one that configures it.
 
-// What `section!` expands to names this crate, also in its own tests.
+// `section!` expands to paths that begin with this crate's name, in its own tests as well.
 extern crate self as rapport_settings;
 
 mod secret;

@@ -7,8 +7,9 @@ use serde::de::{DeserializeOwned, Deserializer};
 
 use super::{ConfigError, Setting};
 
-/// Who may set a setting, from everybody to almost nobody. Somebody who clones a project has not read its settings, so those
-/// that name programs, servers, secrets, variables or people, and those that relax what is asked, need the person's trust.
+/// Who may set a setting, from everyone to almost no one. A person who clones a project has not read its settings, so
+/// settings that name programs, servers, secrets, variables or people, and those that make Rapport ask less, need the
+/// person's trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum May {
     Project,
@@ -20,7 +21,7 @@ pub enum May {
     Home,
 }
 
-/// Whether a report of bugs may show the value.
+/// Whether a bug report may show the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     Shown,
@@ -55,8 +56,8 @@ impl Row {
     }
 }
 
-/// A section of settings in which every setting is optional, so that sections of several sources lie above each other. Declare one
-/// with [`section!`](macro@crate::section).
+/// A section of settings in which every setting is optional, so that sections of several sources can be layered.
+/// Declare one with [`section!`](macro@crate::section).
 pub trait Section: Clone + Debug + Default + PartialEq + DeserializeOwned {
     /// The beginning of its settings' names: `agent.`, or nothing for the whole file.
     const AT: &'static str;
@@ -119,8 +120,8 @@ pub fn read<'de, D: Deserializer<'de>, T: Setting>(deserializer: D) -> Result<Op
     Ok(Option::<Value<T>>::deserialize(deserializer)?.map(|value| value.0))
 }
 
-/// Declares a section of settings as a table. A row says the type, who may set it ([`May`]), whether a report may show it
-/// ([`Shown`]), and older names of its variable:
+/// Declares a section of settings as a table. A row says the type, who may set it ([`May`]), whether a report may
+/// show it ([`Shown`]), and older names of its variable:
 ///
 /// ```
 /// use jiff::SignedDuration;
@@ -137,11 +138,11 @@ pub fn read<'de, D: Deserializer<'de>, T: Setting>(deserializer: D) -> Result<Op
 /// }
 /// ```
 ///
-/// A section that several declare a part of is `in "bot.", shared, blank variables: ...` for each of them. Whoever reads the whole
-/// file then checks the names in it ([`Document::names_in`](crate::Document::names_in)).
+/// If several crates declare parts of one section, each declares `in "bot.", shared, blank variables: ...`. The
+/// reader of the whole file then checks the names in it ([`Document::names_in`](crate::Document::names_in)).
 #[macro_export]
 macro_rules! section {
-    // The whole file also holds sections that others declare: whoever reads it knows which.
+    // The whole file also has sections of other crates, so unknown names are checked by the reader of the file.
     ($(#[$about:meta])* $vis:vis struct $name:ident in "", $($rest:tt)*) => {
         $crate::section!(@declare [] true, $(#[$about])* $vis struct $name in "", $($rest)*);
     };

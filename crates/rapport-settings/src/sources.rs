@@ -1,4 +1,5 @@
-//! Where settings come from: a file in the home, one in the project, the environment. Later ones win.
+//! The sources of settings: a file in the home, one in the project, the environment. Later ones override earlier
+//! ones.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +14,7 @@ use super::{ConfigError, May, Row, Section};
 /// The maximum size of a settings file.
 const LARGEST: u64 = 1024 * 1024;
 
-/// A section that somebody else than the reader of the whole file declares.
+/// A section that the reader of the whole file does not declare itself.
 #[derive(Clone, Debug)]
 pub struct Declared {
     /// Its name in a file: `telegram`.
@@ -41,7 +42,7 @@ impl Declared {
         }
     }
 
-    /// A section of something that this build lacks: a file may have it, and nobody reads it.
+    /// A section of a part that this build lacks: a file may contain it, and it is not read.
     pub fn left_out(name: &'static str) -> Self {
         let (set_aside, check) = (|_: &_, _| Ok(Vec::new()), |_: &_| Ok(()));
         Self { name, rows: Vec::new(), is_shared: false, set_aside, check }
@@ -100,7 +101,7 @@ impl Document {
         read.map_err(|error| self.located(&error))
     }
 
-    /// The names at the top of the file. One that is not known is refused.
+    /// The names at the top of the file. An unknown name is refused.
     pub fn names(&self, known: &[&str]) -> Result<Vec<String>, ConfigError> {
         let names = serde_saphyr::with_deserializer_from_str(&self.text, |deserializer| {
             deserializer.deserialize_map(Names { known })
@@ -108,8 +109,8 @@ impl Document {
         names.map_err(|error| self.located(&error))
     }
 
-    /// The names in a section that several declare a part of. One that is not known is refused; a section that is only a word
-    /// has none.
+    /// The names in a section of which several crates declare a part. An unknown name is refused; a section that is
+    /// only a word has none.
     pub fn names_in(&self, section: &str, known: &[&str]) -> Result<Vec<String>, ConfigError> {
         let names = serde_saphyr::with_deserializer_from_str(&self.text, |deserializer| {
             let section = Inside { name: section, read: NamesOrWord { known } };
@@ -130,7 +131,7 @@ impl Document {
     }
 }
 
-/// Never shows the text, which may hold secrets.
+/// Does not show the text, which may contain secrets.
 impl std::fmt::Debug for Document {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Document").field("path", &self.path).finish_non_exhaustive()
@@ -212,7 +213,8 @@ where
     }
 }
 
-/// Reads a section. A word in its place says nothing to those who declare only a part of it.
+/// Reads a section. A single word in place of a section is read as an empty one, because only one of its declarers
+/// knows the word.
 struct SectionOrWord<S>(std::marker::PhantomData<S>);
 
 impl<S> Clone for SectionOrWord<S> {
@@ -255,7 +257,7 @@ impl<'de, S: Section> Visitor<'de> for SectionOrWord<S> {
     }
 }
 
-/// Reads the names in a section. A word in its place names nothing.
+/// Reads the names in a section. A single word in place of a section has no names.
 #[derive(Clone, Copy)]
 struct NamesOrWord<'a> {
     known: &'a [&'a str],
@@ -373,7 +375,7 @@ mod tests {
     }
 
     section! {
-        /// What a kind of bot adds to the settings of bots.
+        /// The settings that a kind of bot adds to those of bots.
         struct KindLayer in "bot.", shared, blank variables: Unset {
             color: u32, Trusted, Shown;
         }

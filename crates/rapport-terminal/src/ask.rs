@@ -18,7 +18,7 @@ pub struct AskCard {
     pub own: Editor,
     /// Whether the free text is being typed.
     pub typing: bool,
-    /// Whether no row is selected yet: a bare Enter must never allow an agent something.
+    /// Whether no row is selected yet: Enter alone must never allow an agent something.
     pub undecided: bool,
     number: Number,
 }

@@ -83,7 +83,7 @@ impl Card {
         }
     }
 
-    /// Takes over with whom the question is now, and what the lead drafted. What was typed stays.
+    /// Updates the question's route and the lead's draft. What the person typed stays.
     fn follow(&mut self, now: &OpenQuestion) {
         let question = match self {
             Card::Ask(card) => &mut card.question,

@@ -67,7 +67,7 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
         match wish {
             ComposeCommand::Write => {}
             ComposeCommand::Leave => {
-                // If the terminal is gone, leaving still succeeds.
+                // If the terminal was closed, leaving still succeeds.
                 let _ = region.show(&[], Block::default(), size);
                 return Ok(None);
             }

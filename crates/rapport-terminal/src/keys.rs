@@ -16,7 +16,7 @@ pub enum Intent {
     Back,
     /// To keep the previous answer.
     Keep,
-    /// To send what the lead drafted.
+    /// To send the lead's draft.
     SendDraft,
     /// To change the answer to this question.
     Edit(QuestionId),

@@ -77,7 +77,7 @@ pub fn lines_only() -> bool {
 pub struct Terminal {
     /// The person at the terminal.
     pub by: By,
-    /// Whether somebody can see and type: input and output are terminals.
+    /// Whether a person can see and type: input and output are terminals.
     pub interactive: bool,
     /// Whether to use colour.
     pub colour: ColourChoice,
@@ -89,7 +89,7 @@ pub struct Terminal {
 
 /// An automatic answer to every question after it was shown, in its own name.
 pub struct AutoAnswer {
-    /// Whose name it answers in. Everybody sees it.
+    /// As whom it answers, which is shown with the answer.
     pub by: By,
     /// How long a question is shown before.
     pub pause: Duration,
@@ -100,7 +100,7 @@ pub struct AutoAnswer {
 /// How the channel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The session is over, or waits for somebody to continue it.
+    /// The session is over, or waits for a person to continue it.
     Ended(Status),
     /// The person left, or the program was stopped. The session is unchanged.
     Detached,
@@ -154,7 +154,7 @@ pub enum Effect {
         by: By,
         act: Box<Act>,
     },
-    /// Notify a person who may look elsewhere that this waits for them.
+    /// Notify a person who may be looking elsewhere that this waits for them.
     Notify(String),
     /// Suspend the program.
     Suspend,
@@ -181,7 +181,7 @@ pub trait Front: Send {
     fn wake(&self, now: Duration) -> Option<Duration>;
     /// Appends lines to the history, and shows the current state.
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()>;
-    /// Notifies a person who may look elsewhere that this waits for them.
+    /// Notifies a person who may be looking elsewhere that this waits for them.
     fn notify(&mut self, _what: &str) -> io::Result<()> {
         Ok(())
     }
@@ -219,7 +219,7 @@ pub async fn run_with(
         let mut live = live::Live::new(screen, theme)?;
         let mut keys: Keys = Box::pin(live::keys());
         let outcome = drive(&mut live, link, &mut keys, shutdown).await;
-        // A terminal that is gone cannot be cleared.
+        // A terminal that was closed cannot be cleared.
         let _ = live.clear();
         forget_the_rest(&mut keys).await;
         return outcome;
@@ -291,7 +291,7 @@ async fn drive(
             }
         }
         let shown = front.show(&lines, now);
-        // If the terminal is gone, leaving still succeeds.
+        // If the terminal was closed, leaving still succeeds.
         if let Some(outcome) = outcome {
             return Ok(outcome);
         }
@@ -310,8 +310,8 @@ async fn drive(
     }
 }
 
-/// Drains the keys that are still being typed, until it is quiet. If a terminal pastes key by key, one of them may have
-/// meant leaving, and the shell would run those after it.
+/// Drains the keys that are still being typed, until it is quiet. If a terminal pastes key by key, one of the keys
+/// may have meant leaving, and the shell would run those after it.
 async fn forget_the_rest(keys: &mut Keys) {
     let more = async {
         loop {
@@ -338,7 +338,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Returns once the program has to stop. A sender that is gone never says so.
+/// Returns once the program has to stop. If the sender was dropped, it never returns.
 async fn stopped(shutdown: &mut watch::Receiver<bool>) {
     if shutdown.wait_for(|stop| *stop).await.is_err() {
         std::future::pending().await

@@ -1,5 +1,5 @@
-//! Reads lines from standard input, which is not in raw mode: the one way in which a line is typed. Nothing is read ahead, so that the
-//! next reader finds the rest. If the caller stops waiting, the reading thread ends.
+//! Reads lines from standard input, which is not in raw mode: the one way in which a line is typed. Nothing is read
+//! ahead, so that the next reader finds the rest. If the caller stops waiting, the reading thread ends.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};

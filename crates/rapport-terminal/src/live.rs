@@ -86,7 +86,7 @@ impl Front for Live {
     }
 }
 
-/// How long this program may take to end by itself after its terminal is gone.
+/// How long this program may take to end by itself after its terminal was closed.
 const ENDING: Duration = Duration::from_secs(3);
 /// The exit code of a program that was stopped and can be resumed.
 const STOPPED: i32 = 130;
@@ -108,8 +108,8 @@ pub(super) fn keys() -> impl Stream<Item = Happening> {
     happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
 }
 
-/// Reads keys when there are some, and never in between. Crossterm's own stream reads on a thread, which may keep the lock on the
-/// terminal until the next key is typed, even if nobody wants its keys any more.
+/// Reads keys when there are some, and never in between. Crossterm's own stream reads on a thread, which may keep the
+/// lock on the terminal until the next key is typed, even after its stream was dropped.
 struct KeyReader {
     /// The terminal that crossterm reads from. `None` if it cannot be watched; then only its size changes.
     input: Option<AsyncFd<OwnedFd>>,
@@ -122,7 +122,7 @@ impl KeyReader {
         Self { input, resized: signal(SignalKind::window_change()).ok() }
     }
 
-    /// The next key or change of size; `None` once the terminal is gone.
+    /// The next key or change of size; `None` once the terminal was closed.
     async fn next(&mut self) -> Option<Happening> {
         loop {
             if is_hung_up() {
@@ -146,7 +146,7 @@ impl KeyReader {
         let Self { input, resized } = self;
         let typed = async {
             match input {
-                // The error is found again when it is read.
+                // Reading reports the error again.
                 Some(input) => input.readable().await.iter_mut().for_each(AsyncFdReadyGuard::clear_ready),
                 None => std::future::pending().await,
             }
@@ -186,9 +186,9 @@ fn stay_if_told_to() {
     }
 }
 
-/// Ends this program a while after its terminal is gone, whatever it does just then. The terminal may go while crossterm
-/// reads, and then its reader never returns: the thread that would end the program is busy for ever. What is stored is
-/// safe, and agents end with their host.
+/// Ends this program a while after its terminal was closed, whatever it does at that time. If the terminal is closed
+/// while crossterm reads, its reader never returns, and the thread that would end the program is busy forever. What
+/// is stored is safe, and agents end with their host.
 fn end_with_the_terminal() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
@@ -206,7 +206,7 @@ fn end_with_the_terminal() {
                     Ok(_) if input[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP)) => {
                         break;
                     }
-                    // It cannot be watched, and asking again would say the same at once.
+                    // It cannot be watched, and polling again would fail at once.
                     Ok(_) | Err(_) => return,
                 }
             }
@@ -216,12 +216,13 @@ fn end_with_the_terminal() {
     });
 }
 
-/// Whether the terminal is gone, as when its window was closed. Crossterm would read its end again and again, and never
-/// return.
+/// Whether the terminal was closed, with its window for example. Crossterm would read its end again and again, and
+/// never return.
 fn is_hung_up() -> bool {
     static IS_TERMINAL: OnceLock<bool> = OnceLock::new();
     let input = io::stdin();
-    // Keys come from elsewhere if it is a pipe, whose end says nothing. A terminal that is gone no longer counts as one.
+    // If standard input is a pipe, keys come from elsewhere, and its end says nothing. A closed terminal no longer
+    // counts as a terminal.
     if !IS_TERMINAL.get_or_init(|| input.is_terminal()) {
         return false;
     }

@@ -1,4 +1,5 @@
-//! Notifies a person who looks elsewhere that a question waits: by the terminal's bell, or by a desktop notification.
+//! Notifies a person who is looking elsewhere that a question waits: by the terminal's bell, or by a desktop
+//! notification.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

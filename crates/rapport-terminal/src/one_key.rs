@@ -1,5 +1,5 @@
-//! Asks for one of a few keys: an offer such as `(y)es / (n)o` is answered by one key everywhere, explains any other, and
-//! suspends on Ctrl-Z.
+//! Asks for one of a few keys: an offer such as `(y)es / (n)o` is answered by one key everywhere, explains any other,
+//! and suspends on Ctrl-Z.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -16,8 +16,8 @@ use super::review::given_back;
 use super::safe;
 use super::text::{Line, Tone, width};
 
-/// How long nothing must be typed after a letter that is not offered until a letter counts again: the rest of a word is
-/// no answer.
+/// How long nothing must be typed after a letter that is not offered, until a letter counts again: the rest of a word
+/// is not an answer.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// The most columns that a row leaves for the answer.
@@ -77,7 +77,7 @@ impl Offer<'_> {
             };
             let key = match happening {
                 Happening::Key(key) => key,
-                // If the terminal is gone, leaving still succeeds.
+                // If the terminal was closed, leaving still succeeds.
                 Happening::Stopped => {
                     let _ = write("\r\n");
                     return Ok(Pressed::End);

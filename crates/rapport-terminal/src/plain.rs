@@ -1,7 +1,6 @@
-//! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can be
-//! typed, one question is printed at a time and a line answers it; an empty line answers nothing, and the end of the input
-//! leaves.
-//! Otherwise nothing is read, and each question says how to answer it from elsewhere.
+//! The channel without a screen: facts as plain lines, written at once and without control characters. If lines can
+//! be typed, one question is printed at a time and a line answers it; an empty line answers nothing, and the end of
+//! the input leaves. Otherwise nothing is read, and each question says how to answer it from elsewhere.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -118,8 +117,8 @@ impl<W: Write> Plain<W> {
         self.progress = None;
     }
 
-    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file. Where
-    /// lines can be typed, only the question that the next line answers is printed.
+    /// The open questions that are not printed yet. The confirmation waits for the others, and for the plan's file.
+    /// Where lines can be typed, only the question that the next line answers is printed.
     fn questions(&mut self, now: Duration) -> Vec<Line> {
         let Some(view) = self.story.view().filter(|_| self.story.is_present()) else { return Vec::new() };
         let is_saved = view.plan.as_ref().is_none_or(|plan| plan.saved);
@@ -434,7 +433,7 @@ impl<W: Write + Send> Front for Plain<W> {
 
     fn show(&mut self, lines: &[Line], now: Duration) -> io::Result<()> {
         let next = self.next_prompt(now);
-        // What follows a prompt that nobody answered here begins on a row of its own.
+        // Lines after a prompt that was not answered here begin on a row of their own.
         if (!lines.is_empty() || next != self.prompt) && self.prompt.take().is_some() {
             writeln!(self.out)?;
         }
@@ -490,7 +489,7 @@ fn reply(question: &OpenQuestion, line: &str) -> Reply {
         if before.is_empty() {
             return Reply::Text(words);
         }
-        // What names options, but too many of them, is refused with the reason, and is not free text.
+        // A line that names too many options is refused with the reason, and is not taken for free text.
         let both = Reply::NamedAndText(pieces(before), words);
         if matches!(resolves(&both), Ok(_) | Err(Refusal::OneChoiceOnly { .. })) {
             return both;

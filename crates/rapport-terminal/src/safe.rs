@@ -1,7 +1,7 @@
 //! Makes text from outside safe to show: nothing in it can move the cursor, change a colour, or hide.
 //!
-//! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names (`<U+202E>`).
-//! Ordinary writing in any language stays as it is.
+//! Control characters become their pictures (`␛`); characters that reorder or are invisible become their names
+//! (`<U+202E>`). Ordinary writing in any language stays as it is.
 
 use std::fmt::Write as _;
 
@@ -28,8 +28,8 @@ pub fn typed(c: char) -> String {
     out
 }
 
-/// JSON in which nothing can move a cursor or change the order of letters, where somebody looks at it in a terminal. Such
-/// characters are only ever in strings, where they can be written as numbers.
+/// JSON that is safe to show in a terminal: nothing in it can move a cursor or change the order of letters. Such
+/// characters occur only in strings, where they can be written as numbers.
 pub fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(lines("a\r\nb\n\nc"), ["a", "b", "", "c"]);
     }
 
-    /// JSON is looked at in terminals as well.
+    /// JSON is shown in terminals as well.
     #[test]
     fn json_moves_no_cursor_and_reorders_nothing() {
         let value = serde_json::json!({ "a": "\u{9b}31m \u{202e}txt \u{1b}[0m é 🎉" });

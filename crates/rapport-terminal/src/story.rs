@@ -131,7 +131,7 @@ impl Story {
         self.view.as_ref()?.questions.iter().find(|question| question.id == *id)
     }
 
-    /// What the agent said last and nothing followed yet. Somebody who leaves would not see it.
+    /// The agent's last text, if nothing followed it yet. A person who leaves now would not see it otherwise.
     pub(crate) fn last_words(&mut self) -> Vec<Line> {
         self.held.take().map(|text| prose::in_passing(&text, SAID_ROWS)).unwrap_or_default()
     }
@@ -172,7 +172,7 @@ impl Story {
 
     fn tell_past(&self, fact: &Event) -> Vec<Line> {
         if self.is_of_files() {
-            // Its files tell what was before.
+            // The files of the session show its past.
             return Vec::new();
         }
         match fact {
@@ -254,13 +254,13 @@ impl Story {
             }
             Event::Restarted { by } if *by == self.me => vec![passing("Trying again")],
             Event::Restarted { by } => vec![passing(&format!("Trying again ({})", words::somebody(by)))],
-            // The rest is only of interest in the log, or another part of the screen shows it: the card, the ending, the
-            // command that runs a plan of actions.
+            // The rest is only of interest in the log, or another part of the screen shows it: the card, the ending,
+            // the command that runs a plan of actions.
             _ => Vec::new(),
         }
     }
 
-    /// What the lead drafted, and how it is sent.
+    /// The lead's draft, and how to send it.
     fn drafted(&self, question: &QuestionId, answer: &Answer, because: Option<&Grounding>) -> Vec<Line> {
         let Some(open) = self.open(question) else { return Vec::new() };
         let words = words::drafted(&open.question().words(answer), because);
@@ -377,7 +377,7 @@ impl Story {
         lines
     }
 
-    /// The questions that the agent wanted to ask, and why nobody was asked.
+    /// The questions that the agent wanted to ask, and why they were not asked.
     fn declined(&self, asked: &[String]) -> Vec<Line> {
         let view = self.view.as_ref();
         let assumes = view.is_some_and(|view| match &view.aim {

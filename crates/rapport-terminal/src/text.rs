@@ -155,8 +155,8 @@ impl Line {
         (before, after)
     }
 
-    /// A command in a row of its own, below words with this indentation. There is less of it where the command would not
-    /// fit.
+    /// A command in a row of its own, below words with this indentation. There is less of it where the command would
+    /// not fit.
     #[must_use]
     pub fn below(self, hang: usize, columns: usize) -> Self {
         let deep = hang + 2;
@@ -187,7 +187,8 @@ impl Line {
         }
     }
 
-    /// The words before a command, wrapped, and the command in one row: what only the terminal wraps is copied as a whole.
+    /// The words before a command, wrapped, and the command in one row: what only the terminal wraps is copied as a
+    /// whole.
     fn with_command_below(&self, place: usize, columns: usize) -> Vec<Line> {
         let (words, command) = self.spans.split_at(place.min(self.spans.len()));
         let of = |spans: &[Span]| Line { spans: spans.to_vec(), hang: self.hang, ..Line::empty() };
@@ -234,8 +235,8 @@ impl Line {
         rows
     }
 
-    /// The indentation of rows after the first in this many columns. Where a long word, such as a path, would be broken only
-    /// because of it, there is less.
+    /// The indentation of rows after the first in this many columns. Where a long word, such as a path, would be
+    /// broken only because of it, there is less.
     fn hang_in(&self, columns: usize) -> usize {
         let text = self.text();
         let below = text.char_indices().nth(self.hang).map_or("", |(at, _)| &text[at..]);

@@ -25,13 +25,13 @@ pub(super) fn call(asked: &Permission, view: Option<&View>) -> String {
 /// The tool that runs commands. A command is shown as it is, wherever it names a file.
 const COMMANDS: &str = "Bash";
 
-/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of the
-/// session, which is named after it.
+/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of
+/// the session, which is named after it.
 pub(super) fn subject<'a>(tool: &str, what: &'a str, view: &View) -> &'a str {
     let inside = |root: &str| what.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/');
     let in_workplace = || Some(what.split_once(&format!("/{}/", view.id))?.1);
     let path = view.workplace.as_ref().and_then(|_| in_workplace()).or_else(|| inside(&view.project));
-    // A path that goes up again may lead anywhere.
+    // A path with `..` may lead anywhere.
     let path = path.filter(|path| tool != COMMANDS && !path.split('/').any(|part| part == ".."));
     path.unwrap_or(what)
 }
@@ -46,7 +46,7 @@ pub(super) fn activity(doing: &str, view: &View) -> String {
     }
 }
 
-/// What the lead does about a question, in lines: it looks at it, or it drafted an answer.
+/// What the lead does with a question, in lines: it considers it, or it drafted an answer.
 pub(super) fn of_lead(question: &OpenQuestion) -> Vec<String> {
     if let Some(draft) = &question.draft {
         return drafted(&draft.answer, draft.because.as_ref());
@@ -57,12 +57,12 @@ pub(super) fn of_lead(question: &OpenQuestion) -> Vec<String> {
     vec![format!("The lead is looking{asks}{}; answer it yourself at any time", time.unwrap_or_default())]
 }
 
-/// What the lead drafted, and what that rests on.
+/// The lead's draft, and its ground.
 pub(super) fn drafted(answer: &str, because: Option<&Grounding>) -> Vec<String> {
     [format!("The lead drafts: {answer}")].into_iter().chain(because.map(ground)).collect()
 }
 
-/// What a lead's answer rests on.
+/// The ground of a lead's answer.
 fn ground(because: &Grounding) -> String {
     format!("because of {}: {}", because.ground, because.quote)
 }
@@ -75,7 +75,7 @@ fn short(time: SignedDuration) -> String {
     }
 }
 
-/// Where a question went, if that is news for the person.
+/// Where a question was routed, if that is news for the person.
 pub(super) fn routed(to: Recipient, why: &Hop) -> Option<String> {
     match (to, why) {
         (_, Hop::Drafted) | (Recipient::Person, Hop::First | Hop::ForPeople) => None,
@@ -98,7 +98,7 @@ pub(super) fn answered_by(by: &By, me: &By, auto: Option<&By>) -> Option<String>
     }
 }
 
-/// Somebody, by name and place.
+/// The author of an act, by name and place.
 pub(super) fn somebody(by: &By) -> String {
     match by {
         By::Person { channel, id } => format!("{id} in {channel}"),

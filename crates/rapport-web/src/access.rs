@@ -1,5 +1,6 @@
-//! Who gets in. A request to another host, or from a page of another origin, is refused before anything else; then whoever has no token of a
-//! paired device. A form counts only with the token that its page had, and only from a device that may answer.
+//! Decides which requests are served. A request to another host name, or from a page of another origin, is refused
+//! first; then a request without the token of a paired device. A form counts only with the form token of its page,
+//! and only from a device with the role `Answer`.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use crate::page;
 use crate::rates::Sender;
 use crate::site::Site;
 
-/// What a page may load: only what this server has, and nothing that is written into the page itself.
+/// The content security policy: a page loads only files of this server, and no inline script or style runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Where devices are paired: the only address that strangers may use.
+/// The address where devices are paired: the only one that is served without a token.
 const PAIRING: &str = "/pair";
 
 /// The device that a request comes from.
@@ -31,9 +32,9 @@ const PAIRING: &str = "/pair";
 pub(crate) struct Visitor {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// The digest of its token: another device may get its name later.
+    /// The digest of its token. It identifies the device, because its name may be given to another one later.
     pub(crate) token: String,
-    /// What its forms have to repeat.
+    /// The token that the forms of its pages have to repeat.
     pub(crate) form_token: String,
 }
 
@@ -43,7 +44,7 @@ impl Visitor {
         Self { name: device.name.clone(), role: device.role, token: digest(token.as_bytes()), form_token }
     }
 
-    /// The person at the device.
+    /// The person at the device, as the author of acts.
     pub(crate) fn by(&self) -> By {
         By::Person { channel: CHANNEL.to_owned(), id: self.name.clone() }
     }
@@ -53,14 +54,14 @@ impl Visitor {
     }
 }
 
-/// Lets requests in, and gives every answer the headers that keep a page to itself.
+/// Admits or refuses a request, and adds the security headers to every response.
 pub(crate) async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let mut response = admitted(&site, request, next).await;
     let headers = response.headers_mut();
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // A form of a page without a referrer would come from nowhere.
+        // Without referrers, a browser would send the forms of our own pages with the origin `null`.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_FRAME_OPTIONS, "DENY"),
     ];
@@ -79,7 +80,7 @@ async fn admitted(site: &Arc<Site>, mut request: Request, next: Next) -> Respons
     };
     let is_own = headers.get_all(header::ORIGIN).iter().all(|origin| is_origin_of(origin, host));
     if !is_own || is_sent_by_others(request.method(), headers) {
-        return (StatusCode::FORBIDDEN, "this server does not serve pages of others\n").into_response();
+        return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
     if request.uri().path().starts_with("/assets/") {
         return next.run(request).await;
@@ -107,13 +108,13 @@ async fn admitted(site: &Arc<Site>, mut request: Request, next: Next) -> Respons
     };
     let visitor = Visitor::new(device, token);
     let (devices, device, now) = (site.devices.devices.clone(), device.clone(), (site.now)());
-    // Nobody waits for this note, and nothing depends on it.
+    // The time of use is only shown to people, so the request does not wait for the write.
     drop(tokio::task::spawn_blocking(move || devices.note_use(&device, now)));
     request.extensions_mut().insert(visitor);
     next.run(request).await
 }
 
-/// The answer to somebody who asks too often.
+/// The response to a sender over the rate limit.
 pub(crate) fn too_many(site: &Site) -> Response {
     let mut response = page::failure(
         site,
@@ -124,7 +125,7 @@ pub(crate) fn too_many(site: &Site) -> Response {
     response
 }
 
-/// Whether the browser says that the page of another site changes something here.
+/// Whether the headers of the browser say that a page of another site sent this request to change something.
 fn is_sent_by_others(method: &Method, headers: &HeaderMap) -> bool {
     let is_safe = matches!(*method, Method::GET | Method::HEAD);
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
@@ -137,7 +138,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     pairs.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
-/// The fields of a form that a device sent which may answer.
+/// The fields of a form, from a device that may answer.
 pub(crate) struct Posted {
     pub(crate) visitor: Visitor,
     pub(crate) fields: Fields,
@@ -162,7 +163,7 @@ pub(crate) fn visitor(request: &Request) -> Option<Visitor> {
     request.extensions().get::<Visitor>().cloned()
 }
 
-/// Whether a form with this token counts, from this device; or why not.
+/// Checks that the form token is that of this device and that the device may answer; otherwise says why not.
 pub(crate) fn check(visitor: &Visitor, presented: &str) -> Result<(), &'static str> {
     if !bool::from(presented.as_bytes().ct_eq(visitor.form_token.as_bytes())) {
         return Err(

@@ -1,5 +1,5 @@
-//! Makes acts of the forms that people send. A form says which showing of a question it is about: what was asked again meanwhile, or another
-//! plan, is not answered by it.
+//! Turns submitted forms into acts. A form names the showing of the question that it answers, so it cannot answer a
+//! question that was asked again since, nor another plan.
 
 use rapport_core::review::{Checks, Dependencies, Group, items};
 use rapport_core::{
@@ -9,7 +9,7 @@ use rapport_core::{
 
 use crate::fields::Fields;
 
-/// The acts of a form, in order; or why there are none, in words for its sender.
+/// The acts of a form, in order; or an error message for its sender.
 pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, String> {
     let (verb, object) = fields.get("do").split_once(':').unwrap_or((fields.get("do"), ""));
     let one = |act: Act| Ok(vec![act]);
@@ -22,14 +22,14 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
         "draft" => {
             let question = QuestionId::new(object);
             let drafted = presenter.session().draft(&question).map(|draft| draft.answer);
-            // Another draft than the one that was shown is not sent. Forms send line breaks as two characters.
+            // The draft may have changed since it was shown. Forms send line breaks as CR LF.
             let seen = fields.get("drafted").replace("\r\n", "\n");
             drafted
                 .filter(|drafted| *drafted == seen)
-                .ok_or("The lead drafts something else now. Look at it once more.")?;
+                .ok_or("The lead has changed its draft. Look at it once more.")?;
             one(Act::SendDraft { question })
         }
-        // A form that is sent again is one message.
+        // The id makes sending the same form again idempotent.
         "say" => one(Act::Say { text: words(fields, "text")?, id: message(fields) }),
         "stop" => one(Act::Stop),
         "restart" => one(Act::Restart),
@@ -45,7 +45,7 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
             let rule =
                 object.parse().ok().and_then(|place: usize| presenter.session().rules().get(place).cloned());
             let rule = rule.filter(|rule| rule.to_string() == fields.get("rule"));
-            one(Act::Revoke { rule: rule.ok_or("That rule is not in force any more.")? })
+            one(Act::Revoke { rule: rule.ok_or("That rule is no longer in force.")? })
         }
         "approve" | "approve_all" | "skip" | "accept" | "restore" | "go_on" | "redo" | "undo"
         | "undo_rest" => turn_act(presenter, fields, verb).and_then(one),
@@ -54,7 +54,7 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
     }
 }
 
-/// The round and the place of a question in it.
+/// The round of a question, and its index in that round.
 pub(crate) fn find<'a>(presenter: &'a Presenter, question: &QuestionId) -> Option<(RoundView<'a>, usize)> {
     presenter.session().rounds().find_map(|round| {
         let place = round.items.iter().position(|item| item.question.id == *question)?;
@@ -104,17 +104,17 @@ fn answer(presenter: &Presenter, fields: &Fields, verb: &str, object: &str) -> R
     Ok(Act::Answer { question: Some(id), reply })
 }
 
-/// Refuses an answer to an earlier showing of a question: what it is about may be another thing now.
+/// Refuses an answer to an earlier showing of a question, because the question may have changed since.
 fn is_as_seen(presenter: &Presenter, id: &QuestionId, fields: &Fields) -> Result<(), String> {
     let since = presenter.focus().iter().find(|focus| focus.question == *id).map(|focus| focus.since);
-    // What was answered meanwhile is refused by the session, which says by whom.
+    // The session itself refuses an answered question, and says who answered it.
     let asked = find(presenter, id).map(|(round, place)| {
         let item = &round.items[place];
         (item.given.is_some(), item.question.purpose == Purpose::Confirm)
     });
     match (since, fields.number::<u64>("seen"), asked) {
         (None, Some(_), Some((true, _))) => Ok(()),
-        // A confirmation is only ever shown in front of a person.
+        // A confirmation has to name the showing that it answers.
         (None, None, Some((_, is_confirmation))) if !is_confirmation => Ok(()),
         (Some(since), Some(seen), _) if since == seen => Ok(()),
         _ => Err("This was asked again meanwhile. Look at it once more.".to_owned()),
@@ -152,7 +152,7 @@ fn turn_act(presenter: &Presenter, fields: &Fields, verb: &str) -> Result<Act, S
                 return Err("Nothing is checked. Check something, or skip the plan.".to_owned());
             }
             let chosen = checks.selection(&Dependencies::of(&plan)).chosen();
-            // The revision that the person saw: another one is refused.
+            // The revision that the person saw. The session refuses any other.
             let revision =
                 fields.number("revision").ok_or("The form does not say which plan it is about.")?;
             Act::Approve { folder, revision, chosen }
@@ -175,7 +175,7 @@ fn turn_act(presenter: &Presenter, fields: &Fields, verb: &str) -> Result<Act, S
     })
 }
 
-/// The id of a message, as its form has it.
+/// The message id that the form carries.
 fn message(fields: &Fields) -> Option<String> {
     let id = fields.get("message");
     let is_own = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -187,6 +187,6 @@ fn words(fields: &Fields, name: &str) -> Result<String, String> {
 }
 
 fn optional(fields: &Fields, name: &str) -> Option<String> {
-    // Forms send line breaks as two characters.
+    // Forms send line breaks as CR LF.
     Some(fields.get(name).replace("\r\n", "\n")).filter(|text| !text.trim().is_empty())
 }

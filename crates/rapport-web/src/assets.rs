@@ -45,14 +45,14 @@ const ASSETS: [Asset; 7] = [
     },
 ];
 
-/// What tells this version of the pages from another one: a page that was made by another is loaded again.
+/// Identifies the version of the pages. The script reloads a page that another version made.
 pub(crate) fn build() -> String {
     let all = ASSETS.iter().flat_map(|asset| asset.content).copied().collect::<Vec<u8>>();
     let version = [env!("CARGO_PKG_VERSION").as_bytes(), &all].concat();
     digest(&version)[..12].to_owned()
 }
 
-/// The file of this name, to be kept by the browser: another version has another address.
+/// Serves a file by its name, cacheable without limit: another version has another address.
 pub(crate) fn file(name: &str) -> Response {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();

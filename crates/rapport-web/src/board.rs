@@ -1,5 +1,5 @@
-//! Follows all sessions. Of each it keeps a summary; only of those that changed or were looked at lately it keeps the whole state, so that
-//! thousands that only wait cost next to nothing.
+//! Follows all sessions and keeps a summary of each. Only sessions that changed or were viewed recently keep their
+//! whole state in memory, so that thousands of waiting sessions cost little.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,9 +34,9 @@ pub(crate) struct Board {
 #[derive(Default)]
 struct State {
     summaries: HashMap<SessionId, Summary>,
-    /// How much waits in all of them.
+    /// How many items wait in all sessions together.
     waiting: usize,
-    /// Those whose whole state is kept, the last used one first.
+    /// The sessions whose whole state is kept, the most recently used first.
     kept: VecDeque<(SessionId, Arc<Presenter>)>,
     /// Sessions that cannot be shown, and why.
     unreadable: HashMap<SessionId, String>,
@@ -51,11 +51,11 @@ pub(crate) enum BoardChange {
     Facts(SessionId, usize),
     /// What the agent of a session does now.
     Doing(SessionId, String),
-    /// Something about all of them.
+    /// Something that concerns all sessions.
     All,
 }
 
-/// Something that waits, and its session.
+/// An item that waits for a person, and its session.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingItem {
     pub(crate) session: SessionId,
@@ -78,13 +78,13 @@ impl Board {
         Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes }
     }
 
-    /// Follows all sessions, until nothing can be followed any more.
+    /// Follows all sessions, until the watch ends.
     pub(crate) async fn follow(&self) -> Result<(), DoorError> {
-        // What changes while the logs are read is seen afterwards.
+        // Watches before it reads, so that no change in between is missed.
         let mut seen = self.sessions.watch().await?;
         let all = self.sessions.list().await?;
         self.state().unread = Some(all.len());
-        // The newest first: those are looked for.
+        // The newest first, because people look for those.
         let mut read = stream::iter(all.into_iter().rev())
             .map(|id| async move { (self.sessions.entries(&id, 0).await, id) })
             .buffer_unordered(READERS);
@@ -118,14 +118,14 @@ impl Board {
             .ok_or_else(|| DoorError::Failed(format!("session {id} has no facts yet")))
     }
 
-    /// The state of a session with everything that is stored of it by now. Whoever acted sees what followed.
+    /// The state of a session, with everything that is stored by now, so that a person who acted sees the effect.
     pub(crate) async fn refresh(&self, id: &SessionId) -> Result<Arc<Presenter>, DoorError> {
         let known = self.presenter(id).await?;
         let entries = self.sessions.entries(id, known.session().seq()).await?;
         Ok(self.take_over(id, entries, true).unwrap_or(known))
     }
 
-    /// Everything that waits, in this order.
+    /// Everything that waits for a person, in this order.
     pub(crate) fn waiting(&self, order: InboxOrder) -> Vec<WaitingItem> {
         let state = self.state();
         let mut all: Vec<WaitingItem> = state
@@ -141,7 +141,7 @@ impl Board {
             })
             .collect();
         drop(state);
-        // What is the same in all else has an order, so that it does not jump.
+        // A total order, so that items do not jump between two showings of the list.
         let oldest =
             |item: &WaitingItem| (item.waiting.at, item.session.clone(), item.waiting.question.clone());
         match order {
@@ -151,12 +151,12 @@ impl Board {
         all
     }
 
-    /// How much waits.
+    /// How many items wait for a person.
     pub(crate) fn waiting_count(&self) -> usize {
         self.state().waiting
     }
 
-    /// The sessions that fit, the one that changed last first.
+    /// The matching sessions, the most recently changed first.
     pub(crate) fn summaries(&self, fits: impl Fn(&Summary) -> bool) -> Vec<Summary> {
         let mut found: Vec<_> = self.state().summaries.values().filter(|one| fits(one)).cloned().collect();
         found.sort_by(|one, other| (other.updated_at, &other.id).cmp(&(one.updated_at, &one.id)));
@@ -204,7 +204,7 @@ impl Board {
         if entries.is_empty() || self.take_over(&session, entries, false).is_some() {
             return;
         }
-        // Something before these facts is missing here.
+        // Entries before these are missing here, so the log is read from its start.
         let read = self.sessions.entries(&session, 0).await;
         self.on_read(&session, read);
     }
@@ -228,7 +228,8 @@ impl Board {
         }
     }
 
-    /// Adds facts to what is known of a session; `None` if some before them are missing. A state that is `looked` at is kept.
+    /// Applies entries to the known state of a session; returns `None` if entries before them are missing. With
+    /// `looked`, the whole state is kept in memory.
     fn take_over(&self, id: &SessionId, entries: Vec<Entry>, looked: bool) -> Option<Arc<Presenter>> {
         let known = self.kept(id);
         let before = known.as_ref().map(|known| known.session().seq());
@@ -251,7 +252,7 @@ impl Board {
         let summary = Summary::of(id, &presenter, project);
         let is_active = matches!(summary.status, Status::Started | Status::Running);
         let mut state = self.state();
-        // Another reader may have been faster.
+        // Another reader may have applied newer entries meanwhile.
         let newest = state.summaries.get(id).map_or(0, |known| known.seq);
         if newest > summary.seq {
             return Some(presenter);
@@ -278,7 +279,7 @@ impl Board {
     }
 
     fn tell(&self, change: BoardChange) {
-        // Nobody may have a page open.
+        // Sending fails if no page is open.
         let _ = self.changes.send(change);
     }
 
@@ -288,7 +289,7 @@ impl Board {
 }
 
 impl State {
-    /// Keeps the whole state of a session. The one that was used the longest ago makes room.
+    /// Keeps the whole state of a session in memory, and drops the least recently used one if there are too many.
     fn keep(&mut self, id: &SessionId, presenter: Arc<Presenter>) {
         self.kept.retain(|(known, _)| known != id);
         self.kept.push_front((id.clone(), presenter));

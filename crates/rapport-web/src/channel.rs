@@ -32,7 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// The maximum length of a form without files.
 const LONGEST_FORM: usize = 1024 * 1024;
 
-/// A server that listens, and serves nobody yet.
+/// A server that listens, and serves no requests yet.
 pub struct Web {
     config: WebConfig,
 }
@@ -45,7 +45,7 @@ pub struct WebConfig {
     pub hosts: Vec<String>,
     /// Rapport's home, where the devices are.
     pub home: PathBuf,
-    /// The projects that are served, the first one first.
+    /// The projects that are served; the first one is the default.
     pub projects: Vec<ProjectSetup>,
     /// Secrets that no page shows.
     pub secrets: Vec<SecretString>,
@@ -102,7 +102,7 @@ impl Web {
         };
         resumed.abort();
         following.abort();
-        // Streams end when the server stops; what is still sent gets a moment.
+        // Streams end when the server stops; other responses get a moment to finish.
         if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {
             serving.abort();
         }
@@ -159,11 +159,11 @@ fn routes(site: &Arc<Site>) -> Router {
         .with_state(site.clone())
 }
 
-/// Resumes the sessions that were begun here and that no process runs, because the server before this one is gone.
+/// Resumes the sessions that were started here and that no process runs, because the previous server ended.
 async fn resume_all(sessions: Arc<dyn Sessions>) {
     let Ok(all) = sessions.list().await else { return };
     for id in all.into_iter().rev() {
-        // A log that is not trusted, or damaged, starts nothing.
+        // A log that is damaged or not trusted must not start an agent.
         let Ok(view) = sessions.view(&id).await else { continue };
         let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
         let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
@@ -173,7 +173,7 @@ async fn resume_all(sessions: Arc<dyn Sessions>) {
         }
         match sessions.resume(&id).await {
             Ok(()) => tracing::info!(session = %id, "resumed"),
-            // Another process was faster.
+            // Another process resumed it first.
             Err(error) => tracing::info!(session = %id, %error, "not resumed"),
         }
     }

@@ -1,5 +1,5 @@
-//! The devices as they are in their file now. The file is read again only when it is another one, so that what another process revokes
-//! counts from the next request on.
+//! The devices, cached. The cache reads the file again whenever its stamp changed, so that a device that another
+//! process revokes is refused from the next request on.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,13 +8,13 @@ use tokio::task::spawn_blocking;
 
 use crate::devices::{DeviceError, DeviceList, Devices};
 
-/// What tells one state of the file from another: every change replaces it.
+/// The inode, times and size of the file. Every change replaces the file, so they change with it.
 type Stamp = (u64, i64, i64, u64);
 
-/// A state of the file, and what is in it.
+/// The stamp of the file, and its content.
 type Known = (Stamp, Arc<DeviceList>);
 
-/// The devices, and the last state of their file. Clones share it.
+/// The devices, as of the last read of their file. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceCache {
     pub(crate) devices: Devices,
@@ -32,7 +32,7 @@ impl DeviceCache {
         self.blocking(move || own.read()).await
     }
 
-    /// Runs something that blocks.
+    /// Runs a blocking function on a thread for such functions.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, DeviceError> + Send + 'static,

@@ -1,5 +1,5 @@
-//! The devices that get in, and the one-time codes by which they are paired. Both are in one file of Rapport's home, which holds no secret
-//! itself: of a token or a code it has the digest. Every function here blocks.
+//! The paired devices, and the one-time codes by which they are paired. Both are in one file of Rapport's home, which
+//! has only digests of tokens and codes. Every function here blocks.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use uuid::Uuid;
 pub const CODE_LASTS: SignedDuration = SignedDuration::from_mins(15);
 /// The version of the file.
 const FORMAT: u32 = 1;
-/// The maximum number of codes that wait to be used. The oldest makes room.
+/// The maximum number of unused codes. Beyond it, the oldest is dropped.
 const MOST_CODES: usize = 16;
 /// The maximum number of devices.
 const MOST_DEVICES: usize = 256;
 /// The maximum length of a device's name, in characters.
 pub(crate) const LONGEST_NAME: usize = 60;
-/// The letters of a code: none that looks like another.
+/// The letters of a code. None of them looks like another.
 const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 /// The number of letters in a code.
 const CODE_LENGTH: usize = 12;
-/// The time after which it is noted again that a device was used.
+/// How long the noted time of a device's last use stays as it is, to save writes.
 const NOTED_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// What a device may do.
@@ -50,7 +50,7 @@ impl Role {
 /// A paired device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
-    /// Its name, which no other device has. Its person's acts carry it.
+    /// Its unique name. The acts of its person carry it.
     pub name: String,
     pub role: Role,
     /// When it was paired.
@@ -101,7 +101,7 @@ impl DeviceList {
 /// Why something cannot be done with devices.
 #[derive(Debug, Error)]
 pub enum DeviceError {
-    #[error("this code is not valid any more: it was used, or it is too old")]
+    #[error("this code is no longer valid: it was used, or it is too old")]
     NoCode,
     #[error("{MOST_DEVICES} devices are paired, which is the limit; revoke one of them first")]
     TooMany,
@@ -118,12 +118,12 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Those of this home.
+    /// The devices of this home.
     pub fn of(home: &Path) -> Self {
         Self { folder: home.join("web") }
     }
 
-    /// The file in which they are.
+    /// The file with the devices.
     pub fn path(&self) -> PathBuf {
         self.folder.join("devices.json")
     }
@@ -148,7 +148,7 @@ impl Devices {
         Ok(code)
     }
 
-    /// Pairs a device by a code, which is used up by that. Returns its token, which nothing else has.
+    /// Pairs a device by a code, and uses the code up. Returns the device's token; only its digest is stored.
     pub(crate) fn pair(&self, code: &str, name: &str, now: Timestamp) -> Result<String, DeviceError> {
         let presented = digest(read_code(code).as_bytes());
         let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
@@ -167,7 +167,7 @@ impl Devices {
         Ok(token)
     }
 
-    /// Revokes a device. Its token gets nobody in from now on.
+    /// Revokes a device. Requests with its token are refused from now on.
     pub fn revoke(&self, name: &str) -> Result<(), DeviceError> {
         self.change(|list| {
             let before = list.devices.len();
@@ -176,7 +176,7 @@ impl Devices {
         })
     }
 
-    /// Notes that a device is used, unless that was noted lately.
+    /// Notes that a device was used, unless that was noted recently.
     pub(crate) fn note_use(&self, device: &Device, now: Timestamp) -> Result<(), DeviceError> {
         if now.duration_since(device.seen) < NOTED_AGAIN {
             return Ok(());
@@ -188,7 +188,7 @@ impl Devices {
         })
     }
 
-    /// The content of the file; makes one if there is none.
+    /// The content of the file; creates the file if there is none.
     pub(crate) fn load(&self) -> Result<DeviceList, DeviceError> {
         match self.read()? {
             Some(list) => Ok(list),
@@ -210,7 +210,7 @@ impl Devices {
         Ok(Some(list))
     }
 
-    /// Changes the file as a whole, or not at all. Processes do this one after the other.
+    /// Changes the file atomically, under a lock.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut DeviceList) -> Result<T, DeviceError>,
@@ -238,18 +238,18 @@ pub fn shown_code(code: &str) -> String {
 
 fn new_code() -> String {
     let random = Uuid::new_v4().into_bytes();
-    // The bytes of an id that say its version are not random.
+    // The bytes of a UUID with its version and variant are not random.
     let random = random.iter().enumerate().filter(|(place, _)| *place != 6 && *place != 8);
     random.take(CODE_LENGTH).map(|(_, byte)| char::from(LETTERS[usize::from(byte % 32)])).collect()
 }
 
-/// A code as it was typed.
+/// Normalizes a code as a person typed it.
 fn read_code(typed: &str) -> String {
     let letters = typed.chars().filter(char::is_ascii_alphanumeric);
     letters.take(2 * CODE_LENGTH).map(|letter| letter.to_ascii_uppercase()).collect()
 }
 
-/// The name for a device: as it was typed, on one line, and unlike every other.
+/// A name for a device: as it was typed, on one line, and made unique.
 fn free_name(typed: &str, devices: &[Device]) -> String {
     let name = rapport_core::visible::line(typed);
     let name: String =

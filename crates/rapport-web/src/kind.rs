@@ -17,13 +17,13 @@ use crate::settings::WebLayer;
 use crate::site::Address;
 use crate::{CHANNEL, Devices};
 
-/// The port that people can remember. Another one is taken if this one is in use.
+/// The default port. Another one is used if it is taken.
 const USUAL_PORT: u16 = 7878;
 
-/// What is missing where somebody does not want it.
+/// What `doctor` and `serve` report if the person switched the page off.
 const SWITCHED_OFF: Missing = Missing {
     what: "the web page is switched off",
-    advice: "Switch it on to see and answer everything in a browser: web.enabled is true in config.yaml, or \
+    advice: "Switch it on to see and answer everything in a browser: set web.enabled to true in config.yaml, or \
              RAPPORT_WEB_ENABLED=true (docs/web.md tells more).",
 };
 
@@ -65,7 +65,7 @@ unless web.listen (or RAPPORT_WEB_LISTEN) says something else. A device gets in 
 async fn open(setup: ChannelSetup) -> Result<Web, ChannelError> {
     let said = setup.settings.load::<WebLayer>()?;
     let hosts = hosts(&said).map_err(|message| {
-        let hint = "Or listen on this machine only: web.listen is 127.0.0.1:7878";
+        let hint = "Or listen on this machine only: set web.listen to 127.0.0.1:7878";
         ChannelError::Settings { message, hint: Some(hint.to_owned()) }
     })?;
     let listener = listen(said.listen).await?;
@@ -87,13 +87,13 @@ async fn open(setup: ChannelSetup) -> Result<Web, ChannelError> {
     }))
 }
 
-/// The address of a name that may have a port already.
+/// A name with this port, unless the name has one.
 fn with_port(name: &str, port: u16) -> String {
     let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if has_port { format!("http://{name}") } else { format!("http://{name}:{port}") }
 }
 
-/// Listens where the settings say, and nowhere else; without them, on the usual port or a free one.
+/// Listens where the settings say and nowhere else; without such a setting, on the default port or a free one.
 async fn listen(said: Option<SocketAddr>) -> Result<TcpListener, ChannelError> {
     let broken = |at: SocketAddr, error: std::io::Error| {
         ChannelError::Broken(format!("cannot listen on {at}: {error}"))
@@ -111,7 +111,7 @@ async fn listen(said: Option<SocketAddr>) -> Result<TcpListener, ChannelError> {
     }
 }
 
-/// The names by which the page may be addressed, or why it may not be served.
+/// The host names by which the page may be addressed, or why it must not be served.
 fn hosts(said: &WebLayer) -> Result<Vec<String>, String> {
     let listen = said.listen.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, USUAL_PORT)));
     let mut named = said.hosts.clone().unwrap_or_default();

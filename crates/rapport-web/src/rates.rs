@@ -1,4 +1,4 @@
-//! How often somebody may ask for something: a bucket of requests for each device, and for each address of those who have not been let in.
+//! Rate limits: a token bucket for each device, and for each address of unpaired senders.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The maximum number of buckets. Full ones say nothing and are dropped first.
+/// The maximum number of buckets. Full ones carry no information and are dropped first.
 const MOST_BUCKETS: usize = 10_000;
 
 /// Whose requests are counted together.
@@ -15,14 +15,14 @@ const MOST_BUCKETS: usize = 10_000;
 pub(crate) enum Sender {
     /// A paired device.
     Device(String),
-    /// Somebody who is not let in, by their address.
+    /// A sender without a valid token, by its address.
     Stranger(IpAddr),
-    /// Everybody who tries a code, together: codes are guessed from many addresses.
+    /// All senders that try a code, together, because codes may be guessed from many addresses.
     Guessing,
 }
 
 impl Sender {
-    /// How many requests may come at once, and the time in which one more may come.
+    /// How many requests may come at once, and the time in which one more is allowed.
     fn rate(&self) -> (f64, Duration) {
         match self {
             Self::Device(_) => (400.0, Duration::from_millis(10)),
@@ -43,7 +43,7 @@ struct Bucket {
 pub(crate) struct Rates(Mutex<HashMap<Sender, Bucket>>);
 
 impl Rates {
-    /// Counts a request; whether it may be answered.
+    /// Counts a request; returns whether it is within the limit.
     pub(crate) fn allow(&self, sender: Sender) -> bool {
         let now = Instant::now();
         let (most, each) = sender.rate();
@@ -53,7 +53,7 @@ impl Rates {
                 let (most, each) = sender.rate();
                 refilled(bucket, now, most, each) < most
             });
-            // Nobody who sends that many addresses is owed an answer.
+            // A flood from that many addresses gets no answers.
             if buckets.len() >= MOST_BUCKETS {
                 return false;
             }

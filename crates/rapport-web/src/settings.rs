@@ -1,4 +1,4 @@
-//! Settings of the channel. A project sets none of them: they open a port, or say who may get in.
+//! Settings of the channel. A project cannot set them, because they open a port or decide who gets access.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use rapport_settings::section;
 section! {
     /// Settings of the channel.
     pub struct WebLayer in "web.", blank variables: Unset {
-        /// Whether `serve` has the page.
+        /// Whether `serve` serves the page.
         enabled: bool, Person, Shown;
         /// The address to listen on.
         listen: SocketAddr, Person, Masked;

@@ -28,7 +28,7 @@ pub(crate) struct Site {
     pub(crate) hosts: Vec<String>,
     pub(crate) address: Address,
     pub(crate) rates: Rates,
-    /// What tells this version of the pages from another.
+    /// Identifies the version of the pages.
     pub(crate) build: String,
     pub(crate) projects: Vec<ProjectSetup>,
     pub(crate) secrets: Secrets,
@@ -39,7 +39,7 @@ pub(crate) struct Site {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-/// What a device is told on its next page, once: how something that it did ended.
+/// What a device is shown on its next page, once: the outcome of its last act.
 #[derive(Debug, Default)]
 pub(crate) struct Told(Mutex<HashMap<String, Said>>);
 
@@ -63,12 +63,13 @@ impl Told {
 /// The maximum number of requests for new work that are remembered.
 const MOST_REQUESTS: usize = 1000;
 
-/// The work that forms began, by the requests that they carry: a form that is sent twice begins one session.
+/// The sessions that forms started, by the request ids that the forms carry: a form that is sent twice starts one
+/// session.
 #[derive(Debug, Default)]
 pub(crate) struct Begun(Mutex<HashMap<String, Option<SessionId>>>);
 
 impl Begun {
-    /// Remembers a request, if it is new. Otherwise gives the session that it began, once there is one.
+    /// Remembers a request, if it is new. Otherwise returns the session that it started, if it did already.
     pub(crate) fn reserve(&self, request: &str) -> Result<(), Option<SessionId>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(begun) = known.get(request) {
@@ -81,7 +82,7 @@ impl Begun {
         Ok(())
     }
 
-    /// Notes what became of a request. One that began nothing may be made again.
+    /// Notes the outcome of a request. A request that started nothing may be sent again.
     pub(crate) fn settle(&self, request: &str, begun: Option<SessionId>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match begun {
@@ -91,17 +92,17 @@ impl Begun {
     }
 }
 
-/// The secrets that no page shows.
+/// The secrets that pages must not show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
     pub(crate) fn new(all: Vec<SecretString>) -> Self {
-        // A string this short is no secret, and would match everywhere.
+        // A string this short is not a secret, and would match everywhere.
         Self(all.into_iter().filter(|secret| secret.expose_secret().len() >= 8).collect())
     }
 
-    /// A text, or a page, without them.
+    /// Replaces the secrets in a text or a page.
     pub(crate) fn hide(&self, text: String) -> String {
         let each = self.0.iter().map(SecretString::expose_secret);
         each.fold(text, |text, secret| {
@@ -112,17 +113,17 @@ impl Secrets {
     }
 }
 
-/// Where the page is.
+/// The address of the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
-    /// What people open, without a slash at its end.
+    /// The URL that people open, without a slash at its end.
     pub url: String,
     /// What the server listens on.
     pub listen: SocketAddr,
 }
 
 impl Address {
-    /// The address of the page that was last served from this home. Nobody may serve it any more. Blocks.
+    /// The address of the page that was last served from this home. Its server may have ended. Blocks.
     pub fn last(home: &Path) -> io::Result<Option<Self>> {
         match read_own(&path(home)) {
             Ok(content) => Ok(serde_json::from_slice(&content).ok()),
@@ -131,12 +132,12 @@ impl Address {
         }
     }
 
-    /// Whether it is encrypted on its way.
+    /// Whether the connection is encrypted.
     pub(crate) fn is_secure(&self) -> bool {
         self.url.starts_with("https://")
     }
 
-    /// Notes it for `rapport open`. Blocks.
+    /// Notes the address for `rapport open`. Blocks.
     pub(crate) fn note(&self, home: &Path) -> io::Result<()> {
         private_folder(&home.join("web"))?;
         replace_private(&path(home), &serde_json::to_vec(self)?)

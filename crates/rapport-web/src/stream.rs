@@ -1,5 +1,6 @@
-//! The stream of changes for a page. It says that something changed, never what: the page fetches itself again, so that there is one way in
-//! which it is drawn. The exception is what an agent does at the moment, which no page keeps.
+//! The stream of changes for open pages. It only says that something changed: the page then fetches itself again, so
+//! that only the server draws it. The exception is what an agent does at the moment, which the stream sends, because
+//! it is not stored.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::access::Visitor;
 use crate::board::BoardChange;
 use crate::site::Site;
 
-/// The time between two signs of life. A page that hears none for longer knows that it was cut off.
+/// The time between two heartbeats. A page without one for longer knows that it is disconnected.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// A page that follows.
+/// A page that follows the stream.
 struct Follower {
     site: Arc<Site>,
     visitor: Visitor,
@@ -33,7 +34,7 @@ struct Follower {
     is_greeted: bool,
 }
 
-/// `GET /events`: what changes from now on.
+/// `GET /events`: the changes from now on.
 pub(crate) async fn events(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
@@ -42,7 +43,7 @@ pub(crate) async fn events(
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (changes, stop) = (site.board.changes(), site.stop.clone());
     let follower = Follower { site, visitor, changes, stop, beat, is_greeted: false };
-    // Proxies would otherwise wait until they have a whole page.
+    // Proxies would otherwise buffer the stream.
     ([(header::HeaderName::from_static("x-accel-buffering"), "no")], Sse::new(follower.stream()))
         .into_response()
 }
@@ -55,7 +56,7 @@ impl Follower {
         })
     }
 
-    /// The next event; `None` if the server stops, or the device is no longer let in.
+    /// The next event; `None` if the server stops, or the device was revoked.
     async fn next(&mut self) -> Option<Event> {
         if !self.is_greeted {
             self.is_greeted = true;
@@ -69,7 +70,7 @@ impl Follower {
                 Ok(BoardChange::Doing(session, doing)) => {
                     event("doing", &json!({ "session": session, "doing": self.site.secrets.hide(doing) }))
                 }
-                // Some were missed: whatever they were, the page catches up.
+                // Some changes were missed, so the page has to fetch everything again.
                 Ok(BoardChange::All) | Err(RecvError::Lagged(_)) => event("changed", &json!({})),
                 Err(RecvError::Closed) => return None,
             },

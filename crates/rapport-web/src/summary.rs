@@ -1,4 +1,4 @@
-//! What lists show of a session: little enough to be kept of ten thousand of them.
+//! What lists show of a session: small enough to keep it for ten thousand sessions.
 
 use jiff::Timestamp;
 use pulldown_cmark::{Event, Parser, TagEnd};
@@ -10,7 +10,7 @@ use rapport_core::{
 
 /// The maximum length of a text in a list, in characters.
 const LONGEST: usize = 160;
-/// The maximum length of what a search looks at, in characters.
+/// The maximum length of the searched text, in characters.
 const LONGEST_WORDS: usize = 2000;
 
 /// A session in a list.
@@ -24,11 +24,11 @@ pub(crate) struct Summary {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) seq: u64,
-    /// What it has cost, in millionths of a dollar.
+    /// Its cost so far, in millionths of a dollar.
     pub(crate) cost_micros: u64,
-    /// The session that it branched off, if it did.
+    /// The session that it branched off, if any.
     pub(crate) branch_of: Option<SessionId>,
-    /// What a search looks at: its task, its questions and answers, as far as they are kept; in lower case.
+    /// The searched text, in lower case: its task, questions and answers, up to a limit.
     pub(crate) words: String,
     /// What waits for a person in it.
     pub(crate) waiting: Vec<Waiting>,
@@ -38,7 +38,7 @@ pub(crate) struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) kind: WaitingKind,
-    /// The question or the card of a turn; what has neither is named by its kind.
+    /// The question or the card of a turn; an item without either is named by its kind.
     pub(crate) question: QuestionId,
     /// What it is about, on one line.
     pub(crate) title: String,
@@ -48,7 +48,7 @@ pub(crate) struct Waiting {
     pub(crate) is_for_leads: bool,
 }
 
-/// Why something waits. The order is that of urgency: first what keeps an agent from its work.
+/// Why an item waits, the most urgent first: what keeps an agent from its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WaitingKind {
     Permission,
@@ -63,7 +63,7 @@ pub(crate) enum WaitingKind {
 }
 
 impl WaitingKind {
-    /// One word for it.
+    /// The kind in one word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Permission => "permission",
@@ -79,7 +79,7 @@ impl WaitingKind {
     }
 }
 
-/// The name of a failure among what waits, and that of work to be applied.
+/// The names of items that are not questions: a failure, and work to be applied.
 pub(crate) const FAILED: &str = "failed";
 pub(crate) const WORK: &str = "work";
 
@@ -105,7 +105,7 @@ impl Summary {
     }
 }
 
-/// What a search looks at: the beginning of every text, so that a long one does not hide the others.
+/// The searched text: the beginning of every text, so that a long one does not hide the others.
 fn searched(view: &View) -> String {
     let asked = view.questions.iter().map(|question| question.text.as_str());
     let answered =
@@ -135,7 +135,7 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
             TurnCardKind::Review => (WaitingKind::Review, title),
             TurnCardKind::Differs => (WaitingKind::Review, format!("{title}: its file was changed")),
             TurnCardKind::Paused => (WaitingKind::Paused, title),
-            // A result is shown, and waits for nobody.
+            // A result is only shown; nothing has to be decided.
             TurnCardKind::Result => return None,
         };
         let (question, at) = (focus.question.clone(), focus.at);
@@ -165,7 +165,7 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
     Some(Waiting { kind, question: question.id.clone(), title, at: focus.at, is_for_leads })
 }
 
-/// A failure that somebody has to look at, or work that somebody has to apply or discard.
+/// A failure that a person has to look at, or work that a person has to apply or discard.
 fn stuck(view: &View) -> Option<Waiting> {
     let waits = |kind, name: &str, title: &str| Waiting {
         kind,
@@ -178,12 +178,12 @@ fn stuck(view: &View) -> Option<Waiting> {
         return Some(waits(WaitingKind::Failed, FAILED, why));
     }
     let waits_apart = view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Waiting);
-    // Work that was cancelled can be applied, too, and nobody waits for that.
+    // Cancelled work can be applied as well, but does not wait for that.
     let is_done = view.status == Status::Completed;
     (waits_apart && is_done).then(|| waits(WaitingKind::Work, WORK, "Changes to apply or discard"))
 }
 
-/// Markdown without its marks: a list has no bold words.
+/// Text without Markdown's marks, because a list has no bold words.
 fn plain(text: &str) -> String {
     let start: String = text.chars().take(8 * LONGEST).collect();
     let mut words = String::new();
@@ -200,7 +200,7 @@ fn plain(text: &str) -> String {
             _ => {}
         }
     }
-    // A text of marks alone is shown as it is.
+    // A text that consists of marks only is shown as it is.
     if words.trim().is_empty() { start } else { words }
 }
 

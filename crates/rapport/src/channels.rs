@@ -1,4 +1,5 @@
-//! Where people see and answer: the kinds of channels that there are, which of them are served, and running them side by side.
+//! The channels, where people see and answer: the available kinds, which of them are served, and running them side by
+//! side.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -37,7 +38,7 @@ const LEFT_OUT: &[&str] = &[
 pub struct ChannelKinds(Vec<Arc<dyn ChannelKind>>);
 
 impl ChannelKinds {
-    /// Those that come with Rapport. A new one is one line here.
+    /// The kinds that come with Rapport. A new one is one line here.
     pub fn builtin() -> Self {
         Self(vec![
             #[cfg(feature = "telegram")]
@@ -62,7 +63,7 @@ impl ChannelKinds {
 
     /// The sections of the settings that configure them.
     pub fn sections(&self) -> Vec<Declared> {
-        // A file that a full build reads is no mistake in a build without some of the channels.
+        // A section for a channel that this build lacks is not a mistake, because a full build reads the same file.
         let left_out = LEFT_OUT.iter().map(|name| Declared::left_out(name));
         self.iter().map(ChannelKind::section).chain(left_out).collect()
     }
@@ -107,7 +108,7 @@ impl ChannelKinds {
         Err(hints.fold(Failure::new(Code::Usage, message), Failure::hint))
     }
 
-    /// One channel of each kind, ready to run.
+    /// Opens one channel of each kind, ready to run.
     pub async fn open(&self, setup: &ChannelSetup) -> Result<Vec<Box<dyn Channel>>, Failure> {
         let mut channels = Vec::new();
         for kind in self.iter() {
@@ -154,7 +155,7 @@ pub async fn run(channels: Vec<Box<dyn Channel>>, served: Served, stop: &watch::
     outcome
 }
 
-/// The same failure, with the name of the channel that it is of.
+/// The same failure, with the name of its channel.
 pub fn of(channel: &str, failure: Failure) -> Failure {
     Failure { message: format!("{channel}: {}", failure.message), ..failure }
 }

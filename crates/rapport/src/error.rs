@@ -119,7 +119,7 @@ impl Failure {
             let words = safe::lines(&self.to_string()).join("\n");
             output::columns(&io::stderr()).map(|columns| output::wrapped(&words, columns)).unwrap_or(words)
         };
-        // If this fails too, the exit code has to tell.
+        // If this fails too, only the exit code says it.
         let _ = writeln!(io::stderr(), "{words}");
     }
 }
@@ -309,7 +309,7 @@ impl From<DoorError> for Failure {
                 .hint(format!(
                     "What you sent may still take effect. Before you send it again: rapport status {id}"
                 ))
-                .hint(format!("If somebody stopped that process, let it go on with: kill -CONT {pid}"))
+                .hint(format!("If that process was stopped, resume it with: kill -CONT {pid}"))
                 .hint(format!("Or end it, nothing is lost: kill -KILL {pid}")),
             DoorError::Closed => Self::new(Code::Interrupted, error.to_string()),
         }

@@ -1,5 +1,5 @@
-//! Offers Rapport's own tools to the agents of leads, in the process that runs them: what a lead starts runs here, and goes on
-//! when the lead rests.
+//! Offers Rapport's own tools to the agents of leads, in the process that runs them. The sessions that a lead starts
+//! run here, and continue while the lead is idle.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ mod over_mcp {
                 apply: Decider::Person,
                 questions: self.settings.lead_policy,
                 lead: Some(lead),
-                // What its agent says of a person is not what the person says.
+                // The agent of a lead must not speak for the person.
                 dialogs: false,
                 person: socket::person_here(),
                 projects: Arc::new(self.place.projects()),
@@ -60,7 +60,7 @@ mod over_mcp {
             };
             let (sessions, run) = (self.sessions.clone(), self.place.home.join("run"));
             async move {
-                // For sessions that other processes run. A channel for leads in this process has it already.
+                // For sessions that other processes run. A channel for leads in this process may hold it already.
                 let _lease = ChannelLease::take(&run, claims::LEADS).await.ok();
                 if let Err(error) = serve_lead(setup, sessions, stream).await {
                     warn!(%error, "tools of a lead ended");

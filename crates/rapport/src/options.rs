@@ -1,4 +1,4 @@
-//! What every command takes on the command line.
+//! The options of every command.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 const EVERYWHERE: &str = "Options of every command";
 
-/// What every command takes.
+/// The options of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
     /// Print JSON for scripts instead of words for people

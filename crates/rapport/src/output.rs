@@ -67,7 +67,7 @@ pub(crate) fn begin_row(text: &str) -> bool {
     let row = columns.map(|columns| clip(&safe::line(text), columns.saturating_sub(1)));
     let is_begun = row.as_ref().is_some_and(|row| write(row).is_ok());
     if row.is_none() {
-        // A closed output must not stop what is told about.
+        // A closed output must not stop what is being reported.
         let _ = say(text);
     }
     is_begun
@@ -87,7 +87,7 @@ pub(crate) fn end_row() {
 pub(crate) fn warn(text: impl Display) {
     let text = format!("rapport: {}", shown(text));
     let text = columns(&io::stderr()).map(|columns| wrapped(&text, columns)).unwrap_or(text);
-    // If this fails too, there is nobody to tell.
+    // If this fails too, there is nowhere to report it.
     let _ = writeln!(io::stderr(), "{text}");
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
     rows
 }
 
-/// Where the command begins with which a line ends, if it does: `Go on with: rapport resume x`.
+/// Where the command at the end of a line begins, if there is one: `Go on with: rapport resume x`.
 fn command_in(text: &str) -> Option<usize> {
     let begins = |at: &usize| {
         let word = text[*at..].split(' ').next().unwrap_or_default();
@@ -145,7 +145,7 @@ fn write(text: &str) -> Outcome {
     Ok(out.write_all(text.as_bytes()).and_then(|()| out.flush())?)
 }
 
-/// The beginning of a text, in at most so many characters.
+/// The beginning of a text, in at most this many characters.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     match text.chars().nth(most) {
         None => text.to_owned(),

@@ -52,10 +52,10 @@ pub const ROUNDS: u32 = 5;
 /// The maximum number of files to name in the warning that the agent is started without them.
 const MOST_NAMED: usize = 5;
 
-/// How long the start of a host waits until places that nobody needs are looked after.
+/// How long the start of a host waits for the cleaning up of workplaces that are no longer needed.
 const SWEEPING: Duration = Duration::from_secs(5);
 
-/// How long the end of a host waits until the ends of its sessions are written down.
+/// How long the end of a host waits until the ends of its sessions are recorded.
 const RECORDING: Duration = Duration::from_millis(500);
 
 /// How long a model may take to make a round of questions.
@@ -68,18 +68,18 @@ pub struct Place {
     pub project: PathBuf,
     /// The available kinds of agents.
     pub agents: AgentKinds,
-    /// The kinds of channels that there are.
+    /// The available kinds of channels.
     pub channels: ChannelKinds,
-    /// The kinds of workers that there are.
+    /// The available kinds of workers.
     pub worker_kinds: WorkerKinds,
-    /// The kinds of stores that there are.
+    /// The available kinds of stores.
     pub stores: StoreKinds,
-    /// How sessions are stored.
+    /// The store of sessions.
     pub stored_by: ChosenStore,
 }
 
 impl Place {
-    /// This home and this project, with the agents, channels, workers and the store that come with Rapport.
+    /// This home and this project, with Rapport's own agents, channels, workers and store.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
         let stores = StoreKinds::builtin();
         Self {
@@ -150,14 +150,14 @@ impl Place {
         Ok(Self { stored_by, ..self })
     }
 
-    /// What the settings may name that is declared outside of `config/`.
+    /// The sections and names that the settings may contain and that are declared outside of `config/`.
     pub fn known_settings(&self) -> KnownSettings {
         let kinds = [self.agents.sections(), self.worker_kinds.sections(), self.stores.sections()].concat();
         let sections = [self.channels.sections(), kinds].concat();
         KnownSettings { sections, workers: self.worker_kinds.clone() }
     }
 
-    /// What the settings are read from, here.
+    /// The sources of the settings.
     pub fn sources(&self) -> Result<Sources, Failure> {
         Ok(config::sources(&self.home, &self.project, variables(), &self.known_settings())?)
     }
@@ -167,7 +167,7 @@ impl Place {
         self.settings_of(&self.sources()?, flags)
     }
 
-    /// The settings, for what works without them as well; a mistake in them is reported elsewhere.
+    /// The settings, for callers that work without them as well; a mistake in them is reported elsewhere.
     fn settings_if_right(&self) -> Option<Settings> {
         self.load(&self.sources().ok()?, Layer::default()).ok()
     }
@@ -202,13 +202,13 @@ impl Place {
         actions::BatchSite { project, journal, seals, clock: Clock::system() }
     }
 
-    /// The project's configuration that needs the person's trust: its settings, and what the agent's CLI would use of
-    /// it.
+    /// The project's configuration that needs the person's trust: its settings, and the files that the agent's CLI
+    /// would use.
     pub fn brought(&self) -> Vec<Brought> {
         self.brought_with(self.worker_kinds.brought(&self.project))
     }
 
-    /// The same without what only workers would use that the settings do not choose.
+    /// The same, without files that only workers would use that are not chosen.
     pub fn brought_and_used(&self) -> Vec<Brought> {
         let worker = self.settings_if_right().map(|settings| settings.worker).unwrap_or_default();
         let chosen = self.worker_kinds.find(&worker);
@@ -229,7 +229,7 @@ impl Place {
         Ok(config::trust(&self.home, &self.project, variable)?)
     }
 
-    /// Warns on stderr about what the agent's CLI is started without.
+    /// Warns on stderr about untrusted files that the agent's CLI is started without.
     fn tell_what_does_not_count(&self) -> Result<(), Failure> {
         let brought = self.brought_for_agents();
         if self.trust()?.standing(&brought) == TrustLevel::Trusted {
@@ -291,7 +291,7 @@ impl Place {
         }
     }
 
-    /// What `doctor` finds out about the store. Blocks.
+    /// What `doctor` reports about the store. Blocks.
     pub fn diagnose_store(&self) -> Diagnosis {
         wait(self.stored_by.diagnose(self.store_site(&SessionKind::Sessions)))
     }
@@ -326,7 +326,7 @@ impl Place {
         let right = self.settings_if_right();
         let right =
             right.and_then(|settings| Some((self.worker_setup_of(&settings).ok()?, settings.workers)));
-        // A mistake in the settings stops what starts an agent, and not what looks at its work.
+        // A mistake in the settings prevents starting an agent, but not looking at its work.
         let (setup, kinds) = right.unwrap_or_else(|| {
             let environment = Sources { env: variables(), ..Sources::default() };
             let kinds = self.configured_workers(&environment).unwrap_or_else(|_| self.worker_kinds.clone());
@@ -335,7 +335,7 @@ impl Place {
         kinds.workers(&setup)
     }
 
-    /// The directory with the files of a session: the project's, or one that is apart from it.
+    /// The directory with the files of a session: the project's, or a separate one.
     pub fn files_of(&self, id: &SessionId, created: &Created) -> Result<PathBuf, Failure> {
         if !created.works_apart() {
             return Ok(self.project.clone());
@@ -344,7 +344,7 @@ impl Place {
         found.map_err(|error| Failure::new(Code::Trouble, format!("cannot find the files of {id}: {error}")))
     }
 
-    /// What workers are made from, here, according to the settings.
+    /// The setup of workers, according to the settings.
     pub fn worker_setup_of(&self, settings: &Settings) -> Result<WorkerSetup, Failure> {
         Ok(self.worker_setup(network(settings)?))
     }
@@ -352,7 +352,7 @@ impl Place {
     fn worker_setup(&self, network: Network) -> WorkerSetup {
         WorkerSetup {
             home: self.home.clone(),
-            // Without a program of its own nothing is started, and that reports why.
+            // If the program's own path is unknown, starting a process fails and reports why.
             keeper: env::current_exe().unwrap_or_default(),
             worktrees: config::worktrees(&self.project),
             person: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
@@ -361,7 +361,7 @@ impl Place {
         }
     }
 
-    /// What channels are made from, here.
+    /// The setup of channels.
     pub fn channel_setup(&self, settings: &Settings, sources: Arc<Sources>) -> ChannelSetup {
         let name = self.project.file_name().unwrap_or(self.project.as_os_str());
         let project = self.project_setup(name.to_string_lossy().into_owned(), settings);
@@ -380,7 +380,7 @@ impl Place {
         }
     }
 
-    /// The secrets that Rapport knows, here.
+    /// The secrets that Rapport knows.
     pub fn secrets(&self, settings: &Settings) -> impl Iterator<Item = Secret> {
         let named = self.agents.credentials().filter_map(variable).map(Secret::new);
         settings.planner.api_key.clone().into_iter().chain(named)
@@ -409,7 +409,8 @@ impl Place {
         }
     }
 
-    /// Begins work as somebody wants it, in this project. A person may choose any kind of place: they could change the setting as well.
+    /// Creates the first fact of work that a person wants, in this project. A person may choose any kind of worker,
+    /// because they could change the setting as well.
     fn new_work(&self, settings: &Settings) -> NewWork {
         let (place, own) = (self.clone(), settings.clone());
         Arc::new(move |wish| {
@@ -418,7 +419,7 @@ impl Place {
             if let Some(agent) = agent.filter(|agent| Some(agent) != own.agent_name.as_ref()) {
                 let usual = place.agents.chosen(&own).map(|kind| kind.name()).unwrap_or_default();
                 let kind = place.agents.find(&agent)?.name();
-                // The command is that of the usual agent.
+                // The command in the settings is that of the default agent.
                 settings.agent_command = own.agent_command.clone().filter(|_| kind == usual);
                 settings.agent_name = Some(agent);
             }
@@ -458,7 +459,7 @@ impl Place {
         }
     }
 
-    /// What people should know before an agent works in a place of this kind, in clauses that are safe to show.
+    /// What people should know before an agent works with a worker of this kind, in clauses that are safe to show.
     fn warnings(&self, worker: &str, settings: &Settings) -> Vec<String> {
         let (Ok(kind), Ok(setup)) = (settings.workers.find(worker), self.worker_setup_of(settings)) else {
             return Vec::new();
@@ -555,7 +556,7 @@ pub struct Host {
     engine: Engine,
     socket: Serving,
     sweeping: JoinHandle<()>,
-    /// Writes down how sessions end.
+    /// Records how sessions end.
     recording: JoinHandle<()>,
 }
 
@@ -594,7 +595,7 @@ impl Host {
         self.sweeping.abort();
         self.socket.stop().await;
         self.engine.stop().await;
-        // What is not written down by then is made up for when somebody looks at the project.
+        // Ends that are not recorded by then are recorded when the project is next loaded.
         let abort = self.recording.abort_handle();
         if tokio::time::timeout(RECORDING, self.recording).await.is_err() {
             abort.abort();
@@ -602,7 +603,7 @@ impl Host {
     }
 }
 
-/// Everything that an engine is made from, and the socket to it. Warns on stderr of what a person should know before. Blocks.
+/// All parts of an engine, and its socket. Warns on stderr of what a person should know before. Blocks.
 fn prepare(
     place: &Place,
     settings: &Settings,
@@ -631,15 +632,15 @@ fn prepare(
     Ok((socket, parts))
 }
 
-/// What the agents of this person may use together.
+/// The limits that all agents of this person share.
 fn limits(place: &Place, settings: &Settings) -> AgentLimits {
     let places = settings.at_once.map(|most| AgentPlaces::at_most(most.get(), place.home.join("run/places")));
     let daily = settings.daily_budget.map(|limit| DailySpending::at_most(limit.0, place.home.join("spent")));
     AgentLimits { places: places.unwrap_or_default(), daily }
 }
 
-/// The kind of place for a session that works outside of the project's directory: the named one, else that of the settings, else
-/// the first. A caller may ask for more walls than the settings, not for fewer.
+/// The kind of worker for a session outside of the project's directory: the named one, else that of the settings,
+/// else the first. A caller may ask for stricter isolation than the settings, not for weaker.
 fn apart<'a>(settings: &'a Settings, named: Option<&str>) -> Result<&'a dyn WorkerKind, String> {
     let kinds = &settings.workers;
     let own = kinds.find(&settings.worker)?;
@@ -666,15 +667,16 @@ fn apart<'a>(settings: &'a Settings, named: Option<&str>) -> Result<&'a dyn Work
     Ok(chosen)
 }
 
-/// Looks after places of this project's sessions that nobody needs, now and again from time to time.
+/// Cleans up workplaces of this project's sessions that are no longer needed, now and then from time to time.
 async fn sweep(place: &Place, worker: Arc<dyn Worker>) -> JoinHandle<()> {
     let store = faulty(place.store_in(&SessionKind::Sessions));
-    // Without an address: whoever wants a session that is looked after waits.
+    // Without an address: a caller that wants a session that is being cleaned up waits.
     let holder = Holder::this_process(None);
     let sweeper = Sweeper { worker, store, project: place.project.clone(), holder, clock: Clock::system() };
     let first = sweeper.clone();
     let mut first = tokio::spawn(async move { first.sweep().await });
-    // Before any session is held, which the sweeper holds for a moment; but an engine that does not answer stops nobody.
+    // This comes before any session is held, because the sweeper holds sessions for a moment. If the container engine
+    // does not answer, the start continues.
     let done = tokio::time::timeout(SWEEPING, &mut first).await.is_ok();
     tokio::spawn(async move {
         if !done {
@@ -711,7 +713,7 @@ fn network(settings: &Settings) -> Result<Network, Failure> {
     })
 }
 
-/// Refuses to act in a person's name if an agent started this program.
+/// Refuses to act for a person if an agent started this program.
 pub fn refuse_agents() -> Result<(), Failure> {
     if !descent::is_of_an_agent(std::process::id()) {
         return Ok(());
@@ -725,7 +727,7 @@ fn raise_file_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // Otherwise fewer sessions fit at once.
+        // If this fails, fewer sessions fit at once.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
@@ -776,7 +778,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
     };
     planners::choose(means).map_err(|error| {
         let hint = format!(
-            "Give a key with {}, or let the agent's CLI ask: planner.via is \"agent\" in config.yaml.",
+            "Give a key with {}, or let the agent's CLI ask: set planner.via to \"agent\" in config.yaml.",
             ApiAccess::KEY
         );
         Failure::new(Code::Usage, error.to_string()).hint(hint)

@@ -1,4 +1,5 @@
-//! Shows that parsing takes linear time, whatever the text. The test counts bytes looked at, so the machine does not matter.
+//! Shows that parsing takes linear time, whatever the text. The test counts bytes looked at, so the machine does not
+//! matter.
 
 use super::lines::Lines;
 use super::parse::Reader;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The maximum number of errors to collect; more do not help whoever fixes the plan.
+/// The maximum number of errors to collect; more do not help the author of the plan.
 pub(super) const MAX_ERRORS: usize = 50;
 
 /// One error that makes a text an invalid plan.

@@ -1,8 +1,8 @@
 //! Finds where a fence ends.
 //!
-//! As in CommonMark, a fence ends at the first bare line of as many backticks (or tildes), unless there is a fence of that
-//! length inside. Then it ends where the inner fences are closed and the plan continues. Where that is ambiguous it is an
-//! error, because a wrong guess would cut a file short.
+//! As in CommonMark, a fence ends at the first bare line of as many backticks (or tildes), unless there is a fence of
+//! that length inside. Then it ends where the inner fences are closed and the plan continues. Where that is ambiguous
+//! it is an error, because a wrong guess would cut a file short.
 
 use super::error::PlanError;
 use super::inline::marker;

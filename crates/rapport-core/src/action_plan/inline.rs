@@ -90,8 +90,8 @@ const COUNTING: [&str; 18] = [
 /// Words to skip that are neither a number nor a name.
 const PASSING: [&str; 3] = ["optional", "第", "步"];
 
-/// A heading without marks, emoji and numbers before its first word: `1. Name`, `**2.1** Name`, `Step 3 of 5: Name`, `b) Name`,
-/// `[4] Name`.
+/// A heading without marks, emoji and numbers before its first word: `1. Name`, `**2.1** Name`, `Step 3 of 5: Name`,
+/// `b) Name`, `[4] Name`.
 pub(super) fn unnumbered(text: &str) -> &str {
     let mut rest = text.trim();
     loop {

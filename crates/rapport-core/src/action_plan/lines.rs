@@ -1,8 +1,8 @@
 //! Classifies the lines of a plan.
 //!
-//! A CommonMark parser is not enough: models put fences into fences of the same length, and then CommonMark ends the outer one
-//! too early and takes the rest of a file for headings. So the lines are classified one by one, and `fence.rs` uses what it
-//! knows about plans to find where a fence ends.
+//! A CommonMark parser is not enough: models put fences into fences of the same length, and then CommonMark ends the
+//! outer one too early and takes the rest of a file for headings. So the lines are classified one by one, and
+//! `fence.rs` uses what it knows about plans to find where a fence ends.
 
 use std::borrow::Cow;
 
@@ -235,8 +235,8 @@ fn after_name<'h>(plain: &'h str, name: &str) -> Option<&'h str> {
     (is_marked || is_path).then_some(rest)
 }
 
-/// Whether a third-level heading is meant as an action, known or not: one word in backticks, or the name of an action and
-/// other words.
+/// Whether a third-level heading is meant as an action, known or not: one word in backticks, or the name of an action
+/// and other words.
 pub(super) fn looks_like_action(heading: &str) -> bool {
     let plain = inline::unnumbered(heading);
     let word = heading.trim().split('`').nth(1).filter(|_| heading.trim().ends_with('`'));

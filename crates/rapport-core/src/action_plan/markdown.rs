@@ -1,7 +1,7 @@
 //! Writes a plan as Markdown, in exactly one way, such that it parses to the same plan.
 //!
-//! A line end inside a title, a description or a path is written as a space. A file without a final newline says so (`Final
-//! Newline`), because a fence cannot.
+//! A line end inside a title, a description or a path is written as a space. A file without a final newline says so
+//! (`Final Newline`), because a fence cannot.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -89,8 +89,8 @@ impl<'t> Reader<'t> {
         Reader { lines, at: 0, errors: Vec::new(), is_wrapped: false, is_cut: false, root, comment: None }
     }
 
-    /// Follows HTML comments from line to line of text, as Markdown has them, and returns whether a line is in one:
-    /// nothing in it counts. What else is on its lines belongs to it.
+    /// Follows HTML comments from line to line of text, as in Markdown, and returns whether a line is in one. Nothing
+    /// in a comment counts, and neither does other text on its lines.
     pub(super) fn follow_comment(&mut self, at: usize) -> bool {
         let line = self.lines.line(at).trim_start();
         if self.comment.is_none() && line.starts_with(COMMENT) {
@@ -108,8 +108,8 @@ impl<'t> Reader<'t> {
         self.comment.is_some()
     }
 
-    /// Reports an action or a section that the plan takes back: in an HTML comment, or struck out. Whether it is to be
-    /// done must not be guessed.
+    /// Reports an action or a section that the plan seems to retract: in an HTML comment, or struck out. The parser
+    /// must not guess whether it is to be carried out.
     fn taken_back(&mut self, at: usize, text: &str) -> bool {
         let text = text.trim();
         if let Some(open) = self.comment {
@@ -127,7 +127,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// Reports a call in the notation of some model's tools: nothing would carry it out.
+    /// Reports a tool call in the notation of some model: a plan cannot carry it out.
     pub(super) fn tool_call(&mut self, at: usize) {
         if is_tool_call(self.lines.line(at)) {
             let hint = "Write it as an action, such as ### `EXECUTE` with the command in a fence.";

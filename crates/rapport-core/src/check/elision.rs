@@ -22,7 +22,7 @@ const WORDS: [&str; 18] = [
     "your code here",
     "everything else",
 ];
-/// What such a phrase may begin with where there are no dots, what it is then about, and how it may go on.
+/// Without dots, a placeholder is one of these beginnings, followed by a subject, and then possibly by an ending.
 const BEGINNINGS: [&str; 6] = ["the rest of", "rest of", "existing", "remaining", "previous", "original"];
 const SUBJECTS: [&str; 18] = [
     "code",
@@ -130,8 +130,8 @@ fn has_words(said: &str) -> bool {
     WORDS.iter().any(|words| lower.contains(words))
 }
 
-/// Whether words alone say that text is left out: `existing methods stay here`, `keep everything else as is`, `-- snip --`.
-/// Other comments may contain the same words, so nothing else may follow.
+/// Whether words alone say that text is left out: `existing methods stay here`, `keep everything else as is`,
+/// `-- snip --`. Other comments may contain the same words, so nothing else may follow.
 fn is_phrase(said: &str) -> bool {
     let lower = said.to_lowercase();
     let said = lower.trim_matches(|c: char| !c.is_alphanumeric());

@@ -59,7 +59,7 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     Ok(parts.join("/"))
 }
 
-/// Whether a file makes agents run something without asking anybody: hooks, servers, permissions, skills.
+/// Whether a file can make agents run something without asking a person: hooks, servers, permissions, skills.
 pub fn steers_agents(path: &str) -> bool {
     let Ok(path) = project_path(path) else { return false };
     let mut parts = path.split('/').rev();

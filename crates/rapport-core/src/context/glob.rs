@@ -1,5 +1,5 @@
-//! Path patterns: `*` and `?` within one part, `[abc]` and `[!a-z]`, `**` for any number of parts. A pattern that matches a
-//! directory matches everything below it.
+//! Path patterns: `*` and `?` within one part, `[abc]` and `[!a-z]`, `**` for any number of parts. A pattern that
+//! matches a directory matches everything below it.
 
 /// Whether a path is a pattern.
 pub(super) fn is_pattern(path: &str) -> bool {

@@ -19,7 +19,7 @@ const MOST_WORDS: usize = 64;
 pub(super) struct Fitted {
     /// The bytes that are replaced.
     pub(super) range: Range<usize>,
-    /// What takes their place.
+    /// The text that replaces them.
     pub(super) replace: String,
     /// The line it begins on, from 1.
     pub(super) line: usize,

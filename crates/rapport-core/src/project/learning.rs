@@ -1,4 +1,4 @@
-//! Learnings: what people want kept in mind for a project, and where that came from.
+//! Learnings: what people want kept in mind for a project, and where it came from.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -7,17 +7,18 @@ use crate::answer::By;
 use crate::view::View;
 use crate::visible;
 
-/// The maximum number of characters of a learning. A longer answer is a document, and not something to keep in mind.
+/// The maximum number of characters of a learning. A longer answer is a document rather than something to keep in
+/// mind.
 const MAX_LEARNING: usize = 400;
 
 /// Something to keep in mind for a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Learning {
-    /// Derived from its text, so that nothing else ever has the same.
+    /// Derived from its text, so that no other text has the same id.
     pub id: String,
-    /// What to keep in mind.
+    /// The text of the learning.
     pub text: String,
-    /// What it is, where that is not clear from its place.
+    /// Its kind, where that is not clear from its place in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<LearningKind>,
     /// Where it came from: a question of a session (`SESSION/q1`), or a session.
@@ -26,7 +27,7 @@ pub struct Learning {
     /// Who said it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Since when it holds, or when it was proposed.
+    /// Since when it is in effect, or when it was proposed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
@@ -35,15 +36,15 @@ pub struct Learning {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearningKind {
-    /// What people want.
+    /// A wish of people.
     #[default]
     Preference,
-    /// How things are done in the project.
+    /// A convention of the project.
     Convention,
 }
 
 impl LearningKind {
-    /// The word for it in JSON.
+    /// Its name in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Preference => "preference",
@@ -53,20 +54,20 @@ impl LearningKind {
 }
 
 impl Learning {
-    /// A learning with this text, as one line. `None` if there is nothing in it, or too much.
+    /// A learning with this text, as one line. `None` if the text is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
         let text = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
         let fits = !text.is_empty() && text.chars().count() <= MAX_LEARNING;
         fits.then(|| Self::plain(text))
     }
 
-    /// A learning of which only the text is known.
+    /// A learning with nothing but a text.
     pub(super) fn plain(text: String) -> Self {
         Self { id: id_of(&text), text, kind: None, from: None, by: None, since: None }
     }
 
-    /// What the answers of people in a session propose to keep in mind: one learning for each. Answers about secrets are left
-    /// out, because what is learned is told to every agent.
+    /// Proposes a learning for each answer of people in a session. Answers about secrets are left out, because every
+    /// agent is told the learnings.
     pub fn proposed_by(session: &View) -> Vec<Self> {
         let by_people = session.answers.iter().filter(|answer| matches!(answer.by, By::Person { .. }));
         let proposals = by_people.filter(|answer| !names_a_secret(&answer.text)).filter_map(|answer| {
@@ -78,7 +79,7 @@ impl Learning {
         proposals.collect()
     }
 
-    /// The same, said by somebody at this time.
+    /// The same, with its author and time.
     #[must_use]
     pub fn said(self, by: &By, at: Timestamp) -> Self {
         Self { by: Some(by.to_string()), since: Some(at), ..self }
@@ -86,7 +87,7 @@ impl Learning {
 }
 
 impl<'de> Deserialize<'de> for Learning {
-    /// People may write the text alone. The id is never read: it follows from the text.
+    /// People may write only the text. The id is not read, because it is derived from the text.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -109,7 +110,7 @@ impl<'de> Deserialize<'de> for Learning {
     }
 }
 
-/// Whether a question is about something that nobody else may know.
+/// Whether a question asks for a secret.
 fn names_a_secret(question: &str) -> bool {
     const WORDS: [&str; 10] = [
         "password",

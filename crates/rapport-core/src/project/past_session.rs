@@ -1,4 +1,4 @@
-//! What became of a session, in one line of a project's `sessions.jsonl`.
+//! The end of a session, in one line of a project's `sessions.jsonl`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::view::{Status, View};
 /// The maximum number of characters of a task or a result in such a line.
 const MAX_TEXT: usize = 300;
 
-/// An end of a session. One that went on after it has several.
+/// An end of a session. A session that continued after it has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PastSession {
@@ -19,7 +19,7 @@ pub struct PastSession {
     pub v: u32,
     /// The session.
     pub session: SessionId,
-    /// The entry of its log by which it ended; with the session, this identifies the end.
+    /// The number of the entry that ended it; with the session, this identifies the end.
     pub entry: u64,
     /// How it ended.
     pub outcome: PastOutcome,
@@ -29,7 +29,7 @@ pub struct PastSession {
     pub task: String,
     /// How many questions were answered.
     pub answers: usize,
-    /// How many files its work changed, if that is known.
+    /// How many files its work changed, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<usize>,
     /// What it cost, in millionths of a US dollar.
@@ -48,12 +48,12 @@ pub enum PastOutcome {
     Completed,
     /// It stopped on a failure.
     Failed,
-    /// Somebody ended it.
+    /// It was ended by a person or a lead.
     Cancelled,
 }
 
 impl PastOutcome {
-    /// The word for it in JSON.
+    /// Its name in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -62,7 +62,7 @@ impl PastOutcome {
         }
     }
 
-    /// How a session of this status ended; `None` if it did not.
+    /// The outcome for a session of this status; `None` if it has not ended.
     pub fn of(status: Status) -> Option<Self> {
         match status {
             Status::Completed => Some(Self::Completed),
@@ -74,7 +74,7 @@ impl PastOutcome {
 }
 
 impl PastSession {
-    /// The ends of a session that its log tells of, the oldest first.
+    /// All ends in a session's log, the oldest first.
     pub fn all_of(id: &SessionId, entries: &[Entry]) -> Vec<Self> {
         let Some(mut session) = entries.first().and_then(Session::open) else { return Vec::new() };
         let mut before = None;

@@ -1,4 +1,4 @@
-//! Whether what is known about a project still holds.
+//! Whether what is known about a project is still current.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ProjectContext;
 
-/// How long what was explored counts as current (LEAD-27).
+/// How long an exploration counts as current (LEAD-27).
 pub const STALE_AFTER: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Why a project should be explored again.
@@ -26,7 +26,7 @@ pub enum Stale {
         /// The directory in which it was explored.
         from: String,
     },
-    /// Its own version has another major number.
+    /// The major number of its version changed.
     MajorVersion {
         /// The version when it was explored.
         was: String,
@@ -35,7 +35,7 @@ pub enum Stale {
     },
 }
 
-/// What is seen of a project when its context is loaded.
+/// What is observed of a project when its context is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The directory in which it was last explored.
@@ -47,7 +47,7 @@ pub struct Observed {
 }
 
 impl Stale {
-    /// Why this context no longer holds, if it does not.
+    /// Why this context is no longer current, if it is not.
     pub fn of(context: &ProjectContext, seen: &Observed, now: Timestamp) -> Option<Self> {
         let Some(explored) = context.last_explored else { return Some(Self::NeverExplored) };
         if let Some(from) = seen.explored_in.as_ref().filter(|path| **path != context.path) {

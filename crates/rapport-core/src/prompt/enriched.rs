@@ -1,4 +1,4 @@
-//! The task of an agent that a lead starts: what to do, what is known about the project, and what was agreed on.
+//! The task of an agent that a lead starts: what to do, what is known about the project, and the requirements.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use crate::visible;
 pub struct Enrichment {
     /// What the lead found out or decided, in short lines.
     pub notes: Vec<String>,
-    /// What the work has to fulfil.
+    /// The requirements of the work.
     pub requirements: Vec<String>,
-    /// What a person was asked beforehand, and answered.
+    /// Questions that a person answered beforehand, with the answers.
     pub answers: Vec<(String, String)>,
 }
 
 impl Enrichment {
-    /// The requirements as they are numbered: first those that were said, then the person's answers.
+    /// The requirements as they are numbered: first the stated ones, then the person's answers.
     pub fn numbered(&self) -> Vec<String> {
         let said = self.requirements.iter().map(|text| one_line(text));
         let answered = self.answers.iter().map(|(question, answer)| {
@@ -26,15 +26,16 @@ impl Enrichment {
         said.chain(answered).filter(|line| !line.is_empty()).collect()
     }
 
-    /// The lines of context: what is known about the project, then what the lead noted.
+    /// The lines of context: what is known about the project, then the lead's notes.
     pub fn context(&self, project: Option<&ProjectContext>) -> Vec<String> {
         let known = project.map(ProjectContext::bullets).unwrap_or_default();
         let notes = self.notes.iter().map(|note| one_line(note)).filter(|note| !note.is_empty());
         known.into_iter().chain(notes).collect()
     }
 
-    /// The whole task (LEAD-29): what to do, the context as bullets, the requirements with numbers, and the beginning of the
-    /// project's own instructions. What a project says about itself stands apart, and is said to come from there.
+    /// The whole task (LEAD-29): what to do, the context as bullets, the requirements with numbers, and the beginning
+    /// of the project's own instructions. What a project says about itself is in a part of its own, which names the
+    /// source.
     pub fn prompt(&self, task: &str, project: Option<&ProjectContext>) -> String {
         let mut text = task.trim().to_owned();
         let context = self.context(project);

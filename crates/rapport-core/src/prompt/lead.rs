@@ -1,5 +1,5 @@
-//! What a lead is told: its part of the system prompt, and the message by which it is asked a question of a session that it
-//! leads. What others wrote stands in it as quoted lines.
+//! What a lead is told: its part of the system prompt, and the message by which it is asked a question of a session
+//! that it leads. Text of others is quoted line by line.
 
 use crate::id::SessionId;
 use crate::question::Question;
@@ -59,7 +59,7 @@ pub(crate) fn trigger(
     text.chars().take(LONGEST_TRIGGER).collect()
 }
 
-/// One line of at most so many characters.
+/// One line of at most this many characters.
 fn short(text: &str, longest: usize) -> String {
     let line = visible::line(text);
     let line = line.trim();

@@ -1,4 +1,5 @@
-//! The prompts for a model that makes rounds of questions (CHAT-6, CHAT-7), and for one that may ask in its reply (CHAT-36).
+//! The prompts for a model that makes rounds of questions (CHAT-6, CHAT-7), and for one that may ask in its reply
+//! (CHAT-36).
 
 use serde_json::{Value, json};
 

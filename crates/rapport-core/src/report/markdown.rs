@@ -1,4 +1,5 @@
-//! Writes a report as Markdown. Text from outside is either one line, or in a fence longer than any run of backticks in it.
+//! Writes a report as Markdown. Text from outside is either one line, or in a fence longer than any run of backticks
+//! in it.
 
 use std::fmt;
 

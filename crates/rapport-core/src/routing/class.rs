@@ -1,4 +1,4 @@
-//! The class of a question: what is at stake in it. First by what asks, then by its words.
+//! The class of a question: what is at stake in it. It follows first from what asks, then from the words.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,29 +11,29 @@ use crate::question::{Purpose, Question};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Information for the agent, and nothing of the below.
+    /// Information for the agent, and none of the following.
     Clarification,
     /// Whether the agent may do something.
     Permission,
     /// Whether the work begins with its plan.
     Plan,
-    /// What cannot be undone, or is seen outside of the project.
+    /// Something that cannot be undone, or that is visible outside of the project.
     Irreversible,
-    /// What something costs.
+    /// The cost of something.
     Money,
     /// A secret.
     Secret,
     /// A form of another program.
     Form,
-    /// The agent asks what it asked before: the answer did not help.
+    /// The agent repeats a question: the first answer did not help.
     AskedBefore,
-    /// It touches what a person denied before.
+    /// It concerns something that a person denied before.
     Denied,
-    /// It has letters that the table of words cannot read.
+    /// It has letters of alphabets that the table of words does not cover.
     Unread,
 }
 
-/// What was asked and answered before in a session.
+/// The earlier questions and answers of a session.
 pub trait Earlier {
     /// The questions with their answers, and who gave them.
     fn answered(&self) -> impl Iterator<Item = (&Question, &Answer, &By)>;
@@ -54,7 +54,7 @@ impl Class {
         Self::Unread,
     ];
 
-    /// The class of a question, after what was asked before it.
+    /// The class of a question, given what was asked before it.
     pub fn of(question: &Question, earlier: &impl Earlier) -> Self {
         let alone = Self::alone(question);
         if alone != Self::Clarification {
@@ -73,7 +73,7 @@ impl Class {
         Self::Clarification
     }
 
-    /// The class of a question by itself, whatever was asked before it.
+    /// The class of a question on its own, without the questions before it.
     pub fn alone(question: &Question) -> Self {
         match Self::by_source(&question.purpose) {
             Self::Clarification => {
@@ -96,18 +96,18 @@ impl Class {
         }
     }
 
-    /// Whether only people decide it.
+    /// Whether only people may decide it.
     pub fn is_for_people(self) -> bool {
         self != Self::Clarification
     }
 
-    /// The stricter of two classes: what is for people stays so, whoever says otherwise.
+    /// The stricter of two classes: a class for people cannot be lowered.
     #[must_use]
     pub fn raised_to(self, other: Self) -> Self {
         if self.is_for_people() { self } else { other }
     }
 
-    /// The word for it, as in logs.
+    /// Its name in logs.
     pub fn word(self) -> &'static str {
         match self {
             Self::Clarification => "clarification",
@@ -123,12 +123,12 @@ impl Class {
         }
     }
 
-    /// The class with this word.
+    /// The class of this name.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.word() == word)
     }
 
-    /// What deciding it is, as the subject of a sentence.
+    /// The decision in words, as the subject of a sentence.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Clarification => "answering the agent",
@@ -152,7 +152,7 @@ fn is_secret(field: &Field) -> bool {
     takes_text && words::class(key, &tokens(key)) == Class::Secret
 }
 
-/// Everything of a question that can say what it is about.
+/// All text of a question that can show what it is about.
 fn readable(question: &Question) -> String {
     let options = question.options.iter().flat_map(|option| {
         [Some(&option.label), Some(&option.value), option.description.as_ref(), option.preview.as_ref()]
@@ -161,7 +161,7 @@ fn readable(question: &Question) -> String {
     all.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether these words contain what was denied: the command, path or host of the call.
+/// Whether these words mention what was denied: the command, path or host of the call.
 fn touches(said: &[String], denied: &Question) -> bool {
     let Purpose::Permission(asked) = &denied.purpose else { return false };
     let what = tokens(&asked.what);

@@ -1,4 +1,5 @@
-//! What a lead's answer rests on: a preference, an earlier answer, or lines of a file. Words until the engine has found it.
+//! The ground of a lead's answer: a preference, an earlier answer, or lines of a file. It only counts after the
+//! engine has found it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +9,7 @@ use thiserror::Error;
 
 use crate::id::{QuestionId, SessionId};
 
-/// What an answer rests on, as a lead names it.
+/// The ground of an answer, as a lead names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ground {
     /// A preference of the project: `preference:ID`.
@@ -31,16 +32,16 @@ pub enum Ground {
     },
 }
 
-/// A ground that the engine has found, with what stands there.
+/// A ground that the engine has found, with its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grounding {
     /// The ground.
     pub ground: Ground,
-    /// What stands there, shortened.
+    /// The text at that place, shortened.
     pub quote: String,
 }
 
-/// Why a text names no ground.
+/// Why a text does not name a ground.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is no ground: name preference:ID, answer:SESSION/QUESTION or file:PATH:LINES")]
 pub struct NoGround(String);

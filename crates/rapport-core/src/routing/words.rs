@@ -1,22 +1,22 @@
-//! The table of words by which a question is more than a clarification. It errs on the side of people: a word too many
-//! costs them a question, a word too few would cost them a decision.
+//! The table of words by which a question is more than a clarification. It prefers to ask people: a word too many
+//! costs them a question, a missing word would cost them a decision.
 //!
-//! Words are compared without case, accents of the alphabet included as they are written; `*` stands for any ending, and
-//! several words for each other's neighbours.
+//! Words are compared without case, but with accents. `*` stands for any ending, and an entry of several words
+//! matches them next to each other.
 
 use super::class::Class;
 use crate::visible::is_hidden;
 
-/// A row of the table: one of these words makes a question be of this class.
+/// A row of the table: one of these words puts a question into this class.
 #[derive(Clone, Copy, Debug)]
 pub struct WordRow {
     /// The class.
     pub class: Class,
-    /// The words, in small letters.
+    /// The words, in lower case.
     pub words: &'static [&'static str],
 }
 
-/// The table. The first row that applies counts.
+/// The table. The first row that matches counts.
 pub const ROWS: [WordRow; 5] = [
     WordRow {
         class: Class::Secret,
@@ -389,7 +389,7 @@ pub const ROWS: [WordRow; 5] = [
     },
 ];
 
-/// The class by words alone: of the text as a whole, and of its words.
+/// The class according to the words: of the text as a whole, and of its single words.
 pub(super) fn class(text: &str, said: &[String]) -> Class {
     if text.chars().any(is_strange) {
         return Class::Unread;
@@ -401,8 +401,8 @@ pub(super) fn class(text: &str, said: &[String]) -> Class {
     row.map_or(Class::Clarification, |row| row.class)
 }
 
-/// The words of a text, in small letters. `camelCase` and `snake_case` are several words; characters without width are not
-/// there.
+/// The words of a text, in lower case. `camelCase` and `snake_case` are several words; characters without width are
+/// ignored.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut word = String::new();
@@ -421,7 +421,7 @@ pub fn tokens(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a row's words are said, one beside the other.
+/// Whether an entry's words occur next to each other.
 fn is_said(words: &str, said: &[String]) -> bool {
     let words: Vec<&str> = words.split(' ').collect();
     let is_it = |(wanted, found): (&&str, &String)| match wanted.strip_suffix('*') {
@@ -431,14 +431,14 @@ fn is_said(words: &str, said: &[String]) -> bool {
     said.windows(words.len()).any(|window| words.iter().zip(window).all(is_it))
 }
 
-/// A letter of another alphabet than the table's, which may look like one of its own.
+/// A letter of another alphabet than the table's, which may look like one of the table's.
 fn is_strange(char: char) -> bool {
     const LATIN: std::ops::RangeInclusive<char> = '\u{0}'..='\u{24f}';
     const LATIN_TOO: std::ops::RangeInclusive<char> = '\u{1e00}'..='\u{1eff}';
     char.is_alphabetic() && !LATIN.contains(&char) && !LATIN_TOO.contains(&char)
 }
 
-/// A character that takes no space and could hide a word.
+/// A character without width, which could hide a word.
 fn is_unseen(char: char) -> bool {
     is_hidden(char) || matches!(char, '\u{300}'..='\u{36f}')
 }

@@ -12,7 +12,7 @@ use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
 use crate::refusal::Refusal;
 
-/// The number of processes that are started to deliver an answer, before somebody has to restart the session.
+/// The number of processes that are started to deliver an answer, before the session has to be restarted.
 const MOST_STARTS: u32 = 3;
 
 /// The number of declined questions after which an agent is considered stuck.
@@ -91,7 +91,7 @@ impl Shared {
         if turn.has_declined(call) {
             return Vec::new();
         }
-        // An agent that is being stopped asks nobody.
+        // A turn that is being stopped asks no more questions.
         if turn.stopped.is_some() {
             return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
         }
@@ -115,7 +115,7 @@ impl Shared {
         facts
     }
 
-    /// The round in which a lost process asked the same questions, so that nobody is asked twice.
+    /// The round in which a lost process asked the same questions, so that no person is asked twice.
     fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
         self.pending_rounds_of(turn).find(|round| {
             round.orphaned
@@ -208,7 +208,7 @@ impl Shared {
             Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
             Leave::Failed { reason } => self.broke_off(turn, reason, false),
             Leave::NotStarted { reason } => self.broke_off(turn, reason, true),
-            // The second time at the same point, it would die a third time.
+            // It died for the second time at the same point, so a third attempt would fail as well.
             Leave::Lost { reason } if turn.is_lost => self.broke_off(turn, reason, false),
             Leave::Lost { reason } => {
                 vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
@@ -216,8 +216,9 @@ impl Shared {
         }
     }
 
-    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had an
-    /// answer is started again a few times: whoever gave it was thanked. Otherwise the session has failed.
+    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had
+    /// an answer is started again a few times, because the person was told that the answer is stored. Otherwise the
+    /// session has failed.
     fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
         let cut_off =
             Event::CutOff { turn: turn.id, reason: reason.to_owned(), is_not_started, is_lost: false };
@@ -227,7 +228,8 @@ impl Shared {
         [cut_off].into_iter().chain(failed).collect()
     }
 
-    /// Whether somebody gave an answer that the agent does not have. A rule expects nothing: it answers again.
+    /// Whether a person or a lead gave an answer that the agent does not have. A rule does not count, because it
+    /// answers again.
     pub(super) fn owes_an_answer(&self, turn: TurnId) -> bool {
         let by_rule = |item: &Item| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
         self.undelivered(turn).any(|round| !round.items.iter().all(by_rule))
@@ -354,14 +356,15 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
 /// The tools of Rapport itself, as the agent names them.
 const OWN_TOOLS: &str = "mcp__rapport__";
 
-/// The answer to a lead that wants to use Rapport's own tools: what it does with them, Rapport decides there.
+/// The answer to a lead that wants to use Rapport's own tools: yes, because the tools themselves check what it may
+/// do.
 fn own_tools(questions: &[Question]) -> Option<Event> {
     let [question] = questions else { return None };
     let Purpose::Permission(asked) = &question.purpose else { return None };
     let by = By::Rule { name: "a lead may use Rapport's own tools".into() };
     let answer = Answer { values: vec![ALLOW.into()], text: None };
     let question = question.id.clone();
-    // A server of another name that begins alike has two more underscores before its tool.
+    // The name of another server may begin alike; then two more underscores precede its tool.
     let is_own = asked.tool.strip_prefix(OWN_TOOLS).is_some_and(|name| !name.contains("__"));
     is_own.then_some(Event::Answered { question, answer, by })
 }

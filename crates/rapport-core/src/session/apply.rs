@@ -139,7 +139,7 @@ impl Shared {
                     turn.process = Process::Over;
                 }
             }
-            // What it means for the session is for its flow.
+            // Its meaning for the session depends on the flow.
             Event::Reported { .. } => {
                 self.apply_record(fact);
                 self.ends += 1;

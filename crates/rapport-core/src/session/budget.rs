@@ -1,5 +1,5 @@
-//! The budget of a session, and that of a day for all sessions together: when one is used up, the turn is stopped, and a
-//! person is asked whether to go on.
+//! The budget of a session, and the daily one of all sessions together: when one is used up, the turn is stopped, and
+//! a person is asked whether to continue.
 
 use super::flow::FlowRules;
 use super::shared::Shared;
@@ -9,18 +9,18 @@ use crate::id::QuestionId;
 use crate::input::DayBudget;
 use crate::question::{Choice, GO_ON, Purpose, Question, STAY};
 
-/// What a session has cost, and what it may cost.
+/// What a session has cost, and its budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spending {
     pub(crate) usage: Usage,
-    /// The budget that somebody consented to when the first was used up, in millionths of a US dollar.
+    /// The higher budget that a person agreed to when the first was used up, in millionths of a US dollar.
     raised: Option<u64>,
-    /// The budget of a day that somebody consented to for this session, and the day.
+    /// The higher daily budget that a person agreed to for this session, and the day.
     raised_day: Option<(String, u64)>,
 }
 
 impl Spending {
-    /// Somebody consented to a higher budget: of this day, or of the session.
+    /// Applies the consent to a higher budget: of this day, or of the session.
     pub(super) fn raise(&mut self, micros: u64, day: Option<&str>) {
         match day {
             Some(day) => self.raised_day = Some((day.to_owned(), micros)),
@@ -28,19 +28,19 @@ impl Spending {
         }
     }
 
-    /// Somebody set another budget of the session, which counts instead of the raised one.
+    /// Applies a new budget of the session, which replaces the raised one.
     pub(super) fn replace_budget(&mut self) {
         self.raised = None;
     }
 }
 
 impl Shared {
-    /// What the session may cost before a person is asked, in millionths of a US dollar.
+    /// The cost at which a person is asked, in millionths of a US dollar.
     pub(crate) fn budget(&self) -> Option<u64> {
         self.spending.raised.or(self.created.terms.budget_micros)
     }
 
-    /// Decides that the response that is being made has cost this much so far.
+    /// Decides on the cost so far of the response that is being written.
     pub(super) fn spent_so_far(
         &self,
         flow: &dyn FlowRules,
@@ -56,7 +56,7 @@ impl Shared {
         stopped.into_iter().chain([asked]).collect()
     }
 
-    /// The question whether to go on, if the budget is used up and nobody has been asked yet.
+    /// The question whether to continue, if the budget is used up and the person has not been asked yet.
     pub(super) fn ask_about_budget(&self, spent: u64) -> Option<Event> {
         let budget = self.budget().filter(|budget| spent >= *budget)?;
         if self.open_budget_question().is_some() {
@@ -72,7 +72,7 @@ impl Shared {
         Some(self.budget_question(&text, &until, Purpose::Budget { raised_micros, day: None }))
     }
 
-    /// The question whether to go on although the budget of the day is used up, if nobody has been asked yet.
+    /// The question whether to continue although the daily budget is used up, if the person has not been asked yet.
     fn ask_about_day(&self, today: &DayBudget) -> Option<Event> {
         let raised = self.spending.raised_day.as_ref().filter(|(day, _)| *day == today.day);
         let budget = raised.map_or(today.limit_micros, |(_, raised)| *raised);
@@ -116,7 +116,7 @@ impl Shared {
     }
 }
 
-/// What follows from the answer.
+/// The facts that follow from the answer.
 pub(super) fn after_answer(answer: &Answer, by: &By) -> Vec<Event> {
     answer.is(GO_ON).then(|| Event::Restarted { by: by.clone() }).into_iter().collect()
 }

@@ -41,7 +41,7 @@ impl ChatFlow {
             return Err(self.not_now(shared, SAYING));
         }
         shared.refuse_while_undoing(SAYING)?;
-        // A person stopped it, and only a person lets it go on.
+        // A person stopped it, and only a person resumes it.
         if saying.is_of_rule() && shared.turn().is_some_and(|turn| turn.stopped.is_some()) {
             return Err(Refusal::NotNow { what: SAYING.into(), why: "a person stopped the agent".into() });
         }
@@ -77,7 +77,7 @@ impl FlowRules for ChatFlow {
                 let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
                 self.say(shared, &saying)
             }
-            // A message that is no longer there was told, or taken back before.
+            // A message that no longer waits was told, or was withdrawn before.
             Act::Unsay { id } => {
                 let waits = self.heard.iter().any(|waiting| waiting.id.as_ref() == Some(id));
                 Ok(waits.then(|| Event::Unsaid { id: id.clone() }).into_iter().collect())

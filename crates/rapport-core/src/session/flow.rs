@@ -94,7 +94,7 @@ pub(crate) trait FlowRules {
     /// Decides an act that only some flows accept.
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal>;
 
-    /// Decides an engine input that only some flows accept. One that nothing waits for changes nothing.
+    /// Decides an engine input that only some flows accept. An input that nothing waits for changes nothing.
     fn decide_world(&self, _: &Shared, _: &World) -> Result<Vec<Event>, Refusal> {
         Ok(Vec::new())
     }
@@ -120,7 +120,7 @@ pub(crate) trait FlowRules {
         Ok(Vec::new())
     }
 
-    /// The reply to the agent instead of asking anybody; `None` if somebody is asked.
+    /// The reply to the agent in place of asking; `None` if the question is asked.
     fn on_ask(&self, _: &Shared, _: &AskedCall<'_>) -> Option<Vec<Event>> {
         None
     }
@@ -140,12 +140,12 @@ pub(crate) trait FlowRules {
         false
     }
 
-    /// Whether nothing goes on by itself, so that the work so far can be undone.
+    /// Whether nothing continues by itself, so that the work so far can be undone.
     fn rests(&self, shared: &Shared) -> bool {
         shared.is_over()
     }
 
-    /// Whether there is work that somebody can decide about: apply it, or discard it.
+    /// Whether there is work to decide about: to apply it, or to discard it.
     fn has_work_to_decide(&self, shared: &Shared) -> bool {
         shared.is_over()
     }

@@ -1,8 +1,8 @@
-//! The end of work that was done in a workplace of its own: a person applies it to the project or discards it; either way
-//! the workplace is then cleared.
+//! The end of work in a separate workplace: a person applies it to the project or discards it; either way the
+//! workplace is then cleared.
 //!
-//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged (which
-//! changes nothing yet), it is applied.
+//! Applying is three facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is merged
+//! (which changes nothing yet), it is applied.
 
 use super::flow::FlowRules;
 use super::shared::Shared;
@@ -23,11 +23,11 @@ pub(crate) struct Handover {
     clearing: Clearing,
     /// The states of the project before and after it was applied.
     applied: Option<Merged>,
-    /// The request that a person applies it, until somebody decides.
+    /// The request that a person applies it, until that is decided.
     requested: Option<Requested>,
 }
 
-/// That somebody who may not decide it wants the work applied.
+/// A request to apply the work, by an author who may not decide it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requested {
     by: By,
@@ -36,7 +36,7 @@ struct Requested {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has decided yet.
+    /// Nothing is decided yet.
     #[default]
     Open,
     /// It is being merged.
@@ -113,7 +113,7 @@ impl Shared {
         }
     }
 
-    /// The fact that it is being applied; or, by somebody who may not decide that, that they ask a person to.
+    /// The fact that it is being applied; or, if the author may not decide that, the request to a person.
     fn applying(&self, by: &By, (with_conflicts, to): (bool, &ApplyTo)) -> Vec<Event> {
         let asked = Requested { by: by.clone(), with_conflicts };
         match authority(by, Matter::Application, &self.created.terms) {
@@ -152,7 +152,8 @@ impl Shared {
         }
     }
 
-    /// Refuses an act about an end of the work that is not its latest: whoever acts has not seen the work as it is now.
+    /// Refuses an act that names an earlier end of the work than the latest: its author has not seen the current
+    /// work.
     fn is_at_end(&self, seen: Option<u32>, what: &'static str) -> Result<(), Refusal> {
         match seen {
             Some(seen) if seen != self.ends => Err(not(what, "the work has changed since")),

@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-/// Whether it can be the name of a host. Resolving it is left to whoever connects.
+/// Whether it can be the name of a host. The program that connects resolves it.
 fn is_name(host: &str) -> bool {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '*' | '[' | ']');

@@ -65,7 +65,7 @@ impl Shared {
         restarted.into_iter().chain([saying.heard(Some(turn.id))]).chain(asked).collect()
     }
 
-    /// Refuses a message while a question is open, so that nobody answers by accident.
+    /// Refuses a message while a question is open, so that it is not taken for an answer.
     pub(super) fn refuse_beside_a_question(&self) -> Result<(), Refusal> {
         let open = self.open_rounds().flat_map(|round| &round.items).find(|item| item.given().is_none());
         match open {

@@ -1,5 +1,5 @@
-//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, change the terms, stop, cancel,
-//! restart, apply, discard, undo.
+//! Decides the acts of people that every session accepts: answer, go back, edit, revoke, change the terms, stop,
+//! cancel, restart, apply, discard, undo.
 
 use std::borrow::Cow;
 
@@ -56,14 +56,14 @@ impl Shared {
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
-            // Made of two acts by the session as a whole.
+            // The session as a whole makes it of two acts.
             Act::Change { question, .. } => self.reopen(flow, question, by),
-            // The others are those of some flows: a flow refuses by name what it does not have.
+            // The remaining acts belong to some flows; a flow refuses those that it does not have.
             act => flow.decide_act(self, by, act),
         }
     }
 
-    /// Refuses what only a person may decide. What somebody may ask a person for passes.
+    /// Refuses what only a person may decide. An act that becomes a request to a person passes.
     fn permit(&self, by: &By, matter: Matter, question: Option<&QuestionId>) -> Result<(), Refusal> {
         let refused = |what: Cow<'static, str>| Refusal::NeedsPerson {
             what,
@@ -71,7 +71,7 @@ impl Shared {
             question: question.cloned(),
         };
         let began = &self.created.by;
-        // A lead that did not begin the work does not throw it away.
+        // A lead may not discard work that a person began.
         let is_others = matter == Matter::Rejection && self.created.lead.is_some();
         let is_others = is_others && matches!((by, began), (By::Lead { .. }, By::Person { .. }));
         match authority(by, matter, &self.created.terms) {
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// Decides an answer to a question, or to the only open one, and what it rests on if a lead gives it.
+    /// Decides an answer to a question, or to the only open one; with its ground, if a lead gives it.
     pub(super) fn answer(
         &self,
         flow: &dyn FlowRules,
@@ -110,7 +110,7 @@ impl Shared {
         }
     }
 
-    /// Decides an answer of somebody who is no lead.
+    /// Decides an answer that does not come from a lead.
     pub(super) fn confirm(
         &self,
         flow: &dyn FlowRules,
@@ -123,7 +123,7 @@ impl Shared {
         self.answered_by(flow, (round, item), item.question.resolve(reply)?, by)
     }
 
-    /// Decides that a person sends what a lead drafted, as their own answer.
+    /// Decides that a person sends a lead's draft as their own answer.
     fn send_draft(
         &self,
         flow: &dyn FlowRules,
@@ -177,7 +177,7 @@ impl Shared {
         Ok(vec![Event::Revoked { rule: rule.clone(), by: by.clone() }])
     }
 
-    /// Nothing holds any more in a session that somebody ended, and what holds already is no change.
+    /// A cancelled session's terms do not change, and terms that are in effect already are not a change.
     fn change_terms(&self, change: &TermsChange, by: &By) -> Vec<Event> {
         let terms = &self.created.terms;
         if self.life == Life::Cancelled || terms.changed(change) == *terms {

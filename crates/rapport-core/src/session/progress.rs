@@ -214,8 +214,8 @@ impl FlowRules for ProgressFlow {
         }
     }
 
-    /// The file is written once, after its turn: a file that exists before that belongs to somebody else. The state of
-    /// the files is recorded before and after it.
+    /// The file is written once, after its turn, so a file that exists before that is not this session's. The state
+    /// of the files is recorded before and after it.
     fn wants(&self, shared: &Shared) -> Vec<Want> {
         let (Some(plan), Some(turn)) = (&self.plan, shared.turns.last()) else { return Vec::new() };
         if self.phase != ProgressPhase::Writing {

@@ -43,7 +43,7 @@ pub struct QuestionView<'a> {
     pub question: &'a Question,
     /// Its answer, and who gave it.
     pub given: Option<(&'a Answer, &'a By)>,
-    /// What the answer rests on, if a lead gave it.
+    /// The ground of the answer, if a lead gave it.
     pub because: Option<&'a Grounding>,
     /// The answer it had before it was reopened.
     pub previous: Option<&'a Answer>,
@@ -75,7 +75,7 @@ impl Session {
         Some(prompt::lead::trigger(id, &created.project, &created.task, &item.question, last_words))
     }
 
-    /// What is at stake in a question, as it is known now.
+    /// The class of a question, as it is known now.
     pub fn class_of(&self, question: &Question) -> Class {
         self.shared.class_now(question)
     }
@@ -85,7 +85,7 @@ impl Session {
         self.shared.with_lead()
     }
 
-    /// Whether what it costs is limited.
+    /// Whether its cost is limited.
     pub fn has_budget(&self) -> bool {
         self.shared.budget().is_some()
     }
@@ -95,7 +95,7 @@ impl Session {
         self.shared.seq
     }
 
-    /// The number of times that its work has ended, one way or another.
+    /// The number of times that its work has ended, with any outcome.
     pub fn ends(&self) -> u32 {
         self.shared.ends
     }
@@ -130,7 +130,7 @@ impl Session {
         })
     }
 
-    /// Questions that are answered, while the agent cannot be told: the session has failed before it was.
+    /// Answered questions whose answers the agent has not received, because the session failed before.
     pub fn undelivered(&self) -> Vec<QuestionView<'_>> {
         self.undelivered_rounds()
             .flat_map(|round| &round.items)
@@ -158,12 +158,12 @@ impl Session {
         self.shared.is_over()
     }
 
-    /// Whether it waits for somebody to restart it.
+    /// Whether it failed, and waits to be restarted.
     pub fn is_failed(&self) -> bool {
         self.shared.is_failed()
     }
 
-    /// Whether somebody stopped the agent. Nothing continues until somebody sends a message or restarts it.
+    /// Whether the agent was stopped. Nothing continues until a message comes or it is restarted.
     pub fn is_stopped(&self) -> bool {
         self.shared.is_stopped()
     }
@@ -196,7 +196,8 @@ impl Session {
         self.shared.was_connected()
     }
 
-    /// Whether the agent has begun its turn and its process is gone, so that only an agent that can be resumed can end it.
+    /// Whether the agent has begun its turn and its process has ended, so that the turn needs an agent that can be
+    /// resumed.
     pub fn needs_resuming(&self) -> bool {
         let is_gone = |turn: &Turn| matches!(turn.process, Process::CutOff | Process::Parked(_));
         let turn = self.shared.turn().filter(|turn| turn.connected && turn.stopped.is_none());
@@ -230,8 +231,7 @@ impl Session {
         self.flow.work()?.being_checked(&self.shared).map(|(_, command)| command)
     }
 
-    /// Whether the state in which the agent left the files is still to be recorded. Until then nothing can be
-    /// undone.
+    /// Whether the state in which the agent left the files has yet to be recorded. Until then nothing can be undone.
     pub fn is_left_unnoted(&self) -> bool {
         self.shared.record.is_left_unnoted
     }
@@ -241,7 +241,7 @@ impl Session {
         self.shared.record.is_incomplete
     }
 
-    /// Whether nothing goes on by itself, so that the work so far can be undone.
+    /// Whether nothing continues by itself, so that the work so far can be undone.
     pub fn rests(&self) -> bool {
         self.flow.rules().rests(&self.shared)
     }
@@ -279,7 +279,7 @@ impl Session {
         plan.path.as_deref()
     }
 
-    /// Where the plan was last saved, be it as it stands or before an answer changed it.
+    /// Where the plan was last saved, in its current form or before an answer changed it.
     pub fn last_plan_path(&self) -> Option<&str> {
         self.flow.rules().plan()?.path.as_deref()
     }
@@ -298,7 +298,7 @@ impl Session {
         self.flow.turns().map_or(&[], |flow| flow.file_turns())
     }
 
-    /// The turns whose directories say something that neither the facts say nor Rapport wrote.
+    /// The turns whose directories contain something that is in no fact and that Rapport did not write.
     pub fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
         self.flow.turns().map_or_else(Vec::new, |flow| flow.unknown_turns(found))
     }

@@ -21,7 +21,7 @@ pub(crate) struct Round {
     pub(crate) items: Vec<Item>,
     /// The asker has the reply.
     pub(crate) taken: bool,
-    /// The process that asked is gone. If it had the reply, that may be lost.
+    /// The process that asked has ended. If it had the reply, the reply may be lost.
     pub(crate) orphaned: bool,
     /// The process that took the reply was cut off later, and may not have written it to its transcript.
     pub(crate) doubtful: bool,
@@ -124,7 +124,7 @@ pub(crate) struct Item {
 pub(crate) enum State {
     /// It is unanswered, or its answer is being changed.
     Open { previous: Option<Given> },
-    /// Somebody has answered.
+    /// It has an answer.
     Answered(Given),
 }
 
@@ -134,7 +134,7 @@ pub(crate) struct Given {
     pub(crate) answer: Answer,
     pub(crate) by: By,
     pub(crate) at: Timestamp,
-    /// What it rests on, if a lead gave it.
+    /// The ground of the answer, if a lead gave it.
     pub(crate) because: Option<Grounding>,
 }
 

@@ -27,7 +27,7 @@ impl Deref for AskedRounds {
     type Target = [Round];
 
     fn deref(&self) -> &[Round] {
-        // Whoever asks for all of them may look at each.
+        // A caller that asks for all rounds may look at each.
         effort::looked(self.all.len());
         &self.all
     }
@@ -83,7 +83,7 @@ impl AskedRounds {
         }
     }
 
-    /// Records that the process of this turn is gone, whether or not it parked a call.
+    /// Records that the process of this turn has ended, whether or not it parked a call.
     pub(super) fn lose_process(&mut self, turn: TurnId, cut_off: bool, put_away: Option<&CallId>) {
         // Answers that the cut-off process had taken are in doubt, however old they are.
         let from = if cut_off { 0 } else { self.orphaned_before };
@@ -155,7 +155,8 @@ mod tests {
         By::Person { channel: "terminal".into(), id: "ann".into() }
     }
 
-    /// A log of one turn with this many questions, each answered and taken; the last one waits. The process is lost in between.
+    /// A log of one turn with this many questions, each answered and taken; the last one waits. The process is lost
+    /// in between.
     fn log(questions: usize) -> Vec<Entry> {
         let conversation = ConversationId::new("8e6a6a3c-0000-4000-8000-000000000001");
         let created = Created::new("Ask".into(), "/app".into(), conversation.clone(), ann());
@@ -192,7 +193,7 @@ mod tests {
         facts.into_iter().enumerate().map(entry).collect()
     }
 
-    /// What a whole log takes to be read, and shown once: `status`, and `run --resume`.
+    /// The effort to read a whole log and show it once, as `status` and `run --resume` do.
     #[test]
     fn a_log_is_read_in_linear_time_however_many_questions_it_has() {
         for questions in [500, 5_000] {

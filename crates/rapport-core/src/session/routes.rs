@@ -1,5 +1,5 @@
-//! The way of questions in a session that has a lead: with whom each one is, what the lead drafted for it, and how many
-//! answers the lead has given. Every step is a fact; nobody's silence is more than a step.
+//! The routes of questions in a session with a lead: who is asked now, what the lead drafted, and how many answers
+//! the lead has given. Every step is a fact; silence only leads to the next step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,19 +20,19 @@ use crate::want::Want;
 /// The maximum length of the reason for which a lead passes a question on, in characters.
 const LONGEST_REASON: usize = 400;
 
-/// The ways of a session's questions.
+/// The routes of a session's questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Routes {
     ways: BTreeMap<QuestionId, Way>,
-    /// Questions that the lead was told of, and not yet that they are over.
+    /// Questions that the lead was told of, and was not released from yet.
     with_lead: BTreeSet<QuestionId>,
-    /// The answers of leads since a person last said something.
+    /// The number of answers of leads since a person last acted.
     in_a_row: u32,
-    /// When leads answered, as far as the limit of an hour needs it.
+    /// The times of leads' answers, as far as the hourly limit needs them.
     answered_at: VecDeque<Timestamp>,
 }
 
-/// The way of one question so far.
+/// The route of one question so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(crate) class: Class,
@@ -54,7 +54,7 @@ pub(crate) struct LeadDraft {
     pub(crate) at: Timestamp,
 }
 
-/// Everything that was answered in a session.
+/// All earlier answers of a session.
 impl Earlier for Shared {
     fn answered(&self) -> impl Iterator<Item = (&Question, &Answer, &By)> {
         let items = self.rounds.iter().flat_map(|round| &round.items);
@@ -63,12 +63,12 @@ impl Earlier for Shared {
 }
 
 impl Shared {
-    /// The way of a question, if the session has a lead.
+    /// The route of a question, if the session has a lead.
     pub(crate) fn way(&self, question: &QuestionId) -> Option<&Way> {
         self.routes.ways.get(question)
     }
 
-    /// How long a question stays with whom it is with; `None`: until somebody answers.
+    /// Until when a question stays with its recipient; `None` for until it is answered.
     pub(crate) fn way_until(&self, way: &Way) -> Option<Timestamp> {
         let terms = &self.created.terms.routing;
         let (since, time) = match (way.to, way.asks_since) {
@@ -80,7 +80,7 @@ impl Shared {
         since.checked_add(time).ok()
     }
 
-    /// The first stop of each question that these facts ask.
+    /// The first step of each question that these facts ask.
     pub(super) fn first_stops(&self, facts: &[Event], now: Timestamp) -> Vec<Event> {
         if self.created.lead.is_none() {
             return Vec::new();
@@ -109,7 +109,7 @@ impl Shared {
         Event::Routed { question: question.id.clone(), to, class, why }
     }
 
-    /// Refuses a lead what only people decide.
+    /// Refuses a lead's answer to a question that only people may decide.
     pub(super) fn check_class(&self, question: &Question, by: &By) -> Result<(), Refusal> {
         let class = self.class_now(question);
         if !class.is_for_people() {
@@ -119,7 +119,8 @@ impl Shared {
         Err(Refusal::NeedsPerson { what, by, question })
     }
 
-    /// Decides what a lead says to a question that it may answer: an answer where it may give one, otherwise a draft, otherwise nothing.
+    /// Decides a lead's response to a question that it may answer: an answer where it may give one, otherwise a
+    /// draft, otherwise nothing.
     pub(super) fn respond(
         &self,
         item: &Item,
@@ -156,20 +157,20 @@ impl Shared {
         }
     }
 
-    /// The class of a question as it is known now: what somebody raised stays so.
+    /// The current class of a question: a class that was raised stays.
     pub(crate) fn class_now(&self, question: &Question) -> Class {
         let found = Class::of(question, self);
         self.way(&question.id).map_or(found, |way| way.class.raised_to(found))
     }
 
-    /// A step to the person, if a question is with the lead.
+    /// The step to the person, if a question is with the lead.
     fn hop(&self, question: &QuestionId, why: Hop) -> Option<Event> {
         let way = self.way(question).filter(|way| way.to == Recipient::Lead)?;
         Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: way.class, why })
     }
 
-    /// Decides that a question goes on to a person: a lead passes it on, and may raise its class; or a person answers it
-    /// themselves.
+    /// Decides that a person is asked: a lead passes the question on, and may raise its class; or a person takes it
+    /// over.
     pub(super) fn pass_on(
         &self,
         question: &QuestionId,
@@ -189,7 +190,7 @@ impl Shared {
         Ok(vec![Event::Routed { question: question.clone(), to, class: raised, why }])
     }
 
-    /// The draft of a question that a person wants to send.
+    /// The draft that a person wants to send.
     pub(super) fn draft_of(&self, question: &QuestionId) -> Result<&LeadDraft, Refusal> {
         let draft = self.way(question).and_then(|way| way.draft.as_ref());
         draft.ok_or_else(|| {
@@ -198,7 +199,7 @@ impl Shared {
         })
     }
 
-    /// The lead was told of a question, or could not be.
+    /// Decides that the lead was told of a question, or could not be.
     pub(super) fn lead_told(&self, question: &QuestionId, outcome: &Result<(), String>) -> Vec<Event> {
         let is_news = self.way(question).is_some_and(|way| way.to == Recipient::Lead && !way.is_told);
         let fact = match outcome {
@@ -209,20 +210,20 @@ impl Shared {
         fact.into_iter().collect()
     }
 
-    /// The lead asks its own person about a question, so it has more time for it, once.
+    /// Decides that the lead asks its own person about a question, so that it gets more time, once.
     pub(super) fn lead_asks(&self, question: &QuestionId) -> Vec<Event> {
         let way = self.way(question).filter(|_| self.is_unanswered(question));
         let is_news = way.is_some_and(|way| way.to == Recipient::Lead && way.asks_since.is_none());
         is_news.then(|| Event::LeadAsks { question: question.clone() }).into_iter().collect()
     }
 
-    /// The lead knows that a question is over.
+    /// Decides that the lead's message about a question was withdrawn.
     pub(super) fn lead_released(&self, question: &QuestionId) -> Vec<Event> {
         let is_news = self.routes.with_lead.contains(question);
         is_news.then(|| Event::LeadReleased { question: question.clone() }).into_iter().collect()
     }
 
-    /// The steps that passing time alone leads to.
+    /// The steps that follow from passing time alone.
     pub(super) fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let due = |way: &Way| self.way_until(way).is_some_and(|until| until <= now);
         let ways = self.open_ways().filter(|(_, way)| due(way));
@@ -233,12 +234,12 @@ impl Shared {
         ways.map(step).collect()
     }
 
-    /// When the next question goes on by itself.
+    /// When the next question moves on by itself.
     pub(super) fn next_step(&self) -> Option<Timestamp> {
         self.open_ways().filter_map(|(_, way)| self.way_until(way)).min()
     }
 
-    /// What the lead should be told.
+    /// The wants about what the lead is told.
     pub(super) fn lead_wants(&self) -> impl Iterator<Item = Want> {
         let lead = self.created.lead.clone();
         let untold = self.open_ways().filter(|_| self.is_going());
@@ -288,7 +289,7 @@ impl Shared {
         (lately as u64 >= u64::from(self.created.terms.routing.per_hour)).then_some(Limit::PerHour)
     }
 
-    /// Applies a fact to the ways.
+    /// Applies a fact to the routes.
     pub(super) fn apply_route(&mut self, fact: &Event, at: Timestamp) {
         let routes = &mut self.routes;
         match fact {
@@ -316,7 +317,7 @@ impl Shared {
             Event::Drafted { question, answer, by, because } => {
                 routes.with_lead.remove(question);
                 let (answer, by, because) = (answer.clone(), by.clone(), because.clone());
-                // A session without a lead of its own has no ways; an assistant over MCP may still draft.
+                // A session without a lead of its own has no routes, but an assistant over MCP may still draft.
                 let way = routes.ways.entry(question.clone()).or_insert(Way {
                     class: Class::Clarification,
                     to: Recipient::Person,
@@ -340,7 +341,8 @@ impl Shared {
             Event::Answered { by: By::Person { .. }, .. } | Event::Heard { by: By::Person { .. }, .. } => {
                 routes.in_a_row = 0;
             }
-            // A draft was for the question as it was then, and a person changes the answer: the lead is asked no more.
+            // The draft was for the question as it was before, and a person is changing the answer now, so the lead
+            // is not asked.
             Event::Reopened { question, .. } => routes.with(question, |way| {
                 way.draft = None;
                 if way.to == Recipient::Lead {
@@ -360,10 +362,10 @@ impl Routes {
     }
 }
 
-/// What follows from what a lead said.
+/// What follows from a lead's response.
 pub(super) enum Responded {
-    /// It answers.
+    /// The answer counts.
     Answer(Answer, Option<Grounding>),
-    /// It drafts: these facts.
+    /// It is a draft, with these facts.
     Draft(Vec<Event>),
 }

@@ -46,9 +46,9 @@ pub(crate) struct Shared {
     pub(crate) handover: Handover,
     pub(crate) hosts: Hosts,
     pub(crate) routes: Routes,
-    /// What the answer rests on that comes next in the same entry.
+    /// The ground of the answer that follows in the same entry.
     pub(crate) grounded: Option<(QuestionId, Grounding)>,
-    /// The number of times that the work has ended: it was reported, it failed, or somebody cancelled it.
+    /// The number of times that the work has ended: it was reported, it failed, or it was cancelled.
     pub(crate) ends: u32,
     /// Ids of recent messages, for de-duplication.
     heard_lately: VecDeque<String>,
@@ -61,12 +61,12 @@ const HEARD_LATELY: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Going,
-    /// It cannot continue until somebody restarts it.
+    /// It cannot continue until it is restarted.
     Failed {
         reason: String,
     },
     Completed,
-    /// Somebody ended it.
+    /// It was ended.
     Cancelled,
 }
 
@@ -96,11 +96,11 @@ pub(crate) struct Turn {
     pub(crate) connected: bool,
     /// Whether the last attempt to start the agent's program failed.
     pub(crate) is_not_started: bool,
-    /// Whether its place died under it since it last got an answer.
+    /// Whether its workplace died under it since it last got an answer.
     pub(crate) is_lost: bool,
     /// Whether its process waits until fewer agents run.
     pub(crate) is_queued: bool,
-    /// How many processes in a row ended before they had an answer that somebody gave.
+    /// How many processes in a row ended before they received an answer.
     pub(crate) starts_in_vain: u32,
     /// `None` until it is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
@@ -118,7 +118,7 @@ pub(crate) struct Turn {
     pub(crate) result: Option<String>,
     /// Messages sent during the turn, in order.
     pub(crate) said: Vec<Message>,
-    /// Who stopped it, until somebody restarts it.
+    /// Who stopped it, until it is restarted.
     pub(crate) stopped: Option<By>,
 }
 
@@ -146,7 +146,8 @@ impl Turn {
         self.declined.iter().any(|declined| declined.call == *call)
     }
 
-    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport writes now.
+    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport
+    /// writes now.
     pub(super) fn may_work(&self) -> bool {
         matches!(self.kind, TurnKind::Work | TurnKind::Chat) || self.process == Process::Over
     }
@@ -222,7 +223,7 @@ impl Shared {
         matches!(self.life, Life::Failed { .. })
     }
 
-    /// Whether somebody stopped the agent, so that nothing continues until somebody says what to do.
+    /// Whether the agent was stopped, so that nothing continues until a message comes or it is restarted.
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_going() && self.turn().is_some_and(|turn| turn.stopped.is_some())
     }

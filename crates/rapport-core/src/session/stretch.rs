@@ -1,6 +1,7 @@
 //! The record of the work of every flow in which files change: stretches, each from the state of the project's files
-//! before it to the state it left. Follow-up work continues the last stretch, unless somebody else changed files in
-//! between: then it begins another one, so that nobody else's changes are attributed to the work. `undo.rs` undoes it.
+//! before it to the state it left. Follow-up work continues the last stretch, unless the files were changed otherwise
+//! in between: then it begins another one, so that changes of others are not attributed to the work. `undo.rs` undoes
+//! it.
 
 use super::shared::Shared;
 use super::undo::WorkUndo;
@@ -18,11 +19,11 @@ pub struct Stretch {
     pub to: Option<String>,
 }
 
-/// What is known of the work, and what became of it.
+/// The record of the work, and of undoing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkRecord {
     pub(super) stretches: Stretches,
-    /// Whether the state in which the agent left the files is still to be recorded. Until then nothing can be undone.
+    /// Whether the state in which the agent left the files has yet to be recorded. Until then nothing can be undone.
     pub(super) is_left_unnoted: bool,
     /// Whether an agent could change files without a record: older programs recorded no conversations.
     pub(super) is_incomplete: bool,
@@ -38,7 +39,7 @@ pub(super) struct Stretches {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nobody works.
+    /// No work is in progress.
     #[default]
     Over,
     /// A change was allowed before the plan was confirmed.
@@ -113,7 +114,7 @@ impl WorkRecord {
         all
     }
 
-    /// The agent's turn is over, and what it left is to be recorded.
+    /// The agent's turn is over, and the state that it left has to be recorded.
     pub(super) fn leave(&mut self) {
         self.is_incomplete |= !self.stretches.is_under_way();
         self.is_left_unnoted = self.stretches.is_noted();
@@ -133,9 +134,9 @@ impl WorkRecord {
 }
 
 impl Shared {
-    /// Whether the agent may have changed files of the project since their state was last recorded. An agent that waits
-    /// alone for an answer has changed nothing since the state at that question was recorded. Work that was done apart
-    /// is in its workplace.
+    /// Whether the agent may have changed files of the project since their state was last recorded. An agent that
+    /// waits alone for an answer has changed nothing since the state at that question was recorded. Work in a
+    /// separate workplace does not change the project.
     pub(super) fn is_unnoted(&self) -> bool {
         let turn = self.turn();
         let is_noted = |round: &super::Round| round.snapshotted;

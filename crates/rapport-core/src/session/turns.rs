@@ -48,7 +48,7 @@ pub(crate) struct TurnsFlow {
 /// The session's current activity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum TurnsPhase {
-    /// Somebody can begin a turn, or review the plan of one.
+    /// A turn can be begun, or the plan of one reviewed.
     #[default]
     Resting,
     /// The agent makes a plan of actions.
@@ -129,7 +129,7 @@ impl TurnsFlow {
         self.running(shared).is_some()
     }
 
-    /// Whether nothing is in progress, so that somebody can begin something.
+    /// Whether nothing is in progress, so that something can be begun.
     fn is_resting(&self, shared: &Shared) -> bool {
         self.phase == TurnsPhase::Resting && shared.is_going()
     }

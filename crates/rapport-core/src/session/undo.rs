@@ -28,7 +28,7 @@ pub const NOT_RECORDED_THEN: &str =
 /// The progress of undoing the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum WorkUndo {
-    /// Nobody asked for it.
+    /// It was not requested.
     #[default]
     Not,
     /// The files are being changed from the first of these states to the second, for each stretch of the work, the

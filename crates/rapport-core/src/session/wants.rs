@@ -83,7 +83,7 @@ impl Shared {
         self.turns.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 
-    /// Whether the agent's process should exist. One that is gone is started again once everything it asked is
+    /// Whether the agent's process should exist. A process that ended is started again once everything it asked is
     /// answered: until then waiting costs nothing.
     fn should_run(&self, turn: &Turn) -> bool {
         if turn.stopped.is_some() {

@@ -1,7 +1,7 @@
 //! The flow for a task: clarify, plan, confirm, work, report.
 //!
-//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work
-//! somebody can ask for more, and the agent continues in the same conversation: another stretch of work.
+//! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work,
+//! a message can ask for more, and the agent continues in the same conversation: another stretch of work.
 
 mod in_text;
 mod planner;
@@ -81,12 +81,12 @@ impl WorkFlow {
         matches!(self.phase, WorkPhase::Working | WorkPhase::Reporting)
     }
 
-    /// How the check of the work ended, once it has.
+    /// The result of checking the work, once it is known.
     pub(crate) fn check(&self) -> Option<&WorkCheck> {
         self.check.as_ref()
     }
 
-    /// The turn and the command by which its work is being checked, if it is.
+    /// The turn whose work is being checked, and the command, if a check runs.
     pub(crate) fn being_checked<'a>(&self, shared: &'a Shared) -> Option<(TurnId, &'a str)> {
         let is_due = self.phase == WorkPhase::Reporting && self.check.is_none() && shared.is_going();
         let command = shared.created.terms.check.as_deref().filter(|_| is_due)?;

@@ -112,7 +112,8 @@ impl Shared {
             facts.push(Event::Cooled { turn: turn.id, call: call.clone() });
         }
         let is_expired = facts.iter().any(|fact| matches!(fact, Event::Closed { .. }));
-        // What expires just now goes nowhere any more; the rest goes on at the next moment.
+        // A question that expires now must not move on as well. After an expiry, the remaining questions move on at
+        // the next tick.
         facts.extend(self.overdue(now).into_iter().filter(|_| !is_expired));
         facts
     }
@@ -130,8 +131,8 @@ impl Shared {
     }
 
     /// The open round that a turn waits for alone. With another call in flight the process must stay: of two parked
-    /// calls, an agent repeats only the last. A decision that was told by message is ignored here: it is for a call
-    /// that the agent may make again.
+    /// calls, an agent repeats only the last. A decision that was told by message does not count here: it is for a
+    /// call that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;
         let mut pending = self.pending_rounds_of(turn.id).filter(is_waited_for);

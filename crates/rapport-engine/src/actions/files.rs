@@ -157,7 +157,7 @@ impl There {
     fn check_untouched(&self, journaled: &JournaledFiles, path: &str) -> Result<(), String> {
         let now = Self::look(journaled, path)?;
         if now.content != self.content {
-            return Err(format!("{path} was changed by somebody else at this very moment"));
+            return Err(format!("another program changed {path} at this very moment"));
         }
         Ok(())
     }
@@ -257,7 +257,8 @@ fn make_it_so(journaled: &JournaledFiles, n: usize, path: &str, change: &Prepare
     written
 }
 
-/// A file whose directory is held, so that nobody can put a symbolic link in its place while the file is changed.
+/// A file whose directory is held, so that the directory cannot be replaced by a symbolic link while the file is
+/// changed.
 pub(super) struct Held {
     _directory: HeldFolder,
     /// Its path while the directory is held.
@@ -282,12 +283,13 @@ impl Held {
     }
 }
 
-/// Checks that nobody changed the file, or replaced a directory by a symbolic link, since this change was prepared.
+/// Checks that since this change was prepared, the file was not changed and no directory was replaced by a symbolic
+/// link.
 fn check_untouched(root: &Path, path: &str, change: &Prepared) -> Result<(), String> {
     let now = resolve(root, path).map_err(|error| error.to_string())?;
     let content = content(path, &now).map_err(|error| error.to_string())?;
     if now.real != change.place.real || content != change.before {
-        return Err(format!("{path} was changed by somebody else at this very moment"));
+        return Err(format!("another program changed {path} at this very moment"));
     }
     Ok(())
 }

@@ -50,8 +50,8 @@ pub enum Fact {
         /// A short description.
         what: String,
         intent: Option<Intent>,
-        /// Whether it does more than the journal records ([`rapport_core::ActionKind::is_irreversible`]), because the
-        /// plan may be gone when somebody asks. Journals of older versions lack it.
+        /// Whether it does more than the journal records ([`rapport_core::ActionKind::is_irreversible`]). It is
+        /// stored, because the plan may have been removed when this is needed. Journals of older versions lack it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         irreversible: Option<bool>,
     },
@@ -59,7 +59,7 @@ pub enum Fact {
     Ended { n: usize, settled: Settled },
     /// A command changed files that earlier actions had changed; the current state belongs to the batch.
     Changed {
-        /// The files, from the project's root, with their digests; `None` if a file is gone.
+        /// The files, from the project's root, with their digests; `None` if a file no longer exists.
         files: BTreeMap<String, Option<String>>,
     },
     /// The state of the project's files before a command, as a Git tree.
@@ -229,7 +229,7 @@ impl Journal {
             scan(&path, &bytes, |line| verifier.iter_mut().for_each(|verifier| verifier.take(line)))?;
         let seal = seals::verdict(verifier.as_ref());
         match facts.is_empty() {
-            // An earlier journal of this name may have existed and be gone.
+            // An earlier journal of this name may have been removed.
             true => sealing.begin().map_err(io_error("begin the seals of", &path))?,
             false if !seal.counts() => {
                 return Err(JournalError::NotOurs { path: directory.to_owned(), seal });
@@ -260,8 +260,8 @@ impl Journal {
         Ok((facts, verifier))
     }
 
-    /// Reads the journal without locking it, if it is trusted: with a person's seals, one from somebody else is
-    /// refused. A writer may still be appending.
+    /// Reads the journal without locking it, if it is trusted: with a person's seals, a journal of others is refused.
+    /// A writer may still be appending.
     pub fn counted(directory: &Path, seals: Option<&Seals>) -> Result<Vec<Fact>, JournalError> {
         let Some(seals) = seals else { return Self::read(directory) };
         let (facts, verifier) = Self::look(directory, seals)?;
@@ -277,8 +277,8 @@ impl Journal {
         journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch that never
-    /// began.
+    /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch
+    /// that never began.
     pub fn is_in(directory: &Path) -> bool {
         let Ok(journal) = open_own(&directory.join("journal.jsonl")) else { return false };
         let mut first = Vec::new();
@@ -318,7 +318,7 @@ impl Journal {
         }
         private_folder(&folder).map_err(io_error("create the directory", &folder))?;
         // The original may be a file that only its owner may read.
-        replace_private(&kept, content).map_err(io_error("keep what was there before in", &kept))?;
+        replace_private(&kept, content).map_err(io_error("store the previous content in", &kept))?;
         Ok(sha256)
     }
 

@@ -48,7 +48,7 @@ pub struct BatchSite {
     pub journal: PathBuf,
     /// The seals that sign its journal and verify it.
     pub seals: Option<Arc<Seals>>,
-    /// What its journal takes the time from.
+    /// The clock of its journal.
     pub clock: Clock,
 }
 
@@ -79,8 +79,8 @@ impl ActionMeans {
 }
 
 /// What actions need others for. `n` is the action's index in the plan, from 0. After a kill the same request is
-/// repeated with the same `n`, so that an answer that was given meanwhile can be found; only [`Requester::invoke`] is never
-/// repeated.
+/// repeated with the same `n`, so that an answer that was given meanwhile can be found; only [`Requester::invoke`] is
+/// never repeated.
 pub trait Requester: Send + Sync {
     /// Asks a person and returns their reply. May take days, and be answered elsewhere.
     fn ask<'a>(&'a self, n: usize, message: &'a str) -> Pending<'a>;

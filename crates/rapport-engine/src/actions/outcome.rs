@@ -79,7 +79,7 @@ pub enum Details {
         /// The names of leftover processes, which were killed.
         left_behind: Vec<String>,
     },
-    /// Somebody searched the web.
+    /// A web search was made.
     Research {
         text: String,
     },

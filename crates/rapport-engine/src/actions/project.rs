@@ -106,7 +106,7 @@ pub fn content(path: &str, place: &Resolved) -> Result<Option<Vec<u8>>, PathErro
 }
 
 /// The size of the file at a resolved path; `None` if it does not exist. Anything other than a regular file is an
-/// error: opening a pipe would block until somebody writes to it.
+/// error: opening a pipe would block until another process writes to it.
 pub(super) fn size(path: &str, place: &Resolved) -> Result<Option<u64>, PathError> {
     if !place.exists {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Undoes a batch's changes to files: all of them together, each to its content before the batch. Files that somebody
+//! Undoes a batch's changes to files: all of them together, each to its content before the batch. Files that were
 //! changed since are not touched. The next undo completes an interrupted one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,8 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// Files that were left alone, because they were changed after the batch.
     pub kept: Vec<String>,
-    /// Of these, files that changed while a command ran, by it or by somebody else, and where a copy of that state is.
+    /// Of these, files that changed while a command ran, by the command or otherwise, and where a copy of that state
+    /// is.
     pub set_aside: BTreeMap<String, PathBuf>,
     /// Actions that cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
@@ -61,7 +62,7 @@ pub enum UndoError {
         is_begun: bool,
     },
     /// Part of the batch is undone; another undo continues from there.
-    #[error("cannot bring back {file}: {why}")]
+    #[error("cannot restore {file}: {why}")]
     Stuck {
         /// The file that could not be restored.
         file: String,
@@ -102,8 +103,8 @@ pub fn undo(place: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError>
     Ok(work.told(&past, &journal))
 }
 
-/// The result of a completed undo, from the facts of its journal: whoever did it may have been killed before reporting
-/// it.
+/// The result of a completed undo, from the facts of its journal: the process that did it may have been killed before
+/// it reported it.
 pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     let past = Past::read(facts);
     let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
@@ -150,9 +151,9 @@ struct File {
     before: Option<Image>,
     /// The digests that the batch may have left; two if it is unknown whether the last change was made.
     ours: Vec<Option<String>>,
-    /// Its digest after a command that changed it, or during which somebody else did.
+    /// Its digest after a command, if the file changed while the command ran.
     after_command: Option<String>,
-    /// Whether somebody else changed it while the batch ran: then it is theirs too.
+    /// Whether another program or a person changed it while the batch ran: then it is not only the batch's.
     mixed: bool,
 }
 
@@ -339,12 +340,12 @@ fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Re
     put(&temporary, &held.file).map_err(stuck(file))
 }
 
-/// Checks right before the file is touched that nobody else changed it since it was compared.
+/// Checks right before the file is touched that it was not changed since it was compared.
 fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     match digest_of(root, &file.name) {
         Ok(now) if file.ours.contains(&now) => Ok(()),
         Ok(_) => {
-            let why = "somebody changed it at this very moment".to_owned();
+            let why = "another program changed it at this very moment".to_owned();
             Err(UndoError::Stuck { file: file.name.clone(), why })
         }
         Err(error) => Err(UndoError::Stuck { file: file.name.clone(), why: error.to_string() }),

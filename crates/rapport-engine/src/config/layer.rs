@@ -38,7 +38,7 @@ section! {
 }
 
 section! {
-    /// Only the name of the store, which is needed although another setting is wrong.
+    /// Only the name of the store, which has to be readable even if another setting is invalid.
     pub(super) struct StoreName in "", blank variables: Unset {
         store: String, Person, Shown;
     }
@@ -56,9 +56,9 @@ section! {
         hot: SignedDuration, Project, Shown;
         /// How long an agent may be silent while it works (`30m`).
         silence: SignedDuration, Project, Shown;
-        /// What a session may cost before a person is asked, in dollars.
+        /// The cost at which a person is asked about a session, in dollars.
         budget: Dollars, Trusted, Shown;
-        /// What all sessions may cost on a day before a person is asked, in dollars.
+        /// The daily cost of all sessions at which a person is asked, in dollars.
         daily_budget: Dollars, Trusted, Shown;
         /// Additional environment variables for the agent.
         env: Vec<String>, Trusted, Masked;
@@ -95,7 +95,7 @@ section! {
         time: SignedDuration, Trusted, Shown;
         /// How many answers a lead may give in an hour.
         per_hour: u32, Trusted, Shown;
-        /// How long the person has before others are asked as well (`30m`); by default nobody else is.
+        /// How long the person has before others are asked as well (`30m`); by default no others are asked.
         person_time: SignedDuration, Trusted, Shown;
     }
     sections {}

@@ -62,9 +62,9 @@ pub struct Settings {
     pub silence: SignedDuration,
     /// Additional environment variables for the agent.
     pub agent_env: Vec<String>,
-    /// What a session may cost before a person is asked, if set.
+    /// The cost at which a person is asked about a session, if set.
     pub budget: Option<Dollars>,
-    /// What all sessions may cost on a day before a person is asked, if set.
+    /// The daily cost of all sessions at which a person is asked, if set.
     pub daily_budget: Option<Dollars>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
@@ -100,7 +100,7 @@ pub struct Settings {
     pub check: Option<String>,
     /// The kinds of workers, as they are configured.
     pub workers: WorkerKinds,
-    /// What all of this was read from, for settings that others declare.
+    /// The sources of all these settings, for sections that other crates declare.
     pub sources: Arc<Sources>,
     /// The maximum size of a file to show to an agent, in bytes.
     pub max_file_bytes: u64,
@@ -115,8 +115,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Merges all sources, and flags above them. One of these workers, which are configured already, has to have the name that is
-    /// set.
+    /// Merges all sources, with flags above them. The name of the worker has to be one of these kinds.
     pub fn load(sources: &Sources, flags: Layer, workers: &WorkerKinds) -> Result<Self, ConfigError> {
         let home = read(sources.home.as_ref())?;
         let mut of_project = read(sources.project.as_ref())?;
@@ -181,7 +180,7 @@ fn routing(said: &LeadLayer) -> RoutingTerms {
     }
 }
 
-/// Refuses the name of a worker in this file, or without a file in the environment, that no kind has.
+/// Refuses an unknown name of a worker in this file, or without a file in the environment.
 fn is_worker_known(layer: &Layer, file: Option<&Document>, workers: &WorkerKinds) -> Result<(), ConfigError> {
     let Some(Err(what)) = layer.worker.kind.as_deref().map(|name| workers.find(name)) else { return Ok(()) };
     Err(match file {
@@ -193,7 +192,7 @@ fn is_worker_known(layer: &Layer, file: Option<&Document>, workers: &WorkerKinds
 /// What the reader of the settings knows besides the engine's own sections.
 #[derive(Clone, Debug)]
 pub struct KnownSettings {
-    /// The sections that others declare, and read.
+    /// The sections that other crates declare, and read.
     pub sections: Vec<Declared>,
     /// The kinds of workers that can be named.
     pub workers: WorkerKinds,
@@ -219,18 +218,18 @@ pub fn sources(
         let listed = layer.trusted.unwrap_or_default();
         let listed = trust::is_listed(&listed, project, sources.variable("HOME").as_deref());
         let said = Trust::of(home, project).with_whole(listed);
-        // What is trusted is what was read, even if the file changes meanwhile.
+        // The decision is about the content that was read, even if the file changes meanwhile.
         sources.is_trusted = said.standing(&[shown(theirs, project)]) == TrustLevel::Trusted;
         sources.warning = (!sources.is_trusted).then(|| trust::warning(&names, &file));
     }
-    // Whoever declares a part of a section reads it later; what is wrong there is refused here, with everything else.
+    // The declarers of parts of a section read them later; their mistakes are reported here, with all others.
     let mut parts = declared.sections.iter().filter(|section| section.is_shared);
     parts.try_for_each(|section| section.check(&sources))?;
     Ok(sources)
 }
 
-/// The names at the top of a settings file. One that nobody declares is refused, there and in sections of which several declare
-/// a part.
+/// The names at the top of a settings file. A name that no section declares is refused, at the top and in sections of
+/// which several crates declare a part.
 fn names_at_top(document: &Document, declared: &[Declared]) -> Result<Vec<String>, ConfigError> {
     let (shared, whole): (Vec<_>, Vec<_>) = declared.iter().partition(|section| section.is_shared);
     let own = Layer::rows();
@@ -250,7 +249,8 @@ fn read(document: Option<&Document>) -> Result<Layer, ConfigError> {
     document.map_or_else(|| Ok(Layer::default()), Document::read)
 }
 
-/// What a project's file sets that needs the person's trust. Of whole sections that others declare, everything does.
+/// The settings in a project's file that need the person's trust. A section that another crate declares as a whole
+/// needs it completely.
 fn untrusted(
     document: &Document,
     home: &Layer,
@@ -278,8 +278,8 @@ pub fn terminal(home: &Path, project: &Path, env: impl Fn(&str) -> Option<String
     layers.flatten().fold(TerminalLayer::default(), rapport_settings::Section::under)
 }
 
-/// The name of the store that the person chose. A file that cannot be parsed is ignored here; the code that needs the other
-/// settings reports it.
+/// The name of the store that the person chose. A file that cannot be parsed is ignored here; the code that needs the
+/// other settings reports it.
 pub fn store(home: &Path, env: impl Fn(&str) -> Option<String>) -> Option<String> {
     let document = Document::open(&home.join(FILE)).ok().flatten();
     let layers = [document.map(|document| document.read::<StoreName>()), Some(StoreName::from_env(&env))];

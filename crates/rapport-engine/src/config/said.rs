@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::{FILE, Layer, places};
 
-/// What is shown besides the settings whose rows say so: the short form of `worker.kind`.
+/// Shown although no row declares it: the short form of `worker.kind`.
 const ALSO_SHOWN: &str = "worker";
 
-/// A variable that is no setting of a file, and no secret.
+/// A variable that no file can set, and that is not a secret.
 const ALSO_SHOWN_VARIABLE: &str = "RAPPORT_LOG";
 
-/// The prefixes of variables that configure Rapport but are no settings of a file.
+/// The prefixes of variables that configure Rapport and that no file can set.
 const PREFIXES: [&str; 3] = ["RAPPORT_", "RELAY_", "HTTPS_PROXY"];
 
 /// One setting from one source.
@@ -83,7 +83,7 @@ fn leaves(source: &'static str, key: &str, value: &Value, rows: &[Row], said: &m
     }
 }
 
-/// A value that could be a secret is masked, also that of a setting nobody declares.
+/// Masks a value that could be a secret, including that of an undeclared setting.
 fn masked(is_shown: bool, value: &str) -> String {
     if is_shown { value.to_owned() } else { "***".to_owned() }
 }

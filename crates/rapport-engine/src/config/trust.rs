@@ -1,5 +1,5 @@
-//! Which settings a project's own file may set: the tables of the sections say it, and what only a comparison with the person's own
-//! settings decides is here.
+//! Which settings a project's own file may set. The tables of the sections decide most of it; this file decides what
+//! needs a comparison with the person's own settings.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Puts the files that a session's batches changed into another directory, as they were before the first of these
-//! batches: where another attempt at a turn begins while the first one stays as it is.
+//! Restores the files that a session's batches changed, in another directory, as they were before the first of these
+//! batches. Another attempt at a turn begins there, while the first attempt stays as it is.
 
 use std::io;
 use std::path::{Component, Path};

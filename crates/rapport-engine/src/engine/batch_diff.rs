@@ -41,7 +41,7 @@ fn batches(session: &Session) -> impl Iterator<Item = (&FileTurn, &FileBatch)> {
     all.filter(|(_, batch)| batch.has_changes && !matches!(batch.undo, UndoState::Done(_)))
 }
 
-/// The files that batches changed which were approved at this time or later, each as it was before that.
+/// The files changed by batches that were approved at this time or later, each as it was before.
 pub(super) fn changed(
     id: &SessionId,
     session: &Session,

@@ -54,7 +54,7 @@ pub(super) struct BatchPlace {
     pub(super) session: SessionId,
     /// The project, whose sessions share its memos.
     pub(super) project: PathBuf,
-    /// The directory with the files: the project's, or one that is apart from it.
+    /// The directory with the files: the project's, or a separate one.
     pub(super) directory: PathBuf,
     pub(super) store: Arc<dyn Store>,
     pub(super) workshop: Workshop,
@@ -80,7 +80,7 @@ struct Job {
     place: BatchPlace,
 }
 
-/// A batch that is ready to run.
+/// A batch that passed the checks.
 struct Ready {
     plan: ActionPlan,
     /// The directory of its journal.
@@ -118,8 +118,8 @@ impl Job {
         World::BatchPaused { batch: self.order.batch.clone(), reason, unsure }
     }
 
-    /// Checks whether it can begin. A batch that has not begun is checked again: the project may have changed since the
-    /// review, and so may the plan's file.
+    /// Checks whether it can begin. A batch that has not begun is checked again, because the project or the plan's
+    /// file may have changed since the review.
     fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
         let BatchPlace { session, project, directory, workshop, .. } = &self.place;
@@ -130,7 +130,7 @@ impl Job {
             Some(text) if !is_begun => return Ok(Err(World::BatchDiffers { batch: batch.clone(), text })),
             Some(_) => {
                 let reason =
-                    format!("{folder}/{PLAN} was changed while it was carried out; bring it back first");
+                    format!("{folder}/{PLAN} was changed while it was carried out; restore it first");
                 return Ok(Err(self.paused(reason, None)));
             }
             None => {}
@@ -141,7 +141,7 @@ impl Job {
                 return Ok(Err(World::BatchInvalid { batch: batch.clone(), problems }));
             }
             if chosen.memos.iter().any(Option::is_none) {
-                // Checked before anything runs, rather than when only the memos are left.
+                // A broken file is reported before anything runs, rather than at the end when the memos are written.
                 memos::read(&config::memos(project))?;
             }
         }
@@ -154,7 +154,7 @@ impl Job {
         Ok(Ok(Ready { plan, journal, is_begun }))
     }
 
-    /// The content of the plan's file. A missing one is written again with the report.
+    /// The content of the plan's file. A missing file is written again with the report.
     async fn file(&self) -> Result<Option<String>, TurnError> {
         let path = format!("{}/{PLAN}", self.order.folder);
         let there = self.place.store.attached(&self.place.session, &path).await?;
@@ -253,7 +253,7 @@ impl Requester for SessionRequester<'_> {
             match reply.ok().and_then(|replies| replies.get(&n).cloned()) {
                 Some(ActionReply::Words(words)) => Ok(words),
                 Some(ActionReply::Ended(why)) => Err(why),
-                // The engine is gone, and this task with it.
+                // The engine was dropped, which cancels this task.
                 None => std::future::pending().await,
             }
         })

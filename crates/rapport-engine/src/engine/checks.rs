@@ -1,5 +1,6 @@
-//! A running check of finished work: a command of the person's settings, run in the workplace beside the loop. To a session
-//! it is like a batch: it reports its end, and is stopped when no want needs it. One that was interrupted is wanted again.
+//! A running check of finished work: a command from the person's settings, run in the workplace beside the loop. To a
+//! session it is like a batch: it reports its end, and is stopped when no want needs it. An interrupted check is
+//! wanted again.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) struct CheckRun {
 }
 
 impl CheckRun {
-    /// Stops it. It counts as running until it is gone.
+    /// Stops it. It counts as running until its process has ended.
     pub(super) fn end(&self) {
         self.stopper.stop();
     }
@@ -112,7 +113,8 @@ fn end_of(text: &str) -> (String, u64) {
     (kept, first as u64)
 }
 
-/// Stores the work again: a check may change files. Without this, what was stored when the agent ended counts.
+/// Stores the work again, because a check may change files. If this fails, the work stays stored as it was when the
+/// agent ended.
 async fn keep_work(place: &CheckPlace) {
     let workplace = place.workplace.clone();
     let kept = match spawn_blocking(move || workplace.work()).await {

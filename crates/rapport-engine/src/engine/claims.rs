@@ -1,4 +1,4 @@
-//! Checks in whose name a calling process may act. Every caller is a program of this user, so it may act for this user
+//! Checks for whom a calling process may act. Every caller is a program of this user, so it may act for this user
 //! at the terminal, unless it descends from an agent. Only the process that runs a channel may act for the people of
 //! that channel: it holds a lease that names it. A claim that a caller may not make is refused, never changed into
 //! another.
@@ -67,7 +67,7 @@ impl Claims {
         Self { folder: folder.to_owned() }
     }
 
-    /// In whose name a caller acts, or why it may not. Blocks.
+    /// For whom a caller acts, or why it may not. Blocks.
     pub(super) fn speaker(&self, claim: Option<By>, caller: Caller) -> Result<By, String> {
         if caller.uid != Uid::effective() {
             return Err("this session belongs to another user".into());
@@ -99,12 +99,13 @@ impl Claims {
                 let is_name = channel.chars().all(|c| c.is_ascii_alphanumeric());
                 is_name && !by.is_at_terminal() && is_held(&lease(&self.folder, channel, pid))
             }
-            // A process that serves leads holds a lease for all of them. Whatever name it gives, the core lets a lead do less than
-            // the person whom every such process could speak for.
+            // A process that serves leads holds one lease for all of them, so it may use any lead's name. That is
+            // safe: the core lets a lead do less than the person, and such a process could act as the person.
             By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
-            // Any process that runs sessions asks their leads. It could speak for the person, who may do more.
+            // Any process that runs sessions asks their leads. That is safe: it could act as the person, who may do
+            // more.
             By::Rule { name } => name == ROUTING,
-            // No other process answers as one of these.
+            // Other processes never answer as a model.
             By::Model { .. } => false,
         }
     }

@@ -1,4 +1,5 @@
-//! An agent's conversation, stored with its session: the agent's own copy may be gone when it is needed again.
+//! Stores an agent's conversation with its session, because the agent's own copy may have been removed when it is
+//! needed again.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use rapport_durable as durable;
 /// The name of the attachment.
 pub const CONVERSATION: &str = "conversation";
 
-/// The name of the attachment with the work in a place that could be gone later: a patch since its beginning.
+/// The name of the attachment with the work of a workplace that may be removed: a patch since its beginning.
 pub(super) const WORK: &str = "work.patch";
 
 /// The file of what an agent is shown in a turn with a directory.

@@ -20,7 +20,7 @@ pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Re
     }
 }
 
-/// Why nobody can tell what a session changed in the project, if nobody can.
+/// Why the session's changes to the project are unknown, if they are.
 pub fn unrecorded(session: &Session) -> Option<&'static str> {
     let stretches = session.stretches();
     match stretches.is_empty() {

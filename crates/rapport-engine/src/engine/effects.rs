@@ -25,7 +25,7 @@ const MOST_PLANS: u32 = 1000;
 pub(super) enum Effect {
     Baseline(TurnId),
     Snapshot(RoundId),
-    /// Regardless of its revision: of two concurrent writes, the older could win.
+    /// Without the revision: of two concurrent writes, the older could win.
     Plan,
     Report(TurnId),
     QuestionRound(u32),
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     Open,
     /// Ends what is left running in the workplace, before it is opened again.
     Close,
-    /// Waits for a place among the agents that may work at the same time.
+    /// Waits until fewer agents work at the same time than the limit.
     TakePlace,
     Merge,
     Apply,
@@ -224,11 +224,12 @@ fn not_applied(error: WorkerError) -> NotMerged {
 fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
     let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.clock.now() };
     let kept = Grants::of(&around.home, Path::new(&around.created.project)).add(grant);
-    kept.map_err(|e| format!("cannot keep what is allowed in this project: {e}"))?;
+    kept.map_err(|e| format!("cannot store the permission rule of this project: {e}"))?;
     Ok(World::Granted { question: question.clone() })
 }
 
-/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress file, do.
+/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress
+/// file, do.
 fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, String> {
     let baseline = match (place.snapshot(), aim) {
         (Ok(baseline), _) => baseline,
@@ -244,13 +245,13 @@ fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, Str
     Ok(World::Baseline { turn, baseline })
 }
 
-/// Records the state at a round. A failure must not disturb the work: then nobody can branch here later.
+/// Records the state at a round. A failure must not disturb the work; then the session cannot branch at this round.
 fn snapshot(round: RoundId, place: &dyn Workplace) -> World {
     World::Snapshot { round, state: place.snapshot().unwrap_or_default() }
 }
 
 fn report(baseline: Option<&str>, place: &dyn Workplace) -> World {
-    // The work is done either way; a failure to list its changes does not make it failed.
+    // The work is done even if its changes cannot be listed.
     let unknown = |error: WorkerError| Changes { unknown: Some(error.to_string()), ..Changes::default() };
     World::Report { changes: baseline.map(|baseline| place.changes(baseline).unwrap_or_else(unknown)) }
 }
@@ -276,8 +277,8 @@ fn write_plan(file: &PlanFile, path: String, place: &dyn Workplace) -> Result<Wo
     Ok(World::PlanSaved { revision: file.revision, path })
 }
 
-/// The path of a plan that is named after the task. An existing file that is not this session's plan stays; then this
-/// one gets a number.
+/// A path for the plan, named after the task. If a file exists there that is not this session's plan, the name gets a
+/// number.
 async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) -> Result<String, String> {
     let name = file.path.trim_end_matches(".md");
     let numbered = (2..MOST_PLANS).map(|number| format!("{name}-{number}.md"));
@@ -300,13 +301,14 @@ async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) 
     Err(format!("there are too many plans called {}; remove some, then the plan can be saved", file.path))
 }
 
-/// Every content of the plan that the facts so far called for.
+/// Every content that the plan's file had according to the facts.
 async fn contents(around: &Around) -> Result<Vec<String>, String> {
     let entries = around.store.counted(&around.session, 0).await;
     Ok(PlanFile::contents(&entries.map_err(|error| error.to_string())?))
 }
 
-/// The content to write, given an existing file. A file with just this content may be ours, from before a crash.
+/// The content to write, given an existing file. A file with exactly this content may have been written by this
+/// session before a crash.
 fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, String> {
     let whole = place.directory().join(path);
     let there = match file.existing {
@@ -320,7 +322,7 @@ fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, 
     };
     match file.existing {
         Existing::Refuse => Err(format!(
-            "{} was written by somebody else meanwhile; move it away, then the plan can be saved",
+            "another program or person wrote {} meanwhile; move it away, then the plan can be saved",
             whole.display()
         )),
         Existing::Replace | Existing::KeepSections => {

@@ -42,7 +42,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 pub(super) struct EventLoop {
     pub(super) parts: Parts,
-    /// The way in for what the loop has others do in its sessions.
+    /// The gateway to this loop, for tasks that act in its sessions.
     pub(super) gateway: Gateway,
     requests: mpsc::Receiver<Request>,
     reports: mpsc::Receiver<Report>,
@@ -61,7 +61,7 @@ pub(super) struct EventLoop {
     pub(super) stopping: bool,
 }
 
-/// The result of something that ran off the loop.
+/// The result of a task off the loop.
 pub(super) enum Done {
     Taken {
         id: SessionId,
@@ -89,7 +89,7 @@ pub(super) enum Done {
         id: SessionId,
         outcome: Result<(), WorkerError>,
     },
-    /// An answer of a lead, whose ground was looked up.
+    /// A lead's answer whose ground was looked up.
     Grounded {
         id: SessionId,
         incoming: Incoming,
@@ -110,12 +110,12 @@ pub(super) enum Done {
         batch: String,
         world: World,
     },
-    /// A session has its place among the agents that may work at the same time, or why it has none.
+    /// A session may work now, within the limit of agents, or why it cannot.
     Placed {
         id: SessionId,
         outcome: std::io::Result<AgentPlaceTaken>,
     },
-    /// What the response that an agent is making has cost so far.
+    /// The cost so far of the response that an agent is writing.
     Cost {
         run: RunId,
         cost_micros: u64,
@@ -129,7 +129,7 @@ pub(super) enum Done {
     },
 }
 
-/// Who waits for a session to be resumed.
+/// The request that is answered once a session is resumed.
 pub(super) enum Taken {
     Created(Entry, Answer<SessionId>),
     Adopted(Answer<()>),
@@ -222,7 +222,7 @@ impl EventLoop {
             self.done_to.clone(),
         );
         tokio::spawn(async move {
-            // What was added to a task does not name its session.
+            // The session's id is derived from the original task, without additions.
             let original = created.assignment.as_ref().and_then(|said| said.original_task.clone());
             let words = original.unwrap_or_else(|| created.task.clone());
             let begin = async {
@@ -247,7 +247,7 @@ impl EventLoop {
 
     fn adopt(&self, id: SessionId, answer: Answer<()>) {
         if let Some(hosted) = self.sessions.get(&id) {
-            // A session that was taken over can be resumed here once its agent is gone.
+            // A session that was taken over can be resumed here once its agent has ended.
             let ending = hosted.broken.clone().filter(|error| is_superseded(error));
             let _ = answer.send(ending.map_or(Ok(()), |error| Err(GatewayError::Broken(error))));
             return;
@@ -301,7 +301,7 @@ impl EventLoop {
         };
         let Some(run) = hosted.run.as_ref().filter(|run| run.id == report.run) else { return };
         let turn = run.turn;
-        // The fact says that the call keeps its process, so nobody tries to park it.
+        // The fact says that the call keeps its process, so that it is not parked.
         if let AgentDid::Ask { parkable, .. } = &mut did {
             *parkable &= run.abilities.parking != Parking::Never;
         }
@@ -315,7 +315,7 @@ impl EventLoop {
         self.enqueue(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
-    /// Sums up what all sessions cost today, off the loop. The answer is a cost again.
+    /// Adds up the cost of all sessions today, off the loop. The result comes back as a cost.
     fn sum_up_day(&self, id: &SessionId, run: RunId, cost_micros: u64, daily: DailySpending) {
         let Some(hosted) = self.sessions.get(id) else { return };
         let (store, id, now) = (self.parts.store.clone(), id.clone(), self.parts.clock.now());
@@ -347,7 +347,7 @@ impl EventLoop {
                         self.reconcile(&id);
                     }
                     Err(error) => {
-                        let reason = format!("cannot take a place among the running agents: {error}");
+                        let reason = format!("cannot get a slot for the agent: {error}");
                         self.enqueue(&id, Incoming::new(Input::World(World::Failed { reason })));
                     }
                 }
@@ -375,7 +375,7 @@ impl EventLoop {
                     Taken::Adopted(answer) => {
                         let world = found.map_or(World::Lost, World::Found);
                         let incoming = Incoming::new(Input::World(world));
-                        // Whoever resumed it sees its state from here on.
+                        // The caller that resumed it sees its state from here on.
                         self.enqueue(&id, Incoming { answer: Some(answer), is_vital: true, ..incoming });
                     }
                 }
@@ -405,7 +405,7 @@ impl EventLoop {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
                 hosted.effects.remove(&Effect::Close);
                 if let Err(error) = outcome {
-                    // It stops by itself later.
+                    // The workplace stops by itself later.
                     warn!(parent: &hosted.span, %error, "workplace not closed");
                 }
                 self.reconcile(&id);
@@ -444,8 +444,8 @@ impl EventLoop {
 
     fn on_tick(&mut self) {
         for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
-            // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop without
-            // pause. The wants note the next deadline when this tick is decided.
+            // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop
+            // without pause. The wants note the next deadline when this tick is decided.
             if let Some(reached) = self.sessions.get_mut(&id).and_then(|hosted| hosted.deadline.take()) {
                 self.deadlines.remove(&id, reached);
             }
@@ -474,7 +474,7 @@ impl EventLoop {
                 return;
             }
             let Some(incoming) = hosted.inbox.pop_front() else { break };
-            // A deadline that is reached is past, whatever the clock on the wall says.
+            // A deadline that was reached counts as past, whatever the wall clock says.
             let decided_at = incoming.reached.map_or(now, |reached| reached.max(now));
             match hosted.session.decide(&incoming.input, decided_at) {
                 Ok(facts) if facts.is_empty() => self.on_settled(id, incoming, Ok(())),
@@ -526,9 +526,9 @@ impl EventLoop {
         self.decide_pending(id);
     }
 
-    /// Handles a failed append. A person is told and may retry. Otherwise nothing more happens in this session: its
-    /// agent is killed, and whoever resumes the session finds everything up to here. If another process has taken the
-    /// session over, it is no longer run here.
+    /// Handles a failed append. The person who acted is told and may retry. Otherwise nothing more happens in this
+    /// session: its agent is killed, and the next process that resumes the session finds everything up to here. If
+    /// another process has taken the session over, it is no longer run here.
     fn on_not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         error!(parent: &hosted.span, %error, "not stored");
@@ -567,13 +567,13 @@ impl EventLoop {
         self.forget_superseded(id);
     }
 
-    /// Drops a session that another process runs, as soon as its agent, batch and effects here are gone: whoever
-    /// resumes it here must not meet them.
+    /// Drops a session that another process runs, as soon as its agent, batch and effects here have ended, so that
+    /// resuming it here does not meet them.
     fn forget_superseded(&mut self, id: &SessionId) {
         let is_over = |hosted: &Hosted| {
             hosted.broken.as_deref().is_some_and(is_superseded)
                 && hosted.is_idle()
-                // A round that a planner is still making changes nothing.
+                // A planner that is still making a round changes nothing.
                 && hosted.effects.iter().all(|effect| matches!(effect, Effect::QuestionRound(_)))
         };
         if self.sessions.get(id).is_some_and(is_over) {
@@ -703,7 +703,7 @@ fn is_superseded(error: &StoreError) -> bool {
     matches!(error, StoreError::Superseded { .. })
 }
 
-/// Why this process does nothing more with a session. If another process runs it, that one can be asked.
+/// Why this process does nothing more with a session. If another process runs it, the caller can ask that one.
 fn gone(id: &SessionId, error: &Arc<StoreError>) -> GatewayError {
     if is_superseded(error) { GatewayError::NotHere(id.clone()) } else { GatewayError::Broken(error.clone()) }
 }
@@ -749,7 +749,7 @@ fn end_left_behind(id: &SessionId, session: &Session) {
     }
 }
 
-/// Why the turns of a session cannot be looked at. An error of the store says that itself.
+/// Why the turns of a session cannot be read. An error of the store is passed on.
 fn cannot_look(place: String) -> impl Fn(TurnError) -> StoreError {
     move |error| match error {
         TurnError::Store(error) => error,
@@ -784,12 +784,12 @@ fn project_rules(facts: &[Event], home: &Path, project: &str) -> Option<Grants> 
 async fn with_ruled(facts: Vec<Event>, rules: Option<Grants>) -> Vec<Event> {
     let Some(rules) = rules else { return facts };
     let asked = facts.clone();
-    // Without an answer a person is asked.
+    // If the rules give no answer, a person is asked.
     let ruled = tokio::task::spawn_blocking(move || ruled(&asked, &rules)).await.unwrap_or_default();
     facts.into_iter().chain(ruled).collect()
 }
 
-/// The answers that the project's rules give. Rules that cannot be read allow nothing: then a person is asked.
+/// The answers that the project's rules give. Rules that cannot be read allow nothing, so a person is asked.
 fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
     let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
     ruled_by_project(facts, &rules)

@@ -157,8 +157,8 @@ impl Gateway {
         self.ask(|answer| Request::View { session: session.clone(), answer }).await
     }
 
-    /// Everything that becomes known in any session that the engine runs, now or later. When this returns, the engine
-    /// is watching: earlier entries are in the store.
+    /// Everything that happens in any session that the engine runs, now or later. When this returns, the engine is
+    /// watching; earlier entries are in the store.
     pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
         self.ask(|answer| Request::Watch { answer }).await
     }

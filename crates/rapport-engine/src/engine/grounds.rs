@@ -1,7 +1,7 @@
-//! Looks up what a lead's answer rests on. A ground counts if it exists and the lead was shown it: lines of a file that it
-//! read, an answer that a person gave in a session of its own tree, a preference of the project. A ground is quoted to an agent and
-//! on cards, so secrets are none; and what the asking agent may have written itself is none either. Whatever else a lead names, its
-//! answer is a draft.
+//! Looks up what a lead's answer is based on. A ground counts if it exists and was shown to the lead: lines of a file
+//! that it read, an answer that a person gave in a session of its own tree, a preference of the project. A ground is
+//! quoted to an agent and on cards, so a secret does not count, and neither does text that the asking agent may have
+//! written itself. An answer with any other ground is a draft.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::stores::Store;
 
 /// The maximum length of a quote, in characters.
 const LONGEST_QUOTE: usize = 300;
-/// The maximum number of lines of a file that are a ground.
+/// The maximum number of lines of a file in a ground.
 const MOST_LINES: u32 = 40;
 /// The tool by which an agent reads a file.
 const READING: &str = "Read";
-/// The end of the name of the tool by which a lead looks at what is known about a project.
+/// The end of the name of the tool by which a lead reads what is known about a project.
 const LOOKING: &str = "__project_context";
 
 /// Where a ground is looked up.
@@ -31,14 +31,14 @@ pub(super) struct GroundSite {
     pub(super) lead: SessionId,
     /// The directory of the project.
     pub(super) project: PathBuf,
-    /// When the session began whose question is answered.
+    /// When the session with the question began.
     pub(super) began: Timestamp,
     /// What is known about projects.
     pub(super) known: KnownProjects,
 }
 
 impl GroundSite {
-    /// What stands there; `None` if it is not there, or the lead was not shown it.
+    /// The text of a ground; `None` if it does not exist, or was not shown to the lead.
     pub(super) async fn find(&self, ground: &Ground) -> Option<Grounding> {
         let quote = match ground {
             Ground::Preference(id) => self.preference(id).await,
@@ -50,14 +50,15 @@ impl GroundSite {
         Some(Grounding { ground: ground.clone(), quote })
     }
 
-    /// A preference of the project that holds, and held when the lead last looked at what is known there.
+    /// A preference of the project that is in effect, and was when the lead last read what is known about the
+    /// project.
     async fn preference(&self, id: &str) -> Option<String> {
         let seen = self.store.counted(&self.lead, 0).await.ok()?;
         let (known, project, id) = (self.known.clone(), self.project.clone(), id.to_owned());
         let found = spawn_blocking(move || known.preference(&project, &id)).await.ok()??;
         let is_look = |fact: &Event| matches!(fact, Event::Used { tool, .. } if tool.ends_with(LOOKING));
         let looks = seen.iter().filter(|entry| entry.facts.iter().any(is_look));
-        // What people wrote by hand has no time, and was there before anything was noted.
+        // A preference that people wrote into the file has no time; it counts as older than all facts.
         let is_shown =
             looks.map(|entry| entry.at).max().is_some_and(|at| found.since.is_none_or(|since| since <= at));
         is_shown.then_some(found.text)
@@ -71,7 +72,7 @@ impl GroundSite {
         let rounds = session.rounds().filter(|_| is_shown);
         let found = rounds.flat_map(|round| round.items).find(|item| item.question.id == *question)?;
         let (answer, by) = found.given?;
-        // What was typed into a form, or is about a secret, stays where it was typed.
+        // Answers to forms, and answers about secrets, are not quoted elsewhere.
         let may_be_quoted = Class::alone(found.question) == Class::Clarification;
         let is_a_persons = matches!(by, By::Person { .. });
         (is_a_persons && may_be_quoted)
@@ -93,14 +94,14 @@ impl GroundSite {
             let text = String::from_utf8(content).ok()?;
             let (from, count) = (first as usize - 1, (last - first) as usize + 1);
             let lines: Vec<_> = text.lines().skip(from).take(count).collect();
-            // A range beyond the end is not what the lead has read.
+            // A range beyond the end of the file is not what the lead has read.
             (lines.len() == count).then(|| lines.join("\n"))
         };
         spawn_blocking(read).await.ok().flatten()
     }
 }
 
-/// Whether a session has used its tool for reading on this file of the project. Blocks.
+/// Whether a session has read this file of the project with its reading tool. Blocks.
 fn has_read(entries: &[Entry], project: &Path, path: &str) -> bool {
     let Ok(wanted) = project.join(path).canonicalize() else { return false };
     let is_it = |what: &str| project.join(what).canonicalize().is_ok_and(|read| read == wanted);
@@ -112,13 +113,14 @@ fn has_read(entries: &[Entry], project: &Path, path: &str) -> bool {
     read.any(is_it)
 }
 
-/// Whether a file was last changed before this time. One that changed later may hold the words of the agent that asks. Blocks.
+/// Whether a file was last changed before this time. A file that changed later may contain text of the asking agent.
+/// Blocks.
 fn is_older(file: &Path, than: Timestamp) -> bool {
     let changed = file.metadata().and_then(|file| file.modified());
     changed.ok().and_then(|changed| Timestamp::try_from(changed).ok()).is_some_and(|changed| changed <= than)
 }
 
-/// Whether a file is of a kind that people keep secrets in, by its name.
+/// Whether people usually keep secrets in a file of this name.
 fn may_hold_secrets(path: &str) -> bool {
     const ENDS: [&str; 6] = [".pem", ".key", ".p12", ".pfx", ".keystore", ".secret"];
     let path = path.to_lowercase();

@@ -23,20 +23,20 @@ pub(super) struct Hosted {
     pub(super) session: Session,
     /// `None` while an entry is being appended, and after another process took over.
     pub(super) log: Option<Box<dyn Log>>,
-    /// Stores attachments for tasks that work for the session here.
+    /// Stores attachments, for tasks of this session.
     pub(super) attacher: Arc<dyn Attacher>,
     /// Pending inputs, in order.
     pub(super) inbox: VecDeque<Incoming>,
     pub(super) run: Option<AgentRun>,
     pub(super) batch: Option<BatchRun>,
     pub(super) check: Option<CheckRun>,
-    /// Its place among the agents that may work at the same time.
+    /// Its slot in the limit of agents that work at the same time.
     pub(super) place: Option<AgentPlaceTaken>,
     pub(super) effects: HashSet<Effect>,
     pub(super) workplace: Access,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Deadline>,
-    /// Why nothing can be stored any more. Then nothing more is done either.
+    /// Why nothing more can be stored. Then nothing more is done either.
     pub(super) broken: Option<Arc<StoreError>>,
     /// The tracing span of this session.
     pub(super) span: Span,
@@ -48,9 +48,10 @@ pub(super) enum Access {
     None,
     /// It exists and may be used.
     Open(Arc<dyn Workplace>),
-    /// Nothing happens there. Somebody may have removed it since, so it is looked for before it is used again.
+    /// Nothing happens there at the moment. It may have been removed since, so it is looked for before it is used
+    /// again.
     Left(Arc<dyn Workplace>),
-    /// The same, and nothing is left running there.
+    /// The same, and its processes have ended.
     Closed(Arc<dyn Workplace>),
 }
 
@@ -88,11 +89,12 @@ impl Access {
 pub(super) struct Incoming {
     pub(super) input: Input,
     pub(super) answer: Option<Answer<()>>,
-    /// What is gone once this is decided. Until then it counts as running, so that nothing is started in its place.
+    /// The process that ended with this input. It counts as running until the input is decided, so that no other is
+    /// started in its place.
     pub(super) left: Option<Left>,
-    /// Whether nothing else may happen in the session if this fails.
+    /// Whether nothing else may happen in the session if this cannot be stored.
     pub(super) is_vital: bool,
-    /// The deadline that was reached, if it is about time.
+    /// The deadline that was reached, if this input is a tick.
     pub(super) reached: Option<Timestamp>,
 }
 
@@ -102,7 +104,7 @@ impl Incoming {
     }
 }
 
-/// What reported its own end.
+/// A process that reported its own end.
 pub(super) enum Left {
     Agent(RunId),
     Batch(String),
@@ -157,7 +159,7 @@ impl Hosted {
         self.run.is_none() && self.batch.is_none() && self.check.is_none()
     }
 
-    /// Whether the state in which a cancelled agent left the files is still to be recorded.
+    /// Whether the state in which a cancelled agent left the files has yet to be recorded.
     pub(super) fn notes_left(&self) -> bool {
         self.broken.is_none() && self.session.is_left_unnoted()
     }

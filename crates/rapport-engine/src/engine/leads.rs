@@ -1,5 +1,6 @@
-//! Asks leads: a question that is with the lead of its session becomes a message to that lead, once, whichever process runs
-//! it; a lead that no process runs is resumed here. A question that is over is taken back if the lead was not told yet.
+//! Asks leads: a question that is routed to the lead of its session becomes a message to that lead, once, whichever
+//! process runs it. A lead that no process runs is resumed here. If a question is closed before the lead was told of
+//! it, its message is withdrawn.
 
 use std::collections::HashMap;
 
@@ -19,7 +20,8 @@ use crate::stores::Store;
 use crate::workers::history::commits;
 
 impl EventLoop {
-    /// Makes true that the lead of a session was told of a question, or no longer waits to be. Off the loop.
+    /// Makes sure that the lead of a session was told of a question, or is no longer waiting to be told. Off the
+    /// loop.
     pub(super) fn reach_lead(&mut self, id: &SessionId, want: &Want) {
         let (lead, question, is_new) = match want {
             Want::LeadTold { lead, question } => (lead, question, true),
@@ -74,10 +76,10 @@ impl EventLoop {
         });
     }
 
-    /// A lead that asks its own person has more time for what it was asked.
+    /// A lead that asks its own person gets more time for the questions that it was asked.
     pub(super) fn note_lead_asks(&mut self, lead: &SessionId, facts: &[Event]) {
         let is_lead = self.sessions.get(lead).is_some_and(|hosted| hosted.session.created().is_lead);
-        // A permission is not what it was asked about.
+        // A permission is not about the question that the lead was asked.
         let asks = |fact: &Event| match fact {
             Event::Asked { questions, .. } => {
                 questions.iter().any(|question| question.purpose == Purpose::Clarify)
@@ -100,7 +102,7 @@ impl EventLoop {
     }
 }
 
-/// Refuses a session whose lead is none, or whose leads form no tree.
+/// Refuses a session whose lead is not a lead, or whose leads do not form a tree.
 pub(super) async fn check_lead(store: &dyn Store, created: &Created) -> Result<(), Refusal> {
     let Some(lead) = &created.lead else { return Ok(()) };
     let refused = |why: String| Refusal::NotNow { what: "having this lead".into(), why };
@@ -112,7 +114,7 @@ pub(super) async fn check_lead(store: &dyn Store, created: &Created) -> Result<(
             return Err(refused(format!("{id} cannot be read")));
         };
         if !session.created().is_lead {
-            return Err(refused(format!("{id} is no lead")));
+            return Err(refused(format!("{id} is not a lead")));
         }
         next = session.created().lead.clone();
         above.insert(id, next.clone());
@@ -120,12 +122,12 @@ pub(super) async fn check_lead(store: &dyn Store, created: &Created) -> Result<(
     check_tree(None, lead, |id| above.get(id).cloned().flatten()).map_err(|error| refused(error.to_string()))
 }
 
-/// The id of the message by which a lead is asked a question: the same question is the same message.
+/// The id of the message by which a lead is asked: asking the same question again is the same message.
 fn message_id(session: &SessionId, question: &QuestionId) -> String {
     format!("question:{session}/{question}")
 }
 
-/// The same input with what the engine found of its ground.
+/// The same input, with what the engine found about its ground.
 async fn with_ground(input: Input, site: &GroundSite) -> Input {
     match input {
         Input::Person { by, act: Act::Respond { question, reply, ground: Some(ground), .. } } => {

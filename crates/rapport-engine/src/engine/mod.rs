@@ -1,9 +1,9 @@
 //! One loop owns all sessions of this process and makes their wants true.
 //!
 //! For every input: decide, store (durable), apply, notify followers, make the wants true. Writing happens off the
-//! loop, one entry at a time per session and many sessions side by side; until an entry is stored nobody sees it and
-//! nothing depends on it. A session is resumed by replaying its log and submitting `World::Lost`: the same loop then
-//! restarts whatever should be running.
+//! loop, one entry at a time per session and many sessions side by side; an entry is not shown, and nothing depends
+//! on it, before it is stored. A session is resumed by replaying its log and submitting `World::Lost`: the same loop
+//! then restarts whatever should be running.
 
 mod batch_before;
 mod batch_diff;
@@ -60,7 +60,7 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// The agents, by name.
     pub agents: Arc<AgentsByName>,
-    /// Makes rounds of questions where no agent does.
+    /// Makes rounds of questions, in sessions whose agent does not.
     pub planner: Arc<dyn Planner>,
     /// The workers, by name.
     pub worker: Arc<dyn Worker>,
@@ -74,12 +74,12 @@ pub struct Parts {
     pub limits: AgentLimits,
 }
 
-/// What the agents of a person may use together.
+/// The limits that all agents of a person share.
 #[derive(Clone, Debug, Default)]
 pub struct AgentLimits {
     /// How many may work at the same time outside of the project's directory.
     pub places: AgentPlaces,
-    /// What they may cost on a day, if that is limited.
+    /// Their daily budget, if there is one.
     pub daily: Option<DailySpending>,
 }
 

@@ -1,4 +1,4 @@
-//! Content in pieces: while one is read, the next are still being made, so that the whole is never in memory.
+//! Content in pieces: the next ones are made while one is read, so that the whole is never in memory.
 
 use std::io::{self, Write};
 
@@ -19,8 +19,8 @@ pub(super) fn of(content: Vec<u8>) -> Pieces {
     crate::stores::pieces(content).map(|piece| Ok(piece?)).boxed()
 }
 
-/// Content that blocking work writes. The work waits while nobody reads, and its writing fails once the reader is gone. A
-/// failure before the first piece is returned at once.
+/// Content that a blocking task writes. The task waits while its pieces are not read, and its writes fail once the
+/// reader is dropped. A failure before the first piece is returned at once.
 pub(super) async fn written(
     work: impl FnOnce(&mut dyn Write) -> Result<(), String> + Send + 'static,
 ) -> Result<Pieces, DoorError> {
@@ -36,7 +36,7 @@ pub(super) async fn written(
     Ok(stream::iter(first.map(Ok)).chain(rest).boxed())
 }
 
-/// Work whose output is read.
+/// A blocking task whose output is read.
 struct Production {
     pieces: mpsc::Receiver<Vec<u8>>,
     /// The work, until its outcome is known.
@@ -56,7 +56,7 @@ impl Production {
     }
 }
 
-/// Passes on what is written as soon as it makes a piece.
+/// Sends what is written as soon as it fills a piece.
 struct PieceWriter {
     sender: mpsc::Sender<Vec<u8>>,
     piece: Vec<u8>,
@@ -95,7 +95,7 @@ mod tests {
 
     const MANY: usize = 1000;
 
-    /// Work that writes many pieces, each a line, and counts them.
+    /// A task that writes many pieces, each a line, and counts them.
     async fn counted() -> (Arc<AtomicUsize>, Pieces, mpsc::Receiver<Result<(), String>>) {
         let made = Arc::new(AtomicUsize::new(0));
         let (sender, outcome) = mpsc::channel(1);

@@ -1,5 +1,6 @@
-//! How many agents may work at the same time, over all processes of a person (`worker.at_once`). A place is the lock of a
-//! file, which the system releases with its holder. Those who wait have a ticket, and the oldest ticket is next.
+//! Limits how many agents work at the same time, over all processes of a person (`worker.at_once`). A slot is the
+//! lock of a file, which the system releases when its holder dies. A waiting session has a ticket, and the oldest
+//! ticket is next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +9,23 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rapport_durable::{Lock, Taken, private_folder, remove};
 
-/// How often to look for a free place.
+/// How often to look for a free slot.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
-/// The places for agents; by default there is no limit.
+/// The slots for agents; by default there is no limit.
 #[derive(Clone, Debug, Default)]
 pub struct AgentPlaces {
-    /// Where the locks are, and how many agents may work.
+    /// The directory of the locks, and the number of slots.
     limit: Option<(PathBuf, u32)>,
 }
 
-/// A place that an agent has, until this is dropped.
+/// The slot of an agent, until this is dropped.
 #[derive(Debug)]
 pub(super) struct AgentPlaceTaken {
     _lock: Lock,
 }
 
-/// A turn in the queue, until this is dropped.
+/// A position in the queue, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Ticket {
     lock: Option<Lock>,
@@ -40,7 +41,7 @@ impl Drop for Ticket {
 }
 
 impl AgentPlaces {
-    /// At most this many places, for all processes with this folder.
+    /// At most this many slots, for all processes with this folder.
     pub fn at_most(count: u32, folder: PathBuf) -> Self {
         Self { limit: Some((folder, count)) }
     }
@@ -50,14 +51,14 @@ impl AgentPlaces {
         self.limit.is_some()
     }
 
-    /// Takes a free place, if there is one and nobody waits longer; otherwise waits in the queue with a ticket. Blocks for a
-    /// short time.
+    /// Takes a free slot, if there is one and no older ticket waits; otherwise waits in the queue with a ticket.
+    /// Blocks for a short time.
     pub(super) fn take(
         &self,
         ticket: &mut Option<Ticket>,
         now: Timestamp,
     ) -> io::Result<Option<AgentPlaceTaken>> {
-        // Without a limit nobody asks for a place.
+        // Callers ask for a slot only if there is a limit.
         let Some((folder, count)) = &self.limit else { return Err(io::Error::other("there is no limit")) };
         let queue = folder.join("queue");
         private_folder(&queue)?;
@@ -86,7 +87,7 @@ impl Ticket {
     }
 }
 
-/// Whether somebody waits longer than the holder of this ticket. What the dead left is removed.
+/// Whether an older ticket than this one waits. Tickets of processes that died are removed.
 fn waits_before(queue: &Path, ticket: Option<&Ticket>) -> io::Result<bool> {
     for entry in std::fs::read_dir(queue)? {
         let entry = entry?;
@@ -108,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A moment after all others.
+    /// A time after all earlier ones.
     fn now() -> Timestamp {
         static LAST: AtomicI64 = AtomicI64::new(1);
         Timestamp::from_second(LAST.fetch_add(1, Ordering::Relaxed)).unwrap()
@@ -132,7 +133,7 @@ mod tests {
         assert!(third.is_none());
         assert!(places.take(&mut fourth, now()).unwrap().is_none(), "both are taken");
         drop(second);
-        // Somebody who was killed while waiting.
+        // The ticket of a process that was killed while it waited.
         std::fs::write(folder.path().join("queue/00000000000000000001-dead"), "").unwrap();
         let _fourth_place = places.take(&mut fourth, now()).unwrap().unwrap();
         drop(third_place);

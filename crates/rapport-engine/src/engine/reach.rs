@@ -1,4 +1,4 @@
-//! Reaches the holders of sessions: on this machine by their sockets, on another one in the way that the store knows.
+//! Reaches the holders of sessions: on this machine by their sockets, on another machine through the store.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl Holders {
         Self { far: store.reach() }
     }
 
-    /// Submits an act to the holder of a session, in a person's name.
+    /// Submits an act of a person to the holder of a session.
     pub(super) async fn send(&self, holder: &Holder, id: &SessionId, by: &By, act: &Act) -> Sent {
         match (&holder.host, &holder.address, &self.far) {
             (None, Some(address), _) => socket::send_for(address, id, act, by).await,

@@ -47,7 +47,7 @@ impl EventLoop {
         let mut wants = hosted.session.wants();
         let works = wants.iter().find_map(works_on);
         if hosted.workplace.open().is_none() && wants.iter().any(effects::needs_workplace) {
-            // A workplace costs something too, so it is opened once the agent may work there.
+            // A workplace takes resources too, so it is opened only when the agent may work there.
             if works.is_none_or(|turn| self.has_place(id, turn)) {
                 self.open_workplace(id);
             }
@@ -101,7 +101,7 @@ impl EventLoop {
                 | Want::Applied { .. }
                 | Want::Granted { .. }
                 | Want::Filed { .. } => self.effect(id, want),
-                // Only after the agent is gone, or while it waits for another turn.
+                // Only after the agent has ended, or while it waits for another turn.
                 Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {
                     let rests = |hosted: &Hosted| hosted.run.as_ref().is_none_or(|run| run.resting);
                     let is_idle = |hosted: &Hosted| rests(hosted) && hosted.check.is_none();
@@ -135,7 +135,7 @@ impl EventLoop {
         self.leave_workplace(id);
     }
 
-    /// Why the agent cannot continue its turn, if its process is gone and it cannot be resumed.
+    /// Why the agent cannot continue its turn, if its process has ended and it cannot be resumed.
     fn cannot_resume(&self, id: &SessionId) -> Option<String> {
         let hosted = self.sessions.get(id).filter(|hosted| hosted.run.is_none())?;
         if !hosted.session.needs_resuming() {
@@ -148,8 +148,9 @@ impl EventLoop {
         })
     }
 
-    /// Leaves the workplace while nothing happens there, because somebody may remove it. WORK-16: if the session has ended, its
-    /// work is stored, so the workplace is also closed, off the loop: whatever still runs there costs something for nothing.
+    /// Leaves the workplace while nothing happens there, because it may be removed. WORK-16: if the session has
+    /// ended, its work is stored, so the workplace is also closed, off the loop, because whatever still runs there
+    /// wastes resources.
     fn leave_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if !hosted.is_idle() || !hosted.effects.is_empty() || hosted.is_storing() {
@@ -169,8 +170,8 @@ impl EventLoop {
         });
     }
 
-    /// While the engine stops, it starts nothing but this: later a cancelled agent's changes could not be told from
-    /// others.
+    /// The only effect that is started while the engine stops: later, a cancelled agent's changes could not be told
+    /// from others.
     fn note_left(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
         if !hosted.notes_left() || hosted.run.is_some() || hosted.check.is_some() {
@@ -241,8 +242,8 @@ impl EventLoop {
         self.sessions.get_mut(id)?.run.as_mut().filter(|run| run.turn == turn)
     }
 
-    /// Whether a session has its place among the agents that may work at the same time. If not, it takes the next free one off
-    /// the loop, and its wants are derived again. Until then others can read that it waits.
+    /// Whether a session has its slot in the limit of agents. If not, it waits for one off the loop, and its wants
+    /// are derived again then. Until then a fact says that it waits.
     fn has_place(&mut self, id: &SessionId, turn: TurnId) -> bool {
         let Some(hosted) = self.sessions.get_mut(id) else { return false };
         let places = self.parts.limits.places.clone();
@@ -273,7 +274,7 @@ impl EventLoop {
                     Err(error) => break Err(error),
                 }
                 let queued = Done::World { id: id.clone(), world: World::Queued { turn } };
-                // Otherwise the session is gone with its engine.
+                // Otherwise the engine, and the session with it, was dropped.
                 if done.is_closed() || (!is_told && done.send(queued).is_err()) {
                     return;
                 }
@@ -288,7 +289,8 @@ impl EventLoop {
     /// Opens the workplace of a session off the loop, unless that is in progress. Then its wants are derived again.
     fn open_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        // A workplace that is being closed is opened afterwards; otherwise closing would end what was just started in it.
+        // A workplace that is being closed is opened afterwards; otherwise closing would end what was just started in
+        // it.
         if hosted.effects.contains(&Effect::Close) || !hosted.effects.insert(Effect::Open) {
             return;
         }
@@ -337,7 +339,7 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match (&mut hosted.run, order) {
             (Some(run), Some(order)) if run.turn == order.turn => {
-                // To an agent that does not listen they are told in its next turn.
+                // An agent that cannot be told anything while it works is told in its next turn.
                 if run.abilities.listens {
                     order.said.into_iter().for_each(|said| run.say(said));
                 }
@@ -372,7 +374,7 @@ impl EventLoop {
                 self.last_run += 1;
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
-                // The messages in its order are told with it.
+                // The messages in its order are part of the prompt.
                 let said = order.said.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
@@ -415,7 +417,7 @@ impl EventLoop {
     }
 }
 
-/// The turn in whose name something is to run in the workplace, if this want is about that.
+/// The turn for which something is to run in the workplace, if this want needs that.
 fn works_on(want: &Want) -> Option<TurnId> {
     match want {
         Want::AgentRunning(order) => Some(order.turn),
@@ -424,8 +426,8 @@ fn works_on(want: &Want) -> Option<TurnId> {
     }
 }
 
-/// Opens a workplace: the one that this process knows, if it is still there. One that is gone is made again from what the
-/// store has of it.
+/// Opens a workplace: the one that this process knows, if it still exists. One that was removed is made again from
+/// what is stored of it.
 async fn open(
     worker: Arc<dyn Worker>,
     store: Arc<dyn Store>,
@@ -436,7 +438,7 @@ async fn open(
     let lost = |error: JoinError| WorkerError::Start(io::Error::other(error));
     if let Some(place) = known {
         let found = place.clone();
-        // An error says nothing about whether the workplace still exists, so only a clear "no" counts.
+        // An error does not say whether the workplace still exists, so only a clear "no" counts.
         if !matches!(spawn_blocking(move || found.is_there()).await.map_err(lost)?, Ok(false)) {
             return Ok(place);
         }
@@ -459,7 +461,7 @@ async fn open(
 impl AgentRun {
     pub(super) fn tell(&self, command: Command) {
         debug!(parent: &self.span, command = variant(&command), "agent told");
-        // If the driver is gone, its last report is pending.
+        // If the driver has ended, its last report is pending.
         let _ = self.controls.commands.send(command);
     }
 

@@ -38,13 +38,13 @@ use crate::workers::{Worker, WorkerError, Workplace};
 const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The number of attempts while a process holds a session only to write something, or to look after its place.
+/// The number of attempts while a process holds a session only to write something, or to clean up its workplace.
 const LONG_TRIES: u32 = 600;
 
-/// How long to wait for whatever runs a workplace.
+/// How long to wait for an answer about a workplace.
 const LOOKING: Duration = Duration::from_secs(3);
 
-/// Whether this is a process that cannot be asked for anything, and is done soon.
+/// Whether this holder does not listen, and releases the session soon.
 fn is_brief(holder: &Holder) -> bool {
     holder.address.is_none() && *holder != Holder::UNKNOWN
 }
@@ -124,7 +124,7 @@ impl ProjectSessions {
         Ok(review::preview(&plan, &checks, group, Some(item), read).text)
     }
 
-    /// The log as it is stored, piece by piece. Looking at an untrusted log does no harm.
+    /// The log as it is stored, piece by piece. An untrusted log may be read, because reading starts nothing.
     async fn log(&self, id: &SessionId) -> Result<Pieces, DoorError> {
         let first = self.store.raw(id, 0).await?;
         let rest = (self.store.clone(), id.clone(), first.len());
@@ -146,7 +146,7 @@ impl ProjectSessions {
         pieces::written(move |out| diff::diff(&id, &session, out)).await
     }
 
-    /// The same from its own workplace; after that was removed, as it was applied; if it is gone, as the store has it.
+    /// The same from its own workplace; if that was cleared, what was applied; if it was removed, the stored work.
     async fn diff_apart(&self, id: &SessionId, session: Session) -> Result<Pieces, DoorError> {
         let (named, worker, created) = (id.clone(), self.worker.clone(), session.created().clone());
         let found = spawn_blocking(move || worker.find(&named, &created)).await;
@@ -169,7 +169,7 @@ impl ProjectSessions {
         Ok(found.map_or_else(|| stream::empty().boxed(), |found| found.map(|piece| Ok(piece?)).boxed()))
     }
 
-    /// Callers need other information as well, so this does not wait for a workplace that does not answer.
+    /// Does not wait long for a workplace that does not answer, because callers need other information as well.
     async fn workplace_now(&self, id: &SessionId) -> Result<Option<WorkplaceNow>, DoorError> {
         let session = self.replayed(id).await?;
         let (id, worker) = (id.clone(), self.worker.clone());
@@ -236,7 +236,7 @@ impl ProjectSessions {
                 None => match self.submit_to_nobody(id, by, act).await {
                     Ok(Some(reached)) => return Ok(reached),
                     Ok(None) => continue,
-                    // Another process was faster.
+                    // Another process resumed it first.
                     Err(DoorError::Store(StoreError::Busy { holder, .. })) => last = holder,
                     Err(DoorError::Store(StoreError::Superseded { .. })) => {}
                     // This process's run of the session is ending.
@@ -276,8 +276,8 @@ impl ProjectSessions {
         }
     }
 
-    /// Submits an act to a session that no process runs: the engine of this process resumes it, so that it continues;
-    /// without an engine the act goes into the log.
+    /// Submits an act to a session that no process runs: the engine of this process resumes it; without an engine the
+    /// act goes into the log.
     async fn submit_to_nobody(
         &self,
         id: &SessionId,
@@ -297,7 +297,7 @@ impl ProjectSessions {
         Ok(Some(Reached::Log))
     }
 
-    /// The log comes last, so that no agent starts before its files exist.
+    /// The log is written last, so that no agent starts before its files exist.
     async fn begin_with_files(&self, created: Created, files: &[NewFile]) -> Result<SessionId, DoorError> {
         let (gateway, now) = (self.gateway()?, self.clock.now());
         let words = match created.task.trim() {
@@ -311,7 +311,7 @@ impl ProjectSessions {
         let attached = files.iter().map(|file| (in_session(file), file.content.to_vec())).collect();
         reserved.fill(vec![Entry { seq: 1, at: now, facts }], attached).await?;
         match gateway.adopt(&id).await {
-            // It is durable by now, and the next process continues it.
+            // The session is durable by now, and the next process continues it.
             Ok(()) | Err(GatewayError::Closed) => Ok(id),
             Err(error) => Err(error.into()),
         }
@@ -449,7 +449,7 @@ impl Sessions for ProjectSessions {
                 return Err(DoorError::Failed("a session begins with its task".into()));
             };
             let task = created.task.clone();
-            // It is held only while it is written.
+            // The session is held only while it is written.
             let holder = Holder::this_process(None);
             let (id, _, _) = self.store.create(&task, since, facts, &holder).await?;
             Ok(id)
@@ -602,7 +602,7 @@ impl WatchedStore {
     }
 }
 
-/// What nobody needs to see through Rapport: git's and Rapport's own folders.
+/// Directories whose files are not shown: git's and Rapport's own.
 const KEPT: [&str; 3] = [".git", ".rapport", ".teddy"];
 
 /// The content of a file in a directory, with links resolved inside it only. Files of git and Rapport are refused.
@@ -669,7 +669,7 @@ async fn write_directly(
     let (entries, mut log) = store.hold(id, &Holder::this_process(None)).await?;
     let mut session = store.replay(id, &entries)?;
     let now = clock.now();
-    // The previous process is gone, and does not know what is said now.
+    // The previous process has ended, and its agent does not know what is said now.
     let lost = session.decide(&Input::World(World::Lost), now).unwrap_or_default();
     session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts: lost.clone() });
     let facts = session.decide(input, now)?;

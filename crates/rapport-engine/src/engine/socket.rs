@@ -1,5 +1,5 @@
 //! The socket of a running engine, for other processes of the same user: one JSON line in, one JSON line out. The
-//! operating system identifies the caller; the line can only add in whose name it acts, such as a person in a chat, and
+//! operating system identifies the caller; the line can only add for whom it acts, such as a person in a chat, and
 //! [`claims`](super::claims) checks that.
 
 use std::io;
@@ -43,12 +43,12 @@ static BOUND: AtomicU32 = AtomicU32::new(0);
 struct Call {
     session: SessionId,
     act: Act,
-    /// In whose name the caller acts, if not the person at its terminal.
+    /// For whom the caller acts, if not for the person at its terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     by: Option<By>,
 }
 
-/// A call for the tools of a lead. What follows on the stream belongs to them.
+/// A call for the tools of a lead. After this line, the stream carries their protocol.
 #[derive(Serialize, Deserialize)]
 struct ToolsCall {
     tools_of: SessionId,
@@ -59,7 +59,7 @@ pub type ToolsStream = BufReader<UnixStream>;
 
 /// Rapport's own tools, for the agents of leads.
 pub trait LeadTools: Send + Sync {
-    /// Serves the agent of this lead until it hangs up.
+    /// Serves the agent of this lead until it disconnects.
     fn serve(&self, lead: SessionId, stream: ToolsStream) -> BoxFuture<'static, ()>;
 }
 
@@ -97,9 +97,9 @@ impl Socket {
         let folder = path.parent().unwrap_or(folder);
         rapport_durable::private_folder(folder)?;
         if std::fs::metadata(folder)?.uid() != Uid::effective().as_raw() {
-            return Err(io::Error::other(format!("{} belongs to somebody else", folder.display())));
+            return Err(io::Error::other(format!("{} belongs to another user", folder.display())));
         }
-        // A leftover: this process has the number that its name begins with.
+        // A leftover of an earlier process with the same id, because the name begins with this process's id.
         let _ = std::fs::remove_file(&path);
         Ok(Self { listener: UnixListener::bind(&path)?, path, claims })
     }
@@ -122,7 +122,7 @@ impl Socket {
                             // A caller may hang up.
                             calls.spawn(async move { answer(stream, &gateway, claims, tools).await.ok() });
                         }
-                        // Too many files are open, or the caller is gone: retry with the next.
+                        // Too many files are open, or the caller disconnected: retry with the next.
                         Err(error) => {
                             warn!(%error, "call not accepted");
                             tokio::time::sleep(PAUSE).await;
@@ -147,7 +147,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Accepts no more calls, and answers those in progress: they may be why this process ends.
+    /// Accepts no more calls, and answers those in progress: one of them may have asked this process to end.
     pub async fn stop(self) {
         let _ = self.stop.send(());
         let _ = tokio::time::timeout(LAST_ANSWERS, self.done).await;
@@ -165,7 +165,7 @@ pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: None }).await
 }
 
-/// The same in the name of somebody else than the person at this terminal.
+/// The same, for someone else than the person at this terminal.
 pub async fn send_for(address: &str, session: &SessionId, act: &Act, by: &By) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: Some(by.clone()) }).await
 }
@@ -222,7 +222,7 @@ async fn answer(
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
 }
 
-/// Offers the tools of a lead to a process of its agent, and to nobody else.
+/// Offers the tools of a lead to a process of its agent only.
 async fn offer(
     mut stream: ToolsStream,
     gateway: &Gateway,
@@ -231,7 +231,7 @@ async fn offer(
 ) -> io::Result<()> {
     let session = lead.clone();
     let is_its_own = tokio::task::spawn_blocking(move || Claims::is_of_session(&session, caller)).await?;
-    // Any agent could ask for tools in the name of its own session.
+    // Any agent can ask for tools as its own session, so the session has to be a lead.
     let is_lead = gateway.view(&lead).await.ok().map(|view| view.is_lead);
     let outcome = match tools.filter(|_| is_its_own) {
         Some(_) if is_lead.is_none() => Outcome::NotHere,
@@ -240,14 +240,14 @@ async fn offer(
             tools.serve(lead, stream).await;
             return Ok(());
         }
-        Some(_) => Outcome::Forbidden(format!("{lead} is no lead, so there are no tools for its agent")),
+        Some(_) => Outcome::Forbidden(format!("{lead} is not a lead, so its agent has no tools here")),
         None => Outcome::Forbidden(format!("only the agent of {lead} has its tools")),
     };
     note(&outcome, caller);
     stream.get_mut().write_all(line(&outcome)?.as_bytes()).await
 }
 
-/// Connects the agent of a lead to its tools at this address: what it reads goes there, and back.
+/// Connects the agent of a lead to its tools at this address, in both directions.
 pub async fn relay_tools(
     address: &str,
     lead: &SessionId,
@@ -261,7 +261,7 @@ pub async fn relay_tools(
     match serde_json::from_str(&reply)? {
         Outcome::Done => {}
         Outcome::Forbidden(why) | Outcome::Failed(why) => return Err(io::Error::other(why)),
-        Outcome::NotHere => return Err(io::Error::other(format!("{lead} is not run there any more"))),
+        Outcome::NotHere => return Err(io::Error::other(format!("{lead} no longer runs there"))),
         Outcome::Refused(refusal) => return Err(io::Error::other(refusal.to_string())),
     }
     let (mut back, mut forth) = tokio::io::split(stream);

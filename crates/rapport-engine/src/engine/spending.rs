@@ -1,6 +1,6 @@
-//! What all sessions of a person cost on a day (`agent.daily_budget`), over all their projects and processes. Each session
-//! has a file with its own sum, made from its log; a missing or damaged one is made again as soon as the session costs
-//! something.
+//! The daily cost of all sessions of a person (`agent.daily_budget`), over all projects and processes. Each session
+//! has a file with its own sum, derived from its log; a missing or damaged one is written again with the session's
+//! next cost.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use jiff::tz::TimeZone;
 use rapport_core::{DayBudget, Entry, Event, SessionId};
 use rapport_durable::{digest, private_folder, read_file, remove_folder, replace_private_later};
 
-/// The size of a sum in its file, at most.
+/// The maximum size of a file with a sum.
 const LONGEST: u64 = 32;
 
-/// The budget of a day.
+/// The daily budget.
 #[derive(Clone, Debug)]
 pub struct DailySpending {
     folder: PathBuf,
@@ -26,7 +26,8 @@ impl DailySpending {
         Self { folder, limit_micros }
     }
 
-    /// Stores what a session has cost today, by its log and in its current response, and returns the sum of all sessions. Blocks.
+    /// Stores the cost of a session today, from its log and its current response, and returns the sum of all
+    /// sessions. Blocks.
     pub(super) fn note(
         &self,
         project: &str,
@@ -48,7 +49,7 @@ impl DailySpending {
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
             if path.extension().is_some() {
-                // The next content of a file, which is just being written.
+                // A temporary file of a sum that is being written.
                 continue;
             }
             let sum = read_file(&path, LONGEST).unwrap_or_default();
@@ -58,7 +59,7 @@ impl DailySpending {
         Ok(DayBudget { day, spent_micros, limit_micros: self.limit_micros })
     }
 
-    /// Removes the sums of earlier days: what is left of them is of no use, and harmless.
+    /// Removes the sums of earlier days. Leftovers do no harm.
     fn forget_earlier(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let _ = remove_folder(&entry.path());
@@ -66,12 +67,12 @@ impl DailySpending {
     }
 }
 
-/// The person's day at this time, such as `2026-01-24`.
+/// The date at this time in the person's time zone, such as `2026-01-24`.
 fn day_of(time: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).date().to_string()
 }
 
-/// What the log says was spent on this day.
+/// The cost on this day, according to the log.
 fn stored_on(day: &str, entries: &[Entry]) -> u64 {
     let today = entries.iter().filter(|entry| day_of(entry.at) == day);
     let spent = today.flat_map(|entry| &entry.facts).filter_map(|fact| match fact {

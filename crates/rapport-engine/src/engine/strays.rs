@@ -1,7 +1,8 @@
-//! Places that workers keep outside of the project, and that nobody needs any more (WORK-18): those of sessions whose work
-//! was applied or discarded are cleared, those that a killed host left running are stopped, and those that were not used
-//! for long are released, because their worker can make them again from what the store has. Before a place is stopped or
-//! released, its work is stored. The place of a session that another process holds is not touched.
+//! Cleans up workplaces that workers keep outside of the project and that are no longer needed (WORK-18). Those of
+//! sessions whose work was applied or discarded are cleared. Those that a killed host left running are stopped. Those
+//! that were not used for long are released, because their worker can make them again from what is stored. Before a
+//! workplace is stopped or released, its work is stored. The workplace of a session that another process holds is not
+//! touched.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,12 +19,12 @@ use crate::clock::Clock;
 use crate::stores::{Attacher, Holder, Store, StoreError};
 use crate::workers::{KeptPlace, Worker, WorkerError};
 
-/// After which time an unused place is released.
+/// The time after which an unused workplace is released.
 const UNUSED: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// How often to look.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// Why places could not be looked at or dealt with.
+/// Why workplaces could not be listed or cleaned up.
 #[derive(Debug, Error)]
 pub enum StraysError {
     #[error(transparent)]
@@ -34,7 +35,7 @@ pub enum StraysError {
     Lost(#[from] JoinError),
 }
 
-/// What becomes of a place.
+/// What happens to a workplace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Kept,
@@ -43,11 +44,11 @@ enum Fate {
     Cleared,
 }
 
-/// Looks after the places of a project's sessions.
+/// Cleans up the workplaces of a project's sessions.
 #[derive(Clone)]
 pub struct Sweeper {
     pub worker: Arc<dyn Worker>,
-    /// The store of the sessions that work in such places.
+    /// The store of the sessions with such workplaces.
     pub store: Arc<dyn Store>,
     pub project: PathBuf,
     pub holder: Holder,
@@ -55,7 +56,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// Looks from time to time. What goes wrong is logged: nothing depends on it.
+    /// Cleans up from time to time. Failures are only logged, because nothing depends on it.
     pub async fn always(self) {
         loop {
             tokio::time::sleep(PAUSE).await;
@@ -63,14 +64,14 @@ impl Sweeper {
         }
     }
 
-    /// Looks at every place once.
+    /// Cleans up every workplace once.
     pub async fn sweep(&self) {
         let (worker, project) = (self.worker.clone(), self.project.clone());
         let found = spawn_blocking(move || match worker.may_keep(&project) {
             true => worker.kept(&project),
             false => Ok(Vec::new()),
         });
-        // Without an engine there is nothing to look at.
+        // If the container engine cannot be reached, there is nothing to clean up.
         let Ok(Ok(found)) = found.await else { return };
         for place in found {
             let name = place.name.clone();
@@ -84,11 +85,11 @@ impl Sweeper {
         let is_unused =
             place.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
         if !self.store.list().await?.contains(&place.session) {
-            // Its log is gone, and perhaps by mistake: a person decides about the work.
+            // Its log is missing, perhaps by mistake, so a person has to decide about the work.
             let fate = if place.is_running && !place.is_visited { Fate::Stopped } else { Fate::Kept };
             return self.carry_out(place, None, fate).await;
         }
-        // A place that is in use is not worth waiting for; nor is anything done for a session that is not trusted.
+        // Skips a workplace in use, and a session that is not trusted.
         let (entries, log) = match self.store.hold(&place.session, &self.holder).await {
             Err(StoreError::Busy { .. } | StoreError::NotOurs { .. }) => return Ok(()),
             held => held?,
@@ -103,12 +104,12 @@ impl Sweeper {
             _ => Fate::Kept,
         };
         let done = self.carry_out(place, Some((session.created().clone(), log.attacher())), fate).await;
-        // Until here nobody else could use the place.
+        // The lock on the session excluded other users of the workplace until here.
         drop(log);
         done
     }
 
-    /// Carries it out; the caller holds the session, if there is one.
+    /// Carries out what was decided; the caller holds the session, if it exists.
     async fn carry_out(
         &self,
         place: KeptPlace,
@@ -136,7 +137,7 @@ impl Sweeper {
     }
 }
 
-/// The work in a place, if there is a place with work.
+/// The work in a workplace, if there is any.
 async fn work(
     worker: Arc<dyn Worker>,
     session: SessionId,
@@ -150,7 +151,7 @@ async fn work(
     Ok(spawn_blocking(read).await??)
 }
 
-/// The places of sessions that do not exist.
+/// The workplaces of sessions that do not exist.
 pub async fn strays(
     worker: Arc<dyn Worker>,
     store: &dyn Store,

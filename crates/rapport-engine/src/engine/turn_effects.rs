@@ -77,7 +77,7 @@ impl TurnEffect {
         attached.map_err(|error| format!("cannot write {path}: {error}"))
     }
 
-    /// Checks whether a plan can be carried out. Its file is written if it is missing, or is to be restored.
+    /// Checks whether a plan can be carried out. Writes its file if it is missing, or has to be restored.
     async fn check(
         &self,
         folder: String,
@@ -100,7 +100,7 @@ impl TurnEffect {
         Ok(World::PlanChecked { folder, revision, problems, remarks, differs })
     }
 
-    /// The directory with the files: the project's, or one that is apart from it.
+    /// The directory with the files: the project's, or a separate one.
     fn directory(&self) -> Result<PathBuf, String> {
         let workplace = self.around.workplace.as_ref().ok_or("the workplace is not open")?;
         Ok(workplace.directory().to_owned())
@@ -142,7 +142,7 @@ impl TurnEffect {
         let found = self.workshop.batches.find(&self.around.session, folder, approved_at);
         let Some(journal) = found.map_err(|error| problem(error.to_string()))? else {
             if !has_run {
-                // It was approved and never began.
+                // It was approved but never began.
                 return Ok(UndoneFiles::default());
             }
             return Err(problem(

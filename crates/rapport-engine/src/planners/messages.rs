@@ -35,7 +35,7 @@ pub enum Credential {
     Token(SecretString),
 }
 
-/// What the environment says of the API.
+/// The access to the API, from the environment.
 #[derive(Clone, Debug, Default)]
 pub struct ApiAccess {
     pub credential: Option<Credential>,
@@ -46,7 +46,7 @@ impl ApiAccess {
     /// The variable of the key.
     pub const KEY: &str = "ANTHROPIC_API_KEY";
 
-    /// Looks these variables up, in the names that the programs of the API's vendor use. Blank ones do not count.
+    /// Looks up these variables, by the names that the API vendor's programs use. Blank ones are ignored.
     pub fn found(variable: impl Fn(&str) -> Option<String>) -> Self {
         let named = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let key = named(Self::KEY).map(|key| Credential::Key(key.into()));
@@ -98,7 +98,7 @@ impl Messages {
     pub fn new(config: MessagesConfig) -> Result<Self, PlannerError> {
         let url = endpoint(&config.base_url)?;
         let headers = headers(&config.credential)?;
-        // If another provider was installed before, that one stays.
+        // A provider that was installed before stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .default_headers(headers)

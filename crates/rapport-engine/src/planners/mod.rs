@@ -1,5 +1,5 @@
-//! Planners: make the next round of questions without starting an agent, by a model that is called through its API or
-//! the CLI.
+//! Planners make the next round of questions without starting an agent, with a model that is called through its API
+//! or the CLI.
 //!
 //! `messages` uses the API, `agent` the CLI; `parse_reply` parses the reply and asks once more if that fails, `retry`
 //! says when a failed request is repeated.

@@ -1,4 +1,4 @@
-//! How things are done in a project, as far as its files and its commits tell.
+//! Detects a project's conventions from its files and its commits.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::history::Commit;
 use super::stack::targets_of;
 use super::tree::ProjectTree;
 
-/// Files that configure a tool, and what that means. The first file of a line that exists is named.
+/// Files that configure a tool, and the convention that follows. Of each row, the first existing file is named.
 const TOOLS: [(&[&str], &str); 21] = [
     (&["rustfmt.toml", ".rustfmt.toml"], "Code is formatted by rustfmt"),
     (&["clippy.toml", ".clippy.toml"], "Clippy is configured"),
@@ -67,12 +67,12 @@ const PYTHON_TOOLS: [(&str, &str); 4] = [
 /// The words that begin a conventional commit message.
 const KINDS_OF_COMMITS: [&str; 11] =
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "build", "ci", "chore", "revert"];
-/// The minimum number of commits that show a habit.
+/// The minimum number of commits from which a habit is inferred.
 const ENOUGH_COMMITS: usize = 5;
 /// The maximum number of scripts to name.
 const MOST_SCRIPTS: usize = 12;
 
-/// The conventions that files and commits tell of, in a fixed order.
+/// The conventions that follow from files and commits, in a fixed order.
 pub(super) fn find(tree: &ProjectTree, commits: &[Commit]) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(indentation(tree));
@@ -106,7 +106,7 @@ pub(super) fn find(tree: &ProjectTree, commits: &[Commit]) -> Vec<String> {
     found
 }
 
-/// The indentation of most files, from `.editorconfig`.
+/// The indentation from `.editorconfig` that applies to most files.
 fn indentation(tree: &ProjectTree) -> Option<String> {
     let text = tree.text(".editorconfig")?;
     let section = text.split("[*]").nth(1)?.split('[').next()?;

@@ -1,4 +1,4 @@
-//! The door to the known projects, for channels: every request runs on a thread that may block.
+//! The door to the known projects, for channels. Every request runs on a blocking thread.
 
 use std::path::PathBuf;
 
@@ -91,8 +91,8 @@ impl KnownProjects {
         .boxed()
     }
 
-    /// Writes down the ends of sessions that nobody has: the process that ran one may have been killed, or it ended without
-    /// one. A session that cannot be read is left out.
+    /// Records the ends of sessions that are not recorded yet: the process that ran a session may have been killed,
+    /// or no process ran it when it ended. A session that cannot be read is left out.
     async fn catch_up(&self, project: &str) -> Result<(), ProjectError> {
         let Some(sessions_of) = self.sessions.clone() else { return Ok(()) };
         let named = project.to_owned();
@@ -108,7 +108,7 @@ impl KnownProjects {
         Ok(())
     }
 
-    /// Writes down how a session ended, as far as it did.
+    /// Records how a session ended, if it did.
     pub async fn record_session(
         &self,
         sessions: &dyn Sessions,

@@ -1,5 +1,5 @@
-//! Exploring a project: what its files and its history tell about it. Reads plain files inside of the project and runs no
-//! program that it brings. Everything found is text by others, and is only ever shown.
+//! Explores a project: its files and its history. It reads plain files inside of the project and runs no program from
+//! it. All findings are text of others, and are only shown.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use super::stack::Stack;
 use super::tree::ProjectTree;
 use super::{conventions, structure};
 
-/// The maximum number of bytes of the instructions for agents that are kept.
+/// The maximum size of the stored instructions for agents, in bytes.
 const MOST_INSTRUCTIONS: u64 = 16 * 1024;
-/// The number of commits that are looked at, and that are kept.
+/// The number of commits that are read, and the number that are stored.
 const LOOKED_AT: usize = 50;
 const KEPT_COMMITS: usize = 10;
-/// The maximum number of members of a workspace that are kept.
+/// The maximum number of workspace members that are stored.
 const MOST_MEMBERS: usize = 200;
 /// The maximum number of characters of a name, a version or a description.
 const LONGEST: usize = 200;
@@ -28,16 +28,16 @@ const LONGEST: usize = 200;
 pub struct Exploration {
     pub found: ProjectFindings,
     pub conventions: Vec<String>,
-    /// What people should know about it, in clauses.
+    /// Remarks for people, in clauses.
     pub remarks: Vec<String>,
-    /// The files whose content it rests on.
+    /// The files that the findings are based on.
     pub read: Vec<String>,
     /// How many files the project has.
     pub files: usize,
 }
 
 impl Exploration {
-    /// Explores a project with this history.
+    /// Explores a project; `history` reads its commits.
     pub fn of(project: &Path, history: HistoryOf) -> io::Result<Self> {
         let tree = ProjectTree::list(project)?;
         let stacks = Stack::all(&tree);
@@ -60,7 +60,7 @@ impl Exploration {
             (!text.trim().is_empty()).then_some(text)
         };
         let (claude_md, agents_md) = (instructions("CLAUDE.md"), instructions("AGENTS.md"));
-        // Two names for the same file are common.
+        // Often both names lead to the same file.
         let agents_md = agents_md.filter(|text| claude_md.as_ref() != Some(text));
         let conventions = conventions::find(&tree, &history);
         let found = ProjectFindings {
@@ -75,13 +75,13 @@ impl Exploration {
         Ok(Self { found, conventions, remarks, read: tree.read_files(), files: tree.files().len() })
     }
 
-    /// The version in the manifest of a project as it is now; reads nothing else.
+    /// The current version in the manifest of a project; reads nothing else.
     pub fn version_of(project: &Path) -> Option<String> {
         let stacks = Stack::all(&ProjectTree::root_only(project).ok()?);
         of_stacks(&stacks).version
     }
 
-    /// Notes for people: what was found and on what it rests.
+    /// Notes for people: the findings and the files that they are based on.
     pub fn notes(&self, name: &str) -> String {
         let found = &self.found;
         let mut text = format!("# {}\n\n", visible::line(name));
@@ -105,12 +105,12 @@ impl Exploration {
         section(&mut text, "Directories", &directories);
         section(&mut text, "Conventions", &self.conventions);
         section(&mut text, "Latest commits", &found.history);
-        section(&mut text, "Files that this rests on", &self.read);
+        section(&mut text, "Files that this is based on", &self.read);
         text
     }
 }
 
-/// What the stacks tell: the first one names the project, and all are listed if there are several.
+/// The findings from the stacks: the first one names the project, and all are listed if there are several.
 fn of_stacks(stacks: &[Stack]) -> ProjectFindings {
     let said =
         |part: fn(&Stack) -> &Option<String>| stacks.iter().find_map(|stack| one_line(part(stack).as_ref()?));
@@ -129,7 +129,7 @@ fn of_stacks(stacks: &[Stack]) -> ProjectFindings {
     }
 }
 
-/// The directories of the members of workspaces. A pattern with a star stands for the directories that match it.
+/// The directories of workspace members. A pattern with a star stands for the directories that match it.
 fn members(tree: &ProjectTree, stacks: &[Stack]) -> Vec<String> {
     let mut found = BTreeSet::new();
     for member in stacks.iter().flat_map(|stack| &stack.members).filter(|member| !member.starts_with('!')) {
@@ -153,7 +153,7 @@ fn in_words(commit: &Commit) -> String {
     one_line(&format!("{} {}", commit.on, commit.subject)).unwrap_or_default()
 }
 
-/// A short text by others as one line that hides nothing; `None` if nothing is left of it.
+/// A short text of others as one line, with hidden characters made visible; `None` if nothing is left of it.
 fn one_line(text: &str) -> Option<String> {
     let line = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = match line.char_indices().nth(LONGEST) {

@@ -1,5 +1,5 @@
-//! Files of a project that Rapport reads and writes for people, besides the documents of sessions, which are in the store:
-//! `memos.yaml`, `global.context`, and the directories of batches.
+//! Files of a project that Rapport reads and writes for people, besides the documents of sessions, which are in the
+//! store: `memos.yaml`, `global.context`, and the directories of batches.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,11 +46,11 @@ pub fn text(path: &Path) -> Result<Option<String>, FileError> {
     }
 }
 
-/// Reads a file of Rapport's own, unless a link leads out of the project.
+/// Reads a file of Rapport's own; refuses a link that leads out of the project.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let is_ours =
         |place: &&Path| place.file_name().is_some_and(|name| name == ".rapport" || name == ".teddy");
-    // Outside of a project there is nothing that a link could lead out of.
+    // A path outside of any project has no such boundary.
     let project = path.ancestors().find(is_ours).and_then(Path::parent).unwrap_or(Path::new("/"));
     durable::read_inside(path, project)
 }

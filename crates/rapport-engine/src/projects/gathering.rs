@@ -168,7 +168,7 @@ impl Reader<'_> {
             Err(error) => Err(unreadable(&error)),
             Ok(real) => match fs::metadata(real) {
                 Ok(about) if about.is_dir() => Err(because("a directory without files to show")),
-                // Opening a pipe would block until somebody writes to it.
+                // Opening a pipe would block until another process writes to it.
                 Ok(about) if !about.is_file() => Err(because("not a file")),
                 Ok(_) => Ok(()),
                 Err(error) => Err(unreadable(&error)),
@@ -203,8 +203,8 @@ fn kind(path: &str) -> &'static str {
     }
 }
 
-/// Sorted paths as a tree, with one level of indentation for each directory. Of too many files, each directory shows its
-/// first ones, so that the tree has all parts of a large project.
+/// Sorted paths as a tree, with one level of indentation for each directory. Of too many files, each directory shows
+/// its first ones, so that the tree has all parts of a large project.
 fn tree(paths: &[&str]) -> String {
     let mut out = String::new();
     let mut open = "";

@@ -1,5 +1,5 @@
 //! The permission rules of a project, made by a person who answered "always". They are stored in Rapport's home and
-//! applied by Rapport, so that a project cannot bring any, and they hold for every agent.
+//! applied by Rapport, so that a project cannot contain any, and they apply to every agent.
 
 use std::io;
 use std::path::Path;
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(Grants::of(&home, &project.join("../app")).list().unwrap(), [status]);
     }
 
-    /// A different directory at the project's path has none of its rules, and nobody else can read them.
+    /// A different directory at the project's path has none of its rules, and no other user can read them.
     #[test]
     fn rules_belong_to_the_directory_they_were_made_for() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,16 @@
-//! The latest commits of a project, as whoever explores it gets them: git is called by workers, which know how to do that safely.
+//! The latest commits of a project, for its exploration. Workers provide the function, because they know how to call
+//! git safely.
 
 use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The day on which it was made.
+    /// The day of the commit.
     pub on: String,
     /// The first line of its message.
     pub subject: String,
 }
 
-/// The latest commits that concern a directory, at most so many, the newest first; `None` if there are none. Blocks.
+/// The latest commits that concern a directory, at most this many, the newest first; `None` if there are none.
+/// Blocks.
 pub type HistoryOf = fn(&Path, usize) -> Option<Vec<Commit>>;

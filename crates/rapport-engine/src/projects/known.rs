@@ -1,5 +1,5 @@
-//! The projects that this person's Rapport knows: a directory for each in its home, `projects/<name>/`. A project is found by
-//! its path, by its name, or as a directory in one of the configured places.
+//! The known projects of this person: a directory for each in Rapport's home, `projects/<name>/`. A project is found
+//! by its path, by its name, or as a directory in one of the configured places.
 
 use std::fs;
 use std::io;
@@ -20,36 +20,36 @@ use super::history::HistoryOf;
 use super::past_sessions;
 use crate::clock::Clock;
 
-/// The maximum number of proposals that wait.
+/// The maximum number of pending proposals.
 const MOST_PROPOSED: usize = 100;
-/// The number of past sessions that are told.
+/// The number of past sessions to report.
 const TOLD_SESSIONS: usize = 10;
-/// The files that belong to a project here. Other files in its directory are not touched.
+/// The files of a project in its directory here. Other files there are not touched.
 const FILES: [&str; 5] = ["context.yaml", "exploration.md", "sessions.jsonl", "found.json", "lock"];
 
 /// The sessions of a project, by its directory.
 pub type SessionsOf = Arc<dyn Fn(&Path) -> Option<Arc<dyn Sessions>> + Send + Sync>;
 
-/// The known projects. Clones are about the same.
+/// The known projects. Clones share them.
 #[derive(Clone)]
 pub struct KnownProjects {
     home: PathBuf,
     /// Where projects are looked for by name.
     places: Vec<PathBuf>,
     clock: Clock,
-    /// How the history of a project is read.
+    /// Reads the history of a project.
     history: HistoryOf,
-    /// Where the sessions of projects are read, if they are.
+    /// Opens the sessions of a project, if they can be read here.
     pub(super) sessions: Option<SessionsOf>,
 }
 
-/// A project that was asked for.
+/// A project that a caller named.
 #[derive(Clone, Debug)]
 struct Named {
-    /// Its directory here, which need not exist.
+    /// Its directory in Rapport's home, which need not exist.
     folder: PathBuf,
     name: String,
-    /// Where the project itself is.
+    /// The directory of the project itself.
     path: PathBuf,
 }
 
@@ -107,7 +107,7 @@ impl KnownProjects {
         }
     }
 
-    /// Explores a project, and writes down what it found. Blocks.
+    /// Explores a project, and stores the findings. Blocks.
     pub fn explored(&self, named: &str) -> Result<LoadedProject, ProjectError> {
         let named = self.find(named)?;
         let path = named.path.display().to_string();
@@ -115,7 +115,7 @@ impl KnownProjects {
             return Err(ProjectError::Missing { name: named.name, path });
         }
         let _lock = self.lock(&named.folder)?;
-        // A file that cannot be read is told of before the project is read.
+        // A file that cannot be read is reported before the project is explored.
         let known = ContextFile::read(&named.folder)?;
         let found = FoundFile::read(&named.folder)?;
         let exploration =
@@ -127,13 +127,13 @@ impl KnownProjects {
         let notes = named.folder.join("exploration.md");
         durable::replace_private(&notes, exploration.notes(&named.name).as_bytes())
             .map_err(io_error("write", &notes))?;
-        // The context says by its time which finding it rests on, so a kill between the two is without effect.
+        // The context names its finding by the time, so a kill between the two writes does no harm.
         FoundFile::write(&named.folder, before, &now)?;
         let context = file.write()?;
         self.told(&named.folder, context, exploration.remarks)
     }
 
-    /// Adds learnings: those of a person hold, those of others are proposed. Blocks.
+    /// Adds learnings: those of a person take effect, those of others are proposals. Blocks.
     pub fn updated(
         &self,
         named: &str,
@@ -144,7 +144,7 @@ impl KnownProjects {
         let mut learnings = Vec::new();
         for (kind, text) in &update.learnings {
             let learning = Learning::new(text).ok_or_else(|| {
-                ProjectError::Wrong(format!("a learning is one short text, and this is none: {text:?}"))
+                ProjectError::Wrong(format!("a learning has to be one short text, not {text:?}"))
             })?;
             let from = update.from.clone();
             learnings.push(Learning { kind: Some(*kind), from, ..learning }.said(by, now));
@@ -158,7 +158,7 @@ impl KnownProjects {
         })
     }
 
-    /// Consents to a proposal. Blocks.
+    /// Accepts a proposal. Blocks.
     pub fn learned(&self, named: &str, by: &By, id: &str) -> Result<LoadedProject, ProjectError> {
         refuse_others(by, "decide what is kept in mind")?;
         self.changed(named, |context| {
@@ -183,7 +183,7 @@ impl KnownProjects {
             if gone.is_empty() {
                 return Err(no_learning(context, learning));
             }
-            // What was once refused is not proposed again.
+            // A declined proposal is not proposed again.
             for known in gone {
                 if !context.declined.contains(&known.id) {
                     context.declined.push(known.id);
@@ -193,13 +193,13 @@ impl KnownProjects {
         })
     }
 
-    /// Makes a directory known by a name. Blocks.
+    /// Registers a directory under a name. Blocks.
     pub fn registered(&self, name: &str, path: &str, by: &By) -> Result<LoadedProject, ProjectError> {
         refuse_others(by, "add projects")?;
         let name = name.trim();
         if !slug::is_name(name) || name.len() > 64 {
             return Err(ProjectError::Wrong(format!(
-                "{name:?} is no name: it has letters, digits, hyphens, underscores and dots, at most 64 of them"
+                "{name:?} is not a valid name: use letters, digits, hyphens, underscores and dots, at most 64 of them"
             )));
         }
         let place = Path::new(path);
@@ -218,7 +218,7 @@ impl KnownProjects {
         let mut file = match ContextFile::read(&folder)? {
             None => ContextFile::new(&folder, name, path),
             Some(file) if file.context.path == path => return self.told(&folder, file.context, Vec::new()),
-            // One that moved keeps what is known; one that is still there keeps its name.
+            // A project that moved keeps what is known; if its directory still exists, its name is taken.
             Some(file) if Path::new(&file.context.path).is_dir() => {
                 return Err(ProjectError::Taken { name: name.to_owned(), path: file.context.path });
             }
@@ -235,18 +235,18 @@ impl KnownProjects {
         let known = self.folders()?.into_iter().find(|(known, _)| known == name);
         let Some((_, folder)) = known else { return Err(self.unknown(name)) };
         let lock = self.lock(&folder)?;
-        // The context goes first: without it the project is unknown, whatever is left of it after a kill.
+        // The context is removed first: without it the project is unknown, whatever a kill leaves behind.
         for file in FILES.into_iter().filter(|file| *file != "lock") {
             let path = folder.join(file);
             durable::remove(&path).map_err(io_error("remove", &path))?;
         }
         lock.remove();
-        // There may be files of others.
+        // The directory may contain other files, which stay.
         durable::remove_if_empty(&folder);
         Ok(())
     }
 
-    /// Where a project is. Blocks.
+    /// The directory of a project. Blocks.
     pub fn resolved(&self, named: &str) -> Result<PathBuf, ProjectError> {
         let named = self.find(named)?;
         match named.path.is_dir() {
@@ -255,7 +255,7 @@ impl KnownProjects {
         }
     }
 
-    /// The names of known projects whose directory is this one. Blocks.
+    /// The name and directory here of the known project at this path. Blocks.
     pub fn at_path(&self, path: &Path) -> Result<Option<(String, PathBuf)>, ProjectError> {
         let is_it = |folder: &Path| {
             let file = ContextFile::read(folder).ok().flatten();
@@ -264,15 +264,15 @@ impl KnownProjects {
         Ok(self.folders()?.into_iter().find(|(_, folder)| is_it(folder)))
     }
 
-    /// A preference of the project in this directory, by its id, if it holds. Blocks.
+    /// A preference of the project in this directory, by its id, if it is in effect. Blocks.
     pub fn preference(&self, project: &Path, id: &str) -> Option<Learning> {
         let (_, folder) = self.at_path(project).ok()??;
         let context = ContextFile::read(&folder).ok()??.context;
         context.preferences.into_iter().find(|learning| learning.id == id)
     }
 
-    /// Writes down how a session ended, and proposes what was said there, if its project is known. Each end is written
-    /// once. Blocks.
+    /// Records how a session ended, and proposes what people said there, if its project is known. Each end is
+    /// recorded once. Blocks.
     pub fn record(&self, view: &View, ends: Vec<PastSession>) -> Result<(), ProjectError> {
         let Some((_, folder)) = self.at_path(Path::new(&view.project))? else { return Ok(()) };
         self.record_in(&folder, view, ends)
@@ -281,7 +281,8 @@ impl KnownProjects {
     fn record_in(&self, folder: &Path, view: &View, ends: Vec<PastSession>) -> Result<(), ProjectError> {
         let _lock = self.lock(folder)?;
         let proposals = if ends.is_empty() { Vec::new() } else { Learning::proposed_by(view) };
-        // Proposals first: after a kill in between, the missing line leads here again, and what is known is not proposed twice.
+        // Proposals first: after a kill in between, the missing record leads here again, and known proposals are not
+        // repeated.
         self.change_in(folder, |context| {
             proposals.into_iter().for_each(|learning| propose(context, learning));
             Ok(())
@@ -289,7 +290,7 @@ impl KnownProjects {
         past_sessions::add(folder, ends).map(drop)
     }
 
-    /// The sessions whose ends may not be written down yet: those that are not, and the newest, which may have gone on.
+    /// The sessions whose ends may be missing here: those without a record, and the newest, which may have continued.
     /// Blocks.
     pub(super) fn unrecorded(
         &self,
@@ -325,7 +326,7 @@ impl KnownProjects {
         self.told(&named.folder, context, Vec::new())
     }
 
-    /// Changes the learnings of a project that is locked.
+    /// Changes the learnings of a project; the caller holds its lock.
     fn change_in(
         &self,
         folder: &Path,
@@ -360,7 +361,7 @@ impl KnownProjects {
         Ok(LoadedProject { context, stale, is_missing, recent_sessions, remarks })
     }
 
-    /// Whether what is known still holds (LEAD-27).
+    /// Whether what is known is still current (LEAD-27).
     fn stale(
         &self,
         folder: &Path,
@@ -377,7 +378,7 @@ impl KnownProjects {
         Ok(Stale::of(context, &seen, now))
     }
 
-    /// The project that somebody names.
+    /// The project that a caller named.
     fn find(&self, named: &str) -> Result<Named, ProjectError> {
         let named = named.trim();
         if let Some((name, folder)) = self.folders()?.into_iter().find(|(name, _)| name == named) {
@@ -404,7 +405,8 @@ impl KnownProjects {
         Ok(Named { folder: self.folder(&name), name, path })
     }
 
-    /// A directory of this name in one of the configured places. A name is not a path: it cannot lead elsewhere.
+    /// A directory of this name in one of the configured places. A name with separators is refused, so it cannot lead
+    /// elsewhere.
     fn in_places(&self, name: &str) -> Result<Option<PathBuf>, ProjectError> {
         if !slug::is_name(name) {
             return Ok(None);
@@ -412,7 +414,7 @@ impl KnownProjects {
         Ok(self.places.iter().map(|place| place.join(name)).find(|path| path.is_dir()))
     }
 
-    /// A name for a new project: that of its directory, with a number if another project has it.
+    /// A name for a new project: that of its directory, with a number if it is taken.
     fn free_name(&self, path: &Path) -> Result<String, ProjectError> {
         let own = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = if slug::is_name(&own) && own.len() <= 60 { own } else { slug::part(&own) };
@@ -428,7 +430,7 @@ impl KnownProjects {
         self.home.join("projects").join(name)
     }
 
-    /// The directories of known projects with their names, sorted. What else Rapport keeps about projects has no context.
+    /// The directories of known projects with their names, sorted. Other directories here have no context.
     fn folders(&self) -> Result<Vec<(String, PathBuf)>, ProjectError> {
         let above = self.home.join("projects");
         let entries = match fs::read_dir(&above) {
@@ -455,7 +457,7 @@ impl KnownProjects {
     }
 }
 
-/// Whether two paths are the same directory, also through links.
+/// Whether two paths are the same directory, with links resolved.
 fn same(one: &Path, other: &Path) -> bool {
     one == other || one.canonicalize().is_ok_and(|one| one == other)
 }
@@ -471,7 +473,7 @@ fn no_learning(context: &ProjectContext, learning: &str) -> ProjectError {
     ProjectError::NoLearning { name: context.name.clone(), learning: learning.to_owned() }
 }
 
-/// Adds a learning that a person consented to.
+/// Adds a learning that a person accepted.
 fn keep(context: &mut ProjectContext, learning: Learning) {
     context.declined.retain(|id| *id != learning.id);
     context.proposed.retain(|known| known.id != learning.id);
@@ -484,14 +486,14 @@ fn keep(context: &mut ProjectContext, learning: Learning) {
     }
 }
 
-/// Adds a proposal, unless somebody decided about it, or too many wait.
+/// Adds a proposal, unless a person decided about it already, or too many are pending.
 fn propose(context: &mut ProjectContext, learning: Learning) {
     if !context.knows(&learning) && context.proposed.len() < MOST_PROPOSED {
         context.proposed.push(learning);
     }
 }
 
-/// Learnings as the file has them: one of which only the text is known is only a text.
+/// Learnings as the file has them: one with nothing but a text is written as a plain string.
 fn written(learnings: &[Learning], with_kind: bool) -> Value {
     let one = |learning: &Learning| {
         let Ok(Value::Object(mut map)) = serde_json::to_value(learning) else { return Value::Null };

@@ -1,5 +1,5 @@
-//! `sessions.jsonl`: a line for each end of a session of a project. Lines are only added, each once; one that cannot be read
-//! is left as it is.
+//! `sessions.jsonl`: a line for each end of a project's session. Lines are only appended, each once; a line that
+//! cannot be read stays.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::context_file::io_error;
 
 const NAME: &str = "sessions.jsonl";
 
-/// The ends of sessions that are written down, the oldest first. An unfinished last line does not count.
+/// The recorded ends of sessions, the oldest first. An unfinished last line is ignored.
 pub(super) fn read(folder: &Path) -> Result<Vec<PastSession>, ProjectError> {
     let path = folder.join(NAME);
     match rapport_durable::read_own(&path) {
@@ -22,8 +22,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<PastSession>, ProjectError> {
     }
 }
 
-/// Adds the ends that are not written down yet, and returns them. Durable when this returns. Only one process at a time may
-/// do this.
+/// Appends the ends that are not recorded yet, and returns them. Durable when this returns. The caller has to exclude
+/// other processes.
 pub(super) fn add(folder: &Path, ends: Vec<PastSession>) -> Result<Vec<PastSession>, ProjectError> {
     if ends.is_empty() {
         return Ok(ends);
@@ -33,7 +33,7 @@ pub(super) fn add(folder: &Path, ends: Vec<PastSession>) -> Result<Vec<PastSessi
     let bytes = log.read().map_err(io_error("read", &path))?;
     let known: HashSet<(SessionId, u64)> =
         parse(&bytes).into_iter().map(|past| (past.session, past.entry)).collect();
-    // A kill may have left half a line at the end.
+    // A kill may have left an unfinished line at the end.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     log.accept(whole as u64).map_err(io_error("mend", &path))?;
     let new: Vec<_> =

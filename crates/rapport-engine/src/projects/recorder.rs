@@ -1,4 +1,5 @@
-//! Writes down how sessions end, as soon as they do. What a kill prevents is made up for when the project is next looked at.
+//! Records how sessions end, as soon as they do. Ends that a kill prevented from being recorded are recorded when the
+//! project is next loaded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +11,14 @@ use tracing::warn;
 
 use super::known::KnownProjects;
 
-/// Writes down each end of a session that this process runs, until no more is told of them. Other processes do the same for theirs.
+/// Records each end of a session that this process runs, until the watch ends. Other processes do the same for their
+/// own sessions.
 pub async fn record(
     known: KnownProjects,
     sessions: Arc<dyn Sessions>,
     mut seen: mpsc::UnboundedReceiver<Seen>,
 ) {
-    // Sessions that have not ended, as far as they were seen.
+    // Sessions that have not ended, as far as their facts were seen.
     let mut open: HashMap<SessionId, Session> = HashMap::new();
     while let Some(seen) = seen.recv().await {
         let entries = seen.updates.into_iter().filter_map(|update| match update {
@@ -34,7 +36,7 @@ pub async fn record(
                 new.into_iter().for_each(|entry| session.apply_entry(entry));
                 Some(session)
             }
-            // The log is read, because the session may have begun long before.
+            // The log is read, because the watch may have begun after the session.
             None => sessions.entries(&id, 0).await.ok().and_then(|entries| Session::replay(&entries)),
         };
         let Some(session) = session else { continue };
@@ -48,7 +50,7 @@ pub async fn record(
     }
 }
 
-/// What kind of error it is: its message may quote what others wrote.
+/// The kind of an error, for logging: its message may quote text of others.
 fn kind(error: &ProjectError) -> String {
     variant(error)
 }

@@ -1,4 +1,5 @@
-//! The technologies of a project, read from its own files: a file per language under `stack/`. Nothing is run to find out.
+//! Detects the technologies of a project from its own files, without running anything: a file per language under
+//! `stack/`.
 
 mod dotnet;
 mod go;
@@ -19,16 +20,16 @@ use super::tree::ProjectTree;
 pub(super) struct Stack {
     /// Its name, as people write it.
     pub(super) language: String,
-    /// The file that tells.
+    /// The file that was read.
     pub(super) manifest: String,
     pub(super) package_manager: Option<String>,
     pub(super) build_tool: Option<String>,
     pub(super) test_framework: Option<String>,
-    /// The command that usually runs the tests.
+    /// The command that runs the tests by default.
     pub(super) test_command: Option<String>,
     /// The project's own version.
     pub(super) version: Option<String>,
-    /// What the manifest says the project is.
+    /// The description in the manifest.
     pub(super) description: Option<String>,
     /// The members of a workspace: directories, or patterns of them.
     pub(super) members: Vec<String>,
@@ -49,7 +50,7 @@ impl Stack {
             make::read,
         ];
         let mut stacks: Vec<_> = readers.into_iter().filter_map(|read| read(tree)).collect();
-        // What only runs commands is the stack of a project that has no other.
+        // A command runner counts only if the project has no language.
         if stacks.len() > 1 {
             stacks.retain(|stack| !make::is_runner(&stack.language));
         }
@@ -78,7 +79,7 @@ impl Stack {
     }
 }
 
-/// The languages of the project, one per line; `None` if no file tells.
+/// The languages of the project, one per line; `None` if none was detected.
 pub fn detect(project: &Path) -> Option<String> {
     let stacks = Stack::all(&ProjectTree::root_only(project).ok()?);
     let lines: Vec<_> = stacks.iter().map(in_a_prompt).collect();
@@ -93,14 +94,14 @@ fn in_a_prompt(stack: &Stack) -> String {
     }
 }
 
-/// The file with commands that people run, and its targets.
+/// The file of the command runner, and its targets.
 pub(super) fn targets_of(tree: &ProjectTree) -> Option<(&'static str, Vec<String>)> {
     let (file, _) = make::RUNNERS.into_iter().find(|(file, _)| tree.has(file))?;
     let targets = make::targets(&tree.text(file)?);
     (!targets.is_empty()).then_some((file, targets))
 }
 
-/// The first of these words that a text has, with the name of what it stands for.
+/// The name for the first of these words that occurs in a text.
 fn first_of(text: &str, words: &[(&str, &str)]) -> Option<String> {
     words.iter().find(|(word, _)| text.contains(word)).map(|(_, name)| (*name).to_owned())
 }
@@ -112,7 +113,7 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
     (!found.is_empty()).then_some(found)
 }
 
-/// A value in quotes after this name and a sign, such as `version = "1.2"`, in a line of its own.
+/// A quoted value after this name and an equals sign, such as `version = "1.2"`, on a line of its own.
 fn assigned(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().map(str::trim);
     let mut values = lines.filter_map(|line| {

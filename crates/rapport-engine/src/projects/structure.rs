@@ -1,5 +1,5 @@
-//! The directories of a project to the second level, each with a text: the heading of its README, what its manifest or its
-//! code says about it, or else the kinds of its files.
+//! Describes the directories of a project to the second level: by the heading of its README, by its manifest or its
+//! code, or else by the kinds of its files.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::tree::ProjectTree;
 
 /// The maximum number of directories.
 const MOST: usize = 1000;
-/// The number of bytes of a file in which its description is looked for.
+/// The number of bytes of a file that are searched for a description.
 const LOOKED_AT: u64 = 4096;
 /// The maximum number of characters of a text.
 const LONGEST: usize = 120;
@@ -27,7 +27,7 @@ pub(super) fn describe(tree: &ProjectTree) -> (BTreeMap<String, String>, usize) 
         }
     }
     let left_out = kinds.len().saturating_sub(MOST);
-    // Of too many, the outer ones are more telling.
+    // If there are too many, the outer ones say more.
     let mut directories: Vec<_> = kinds.iter().collect();
     directories.sort_by_key(|(path, _)| (path.contains('/'), **path));
     let texts = directories.into_iter().take(MOST).map(|(directory, kinds)| {
@@ -40,7 +40,7 @@ pub(super) fn describe(tree: &ProjectTree) -> (BTreeMap<String, String>, usize) 
 /// Reads the description of a package from its manifest.
 type DescriptionReader = fn(&str) -> Option<String>;
 
-/// What a directory's own files say about it.
+/// The description in a directory's own files.
 fn said(tree: &ProjectTree, directory: &str) -> Option<String> {
     let path = |name: &str| format!("{directory}/{name}");
     let names: Vec<_> = tree.names_in(directory).collect();
@@ -76,7 +76,7 @@ fn said(tree: &ProjectTree, directory: &str) -> Option<String> {
     files.filter_map(|path| doc_comment(&path, &beginning(&path)?)).find_map(|text| shown(&text))
 }
 
-/// A text from a file as one line that hides nothing; `None` if nothing is left of it.
+/// A text from a file as one line, with hidden characters made visible; `None` if nothing is left of it.
 fn shown(text: &str) -> Option<String> {
     let line = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = match line.char_indices().nth(LONGEST) {
@@ -98,7 +98,7 @@ fn heading(text: &str) -> Option<String> {
     heading.filter(|title| !title.is_empty()).or_else(|| lines().find(is_text)).map(str::to_owned)
 }
 
-/// The description in a TOML manifest. Only its beginning was read, so it is searched and not parsed.
+/// The description in a TOML manifest. Only its beginning was read, so it is searched instead of parsed.
 fn in_toml(text: &str) -> Option<String> {
     let lines = text.lines().filter_map(|line| line.split_once('='));
     let mut found = lines.filter(|(name, _)| name.trim() == "description").map(|(_, value)| value.trim());
@@ -112,7 +112,7 @@ fn in_json(text: &str) -> Option<String> {
     manifest["description"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-/// The first sentence that a source file says about itself.
+/// The first sentence of a source file's own documentation.
 fn doc_comment(path: &str, text: &str) -> Option<String> {
     let ending = path.rsplit('.').next().unwrap_or_default();
     let comment = match ending {
@@ -122,7 +122,7 @@ fn doc_comment(path: &str, text: &str) -> Option<String> {
         }
         "go" => {
             let lines: Vec<_> = text.lines().take_while(|line| !line.starts_with("package ")).collect();
-            // A build tag or a licence is another comment, above an empty line.
+            // A build tag or a licence is a separate comment, above an empty line.
             let begin = lines.iter().rposition(|line| line.trim().is_empty()).map_or(0, |at| at + 1);
             block(lines[begin..].iter().filter_map(|line| line.strip_prefix("//")))
         }
@@ -163,7 +163,7 @@ fn in_words(kinds: &BTreeMap<&str, usize>) -> String {
     named.chain(more).collect::<Vec<_>>().join(", ")
 }
 
-/// What people call files with such a name; empty if there is no word for it.
+/// The common name of a kind of file; empty if there is none.
 fn kind(name: &str) -> &'static str {
     let ending = name.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default();
     match ending {

@@ -1,5 +1,5 @@
-//! The files of a project for exploring it: which there are, and their beginnings. Whatever is not a plain file inside of the
-//! project reads as if it were not there.
+//! The files of a project, for exploring it: their paths and their beginnings. A path that is not a plain file inside
+//! of the project counts as missing.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ const MOST: u64 = 256 * 1024;
 pub(super) struct ProjectTree {
     root: PathBuf,
     all: Vec<Found>,
-    /// The files that were read, for a remark about what a result rests on.
+    /// The files that were read, to report what a result is based on.
     read: RefCell<BTreeSet<String>>,
 }
 
@@ -42,7 +42,7 @@ impl ProjectTree {
         Ok(Self { root, all, read: RefCell::default() })
     }
 
-    /// Lists the files at its root alone.
+    /// Lists only the files at its root.
     pub(super) fn root_only(project: &Path) -> io::Result<Self> {
         let root = project.canonicalize()?;
         let entries = fs::read_dir(&root)?.filter_map(Result::ok);
@@ -67,7 +67,7 @@ impl ProjectTree {
         self.read.borrow().iter().cloned().collect()
     }
 
-    /// Whether there is a regular file of this path. A file at the root counts even if git ignores it.
+    /// Whether there is a regular file at this path. A file at the root counts even if git ignores it.
     pub(super) fn has(&self, path: &str) -> bool {
         match path.contains('/') {
             true => self.is_listed(path),
@@ -75,7 +75,7 @@ impl ProjectTree {
         }
     }
 
-    /// A small file as text; `None` if it is not there, is too large, or cannot be read.
+    /// A small file as text; `None` if it does not exist, is too large, or cannot be read.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let found = self.beginning(path, MOST)?;
         found.cut_from.is_none().then_some(found.text)
@@ -118,7 +118,7 @@ impl ProjectTree {
     }
 }
 
-/// Bytes as text. At a cut, half a character is left out.
+/// Bytes as text. If they were cut, an incomplete last character is dropped.
 fn lossy(mut bytes: Vec<u8>, is_cut: bool) -> String {
     if is_cut {
         let half = bytes.utf8_chunks().last().map_or(0, |last| last.invalid().len());

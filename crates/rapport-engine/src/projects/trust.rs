@@ -1,6 +1,6 @@
-//! Trust in a project. Somebody who clones a project has not read its settings, hooks and servers, so these take effect
-//! only after a person has seen and trusted them. That is stored in Rapport's home with a digest of each: one that
-//! changes is untrusted until it is seen again.
+//! Trust in a project. A person who clones a project has not read its settings, hooks and servers, so these take
+//! effect only after the person has seen and trusted them. That is stored in Rapport's home with a digest of each:
+//! one that changes is untrusted until it is seen again.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::record::Record;
 
-/// A file of a project that would start programs, reach servers or relax what is asked.
+/// A file of a project that would start programs, reach servers or make Rapport ask less.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Brought {
     /// Its path, from the directory that contains it (`.mcp.json`).
     pub name: String,
-    /// The digest of its content; `None` if it could not be read, so that nobody can trust it.
+    /// The digest of its content; `None` if it could not be read, so that it cannot be trusted.
     pub digest: Option<String>,
     /// Its content in words, line by line.
     pub says: Vec<String>,
@@ -105,7 +105,7 @@ impl Trust {
         self.say(Said { trusted: brought.iter().filter_map(pin).collect(), declined: Vec::new() })
     }
 
-    /// Records that all of this was seen and declined, so that nobody is asked again.
+    /// Records that all of this was seen and declined, so that the person is not asked again.
     pub fn decline(&self, brought: &[Brought]) -> io::Result<()> {
         self.say(Said { trusted: Vec::new(), declined: brought.iter().filter_map(pin).collect() })
     }

@@ -79,7 +79,7 @@ impl Seals {
         HeadFile::of(&folder, scope).write(scope, chain, flush)
     }
 
-    /// Removes the head of a log that is gone, before another one gets its name.
+    /// Removes the head of a log that was removed, before another log gets its name.
     pub(crate) fn forget(&self, scope: &str) -> io::Result<()> {
         match self.checkout()? {
             Some(checkout) => HeadFile::of(&self.folder(&checkout), scope).remove(),

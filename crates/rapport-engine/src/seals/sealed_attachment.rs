@@ -34,13 +34,13 @@ pub(crate) struct CheckedAttachment {
     pub(crate) seal: Seal,
     /// The head of the log that it is bound to.
     pub(crate) bound: Chain,
-    /// The last head that an attachment of this name was bound to, as far as the home knows. A log that had this name
-    /// before may have had it.
+    /// The last head that an attachment of this name was bound to, according to the home. It may be of an earlier log
+    /// with the same name.
     pub(crate) last: Option<Chain>,
 }
 
 impl CheckedAttachment {
-    /// An attachment that is trusted as it is, whatever the head of its log was.
+    /// An attachment that is trusted as it is, independent of the head of its log.
     pub(crate) fn unbound(length: u64, seal: Seal) -> Self {
         Self { length, seal, bound: Chain::START, last: None }
     }
@@ -58,13 +58,13 @@ impl Seals {
         Ok(([content, b"\n", line.as_slice()].concat(), head))
     }
 
-    /// Stores the head that an attachment is bound to, once the attachment is durable. A kill before that, or a power cut
-    /// soon after, leaves an earlier head, with which the attachment is trusted as well.
+    /// Stores the head that an attachment is bound to, once the attachment is durable. A kill before that, or a power
+    /// cut soon after, leaves an earlier head, with which the attachment is trusted as well.
     pub(crate) fn remember_kept(&self, scope: &str, name: &str, bound: &Chain) -> io::Result<()> {
         self.remember(&bound_scope(scope, name), bound, Flush::Later)
     }
 
-    /// Checks the seal of an attachment, which is read twice: whoever uses it reads it again from its beginning.
+    /// Checks the seal of an attachment. This reads it as a whole; its user reads it again from its beginning.
     pub(crate) fn check_kept(
         &self,
         scope: &str,
@@ -84,7 +84,7 @@ impl Seals {
             return Ok(CheckedAttachment::unbound(length, seal));
         };
         if is_trusted {
-            // The person trusted it with the log of that time.
+            // The person trusted it together with the log of that time.
             return Ok(CheckedAttachment::unbound(length, Seal::Ours));
         }
         let seal = if trailer.sha256 != digest {

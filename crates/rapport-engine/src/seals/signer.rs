@@ -26,7 +26,7 @@ impl Sealing {
         self.seals.as_ref().map(|seals| seals.verifier(&self.scope)).transpose()
     }
 
-    /// Starts a new log; an earlier one of this name may be gone.
+    /// Starts a new log; an earlier one of this name may have been removed.
     pub(crate) fn begin(&self) -> io::Result<()> {
         self.seals.as_ref().map_or(Ok(()), |seals| seals.forget(&self.scope))
     }

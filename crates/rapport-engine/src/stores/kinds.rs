@@ -1,5 +1,5 @@
-//! The registry of stores. Each kind describes itself to settings, help and `doctor`, and opens its store. The list of those that
-//! come with Rapport is in `mod.rs`.
+//! The registry of stores. Each kind describes itself to settings, help and `doctor`, and opens its store. The list
+//! of those that come with Rapport is in `mod.rs`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub trait StoreKind: Send + Sync {
         None
     }
 
-    /// The store for these sessions. All stores that are opened for the same ones share them.
+    /// The store for these sessions. All stores that are opened for the same site share the sessions.
     fn open(&self, site: StoreSite) -> Stored<'static, Arc<dyn Store>>;
 
     /// Where all of these sessions are, or one of them, in words for a person. Opens nothing.
@@ -51,7 +51,7 @@ pub trait StoreKind: Send + Sync {
 /// The sessions that a store is opened for.
 #[derive(Clone, Debug)]
 pub struct StoreSite {
-    /// The directory in the project that stands for them.
+    /// The directory in the project that identifies them.
     pub root: PathBuf,
     pub project: PathBuf,
     /// The seals of this person.
@@ -62,7 +62,7 @@ pub struct StoreSite {
 
 type ReadSettings = dyn Fn() -> Result<Sources, ConfigError> + Send + Sync;
 
-/// Reads the settings when they are needed: a store without settings works although there is a mistake in them.
+/// Reads the settings when they are needed, so that a store without settings works even if they contain a mistake.
 #[derive(Clone)]
 pub struct SettingsReader(Arc<ReadSettings>);
 
@@ -117,7 +117,7 @@ impl StoreKinds {
         ChosenStore(self.usual.clone())
     }
 
-    /// The kind of this name; fails with a list of those that there are.
+    /// The kind of this name; fails with a list of the existing ones.
     pub fn find(&self, name: &str) -> Result<ChosenStore, String> {
         let found = self.iter().find(|kind| kind.name() == name).cloned();
         found.map(ChosenStore).ok_or_else(|| {

@@ -69,8 +69,8 @@ pub trait Store: Send + Sync {
     /// Reserves a name for a session that will be stored as a whole. Until then, readers do not see it.
     fn reserve<'a>(&'a self, words: &'a str, at: Timestamp) -> Stored<'a, Box<dyn Reserved>>;
 
-    /// Holds a session for writing and returns its entries. While the log lives, nobody else can hold it. A holder that
-    /// died holds nothing.
+    /// Holds a session for writing and returns its entries. While the log lives, no other process can hold it. The
+    /// hold of a holder that died ends.
     fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)>;
 
     /// The entries after this one (0 for all), without holding the session. An entry that is just being appended may be
@@ -80,8 +80,8 @@ pub trait Store: Send + Sync {
     /// The same, and the result of verifying the whole log.
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
-    /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the entries,
-    /// one per line.
+    /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the
+    /// entries, one per line.
     fn raw<'a>(&'a self, id: &'a SessionId, from: usize) -> Stored<'a, Vec<u8>> {
         async move {
             let mut log = Vec::new();
@@ -119,19 +119,20 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// Reports which sessions change from now on, whoever writes them. It may report one too often, but never misses
-    /// one.
+    /// Reports which sessions change from now on, whichever process writes them. It may report one too often, but
+    /// never misses one.
     fn watch(&self) -> Stored<'_, Changes>;
 
     /// Stores an attachment of a session, replacing one of the same name. Durable when this returns. The state is in
-    /// the facts; attachments are what others need to continue with them, such as an agent's conversation, or documents:
-    /// what people read and may edit, such as the plan of a turn (`01/plan.md`). A name is plain, or a path of plain
-    /// names; [`Attachment`] tells them apart. The holder of a session uses [`Log::attacher`], which fails once somebody
-    /// else holds it.
+    /// the facts; attachments are what is needed to continue with them, such as an agent's conversation, or
+    /// documents: what people read and may edit, such as the plan of a turn (`01/plan.md`). A name is plain, or a
+    /// path of plain names; [`Attachment`] tells them apart. The holder of a session uses [`Log::attacher`], which
+    /// fails once another process holds it.
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()>;
 
-    /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a document,
-    /// so the facts decide how far its content takes effect. A session without a log can have documents, too.
+    /// The attachment of this name. One with a plain name is returned only if it is trusted. People may edit a
+    /// document, so the facts decide how far its content takes effect. A session without a log can have documents,
+    /// too.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
     /// The same in pieces, so that a large attachment need not be in memory as a whole. Whether it is trusted is known
@@ -147,9 +148,9 @@ pub trait Store: Send + Sync {
     /// The folders of a session's documents, sorted by name.
     fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>>;
 
-    /// Creates a folder with these documents (at least one), durably; `false` if there is a folder of this name. Of two
-    /// callers at once only one creates it, so creating a folder reserves its name. A kill in between may leave a folder
-    /// without some of its documents.
+    /// Creates a folder with these documents (at least one), durably; `false` if there is a folder of this name. Of
+    /// two callers at once only one creates it, so creating a folder reserves its name. A kill in between may leave a
+    /// folder without some of its documents.
     fn new_folder<'a>(
         &'a self,
         id: &'a SessionId,
@@ -165,7 +166,7 @@ pub trait Store: Send + Sync {
         async { Ok(None) }.boxed()
     }
 
-    /// The names that were reserved and never filled, sorted: whoever reserved one was interrupted.
+    /// The names that were reserved and never filled, sorted: the processes that reserved them were interrupted.
     fn unfilled(&self) -> Stored<'_, Vec<SessionId>>;
 
     /// Releases such a name. One that is still being filled is [`StoreError::Busy`]; a session is
@@ -229,8 +230,8 @@ impl Changes {
 /// A session held for writing. Dropping it releases it.
 pub trait Log: Send {
     /// Appends one entry. It is durable when this succeeds; if it fails, nothing was appended. A writer that lost its
-    /// hold gets [`StoreError::Superseded`]. One that did not await an append may be refused another: it has to read
-    /// the log again.
+    /// hold gets [`StoreError::Superseded`]. A writer that dropped an append before it was done may be refused the
+    /// next: it has to read the log again.
     fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Stored<'_, Entry>;
 
     /// Stores attachments of this session, for tasks of its holder while the log is in use.

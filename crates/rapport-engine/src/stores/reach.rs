@@ -1,5 +1,5 @@
-//! How an act reaches the process that holds a session. A store names the holder. On this machine a socket leads there
-//! (`engine/reach.rs`); a store that several machines share can know a way to the others.
+//! How an act reaches the process that holds a session. A store names the holder. On this machine a socket leads
+//! there (`engine/reach.rs`); a store that several machines share can provide a way to the others.
 
 use futures_util::future::BoxFuture;
 use rapport_core::{Act, By, Refusal, SessionId};
@@ -8,7 +8,7 @@ use super::Holder;
 
 /// A way to reach the processes that hold sessions.
 pub trait Reach: Send + Sync {
-    /// Submits an act to the holder of a session, in a person's name.
+    /// Submits an act of a person to the holder of a session.
     fn send<'a>(
         &'a self,
         holder: &'a Holder,
@@ -24,7 +24,7 @@ pub enum Sent {
     Done,
     /// The session refused it.
     Refused(Refusal),
-    /// This process may not do that, or not in that person's name.
+    /// This process may not do that, or not for that person.
     Forbidden(String),
     /// The holder failed to do it.
     Failed(String),

@@ -1,5 +1,5 @@
-//! A store that is opened when it is used for the first time, because opening one can take a while, and fail. Then whatever uses it
-//! fails with the reason, and the next use tries again.
+//! A store that is opened when it is used for the first time, because opening one can take a while, and can fail. If
+//! it fails, the first use fails with that error, and the next use tries again.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Store for Unopened {
         async move { self.open().await?.holder(id).await }.boxed()
     }
 
-    /// A holder is known only from the store, which is open then.
+    /// A holder is known only from the store, which has been opened by then.
     fn reach(&self) -> Option<Arc<dyn Reach>> {
         self.opened.get()?.reach()
     }

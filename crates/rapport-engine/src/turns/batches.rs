@@ -26,7 +26,7 @@ use crate::seals::Seals;
 
 const APPROVED: &str = "approved.json";
 
-/// The turn and the batch of a plan that is run without a session: it has one.
+/// The only turn and batch of a plan that is run without a session.
 pub const ONLY_TURN: &str = "01";
 
 /// What a person approved of a plan, for people who read the directory.
@@ -306,7 +306,7 @@ impl Batches {
         Ok(BatchDir { facts: Journal::counted(path, self.seals.as_deref())?, path: path.to_owned() })
     }
 
-    /// Why journals of a turn's batches are not trusted: they are from somebody else, or damaged.
+    /// Why journals of a turn's batches are not trusted: others wrote them, or they are damaged.
     pub fn refused(&self, session: &SessionId, folder: &str) -> Vec<JournalError> {
         let begun = self.names(session, folder).take_while(|path| path.is_dir());
         begun.filter(|path| Journal::is_in(path)).filter_map(|path| self.counted(&path).err()).collect()
@@ -367,8 +367,8 @@ pub fn name(batch: &Path) -> &str {
     batch.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Whether a batch belongs to no turn of these sessions: a plan that was run without a session, or one whose session is
-/// gone.
+/// Whether a batch belongs to no turn of these sessions: a plan that was run without a session, or one whose session
+/// was removed.
 pub fn is_alone(batch: &Path, sessions: &[SessionId]) -> bool {
     !sessions.iter().any(|session| turn_of(session, batch).is_some())
 }

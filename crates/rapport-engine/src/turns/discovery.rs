@@ -1,5 +1,5 @@
-//! The documents of a session, for a session that was just replayed from its log: turns that an older program or a person
-//! made, and the state of journals. The core decides which of it is new.
+//! The documents of a session, for a session that was just replayed from its log: turns that an older program or a
+//! person made, and the state of journals. The core decides which of it is new.
 
 use rapport_core::report::Report;
 use rapport_core::{FoundTurn, FoundTurns, Session, SessionId, TurnOrigin};
@@ -31,8 +31,8 @@ pub fn with_batches(
     Ok(FoundTurns { turns: found.collect::<Result<_, TurnError>>()? })
 }
 
-/// The seal of a session, from the seal of its log and the turns in its directories. If one turn is not from this person's Rapport, the
-/// whole session is foreign until a person looks at it.
+/// The seal of a session, from the seal of its log and the turns in its directories. If one turn is not from this
+/// person's Rapport, the whole session is foreign until a person looks at it.
 pub fn seal(of_log: Seal, session: &Session, found: &FoundTurns) -> Seal {
     let unknown = session.unknown_turns(found);
     if of_log.counts() && !unknown.is_empty() { Seal::Added(unknown) } else { of_log }

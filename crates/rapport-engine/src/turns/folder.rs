@@ -121,8 +121,8 @@ impl Folder {
         Ok(self.turns().await?.pop())
     }
 
-    /// Creates the folder of the turn after this one. Creating it is the test whether the name is free, so nobody else
-    /// gets it.
+    /// Creates the folder of the turn after this one. Creating it is the test whether the name is free, so no other
+    /// process gets the same name.
     pub async fn make_next(&self, after: Option<&Turn>, now: Timestamp) -> Result<Turn, TurnError> {
         let number = after.map_or(1, |turn| turn.name.number + 1);
         if number > name::MOST {
@@ -226,7 +226,7 @@ impl Turn {
             }
             None => return None,
         };
-        // Bounded, in case somebody made the chain of attempts circular.
+        // Bounded, in case the chain of attempts was made circular by hand.
         for _ in 0..turns.len() {
             if parent.name.number < self.name.number {
                 return Some(parent);

@@ -2,10 +2,11 @@
 //! written from them, and anything else in the directories is [`discovery`]. `docs/formats/session-directory.md` is the
 //! contract.
 //!
-//! Everything here is read from the store and written to it, as documents of the session, whatever the store is; only the
-//! journals of batches ([`batches`]) are files of the project. [`Folder`] has a session's documents, [`Turn`] is one
-//! folder of them, [`TurnName`] its name, [`Meta`] its origin, [`preparation`] prepares a turn, [`check`]
-//! and [`report`] handle its plan before and after the run. All writes are atomic, and complete turns get [`checksum`]s, because they are never written again.
+//! Everything here is read from the store and written to it, as documents of the session, whatever the store is; only
+//! the journals of batches ([`batches`]) are files of the project. [`Folder`] has a session's documents, [`Turn`] is
+//! one folder of them, [`TurnName`] its name, [`Meta`] its origin, [`preparation`] prepares a turn, [`check`] and
+//! [`report`] handle its plan before and after the run. All writes are atomic, and complete turns get [`checksum`]s,
+//! because they are never written again.
 
 pub mod batches;
 pub mod check;

@@ -1,6 +1,7 @@
-//! Sealed notes about documents that Rapport writes into a turn's folder before a fact records them: the agent's context,
-//! or a plan that is run alone. The note holds their digests and is durable first. After a kill in between, the documents
-//! are thus still known as Rapport's own, and not taken for documents that came from elsewhere, such as with a pull.
+//! Sealed notes about documents that Rapport writes into a turn's folder before a fact records them: the agent's
+//! context, or a plan that is run alone. The note holds their digests and is durable first. After a kill in between,
+//! the documents are thus still known as Rapport's own, and not taken for documents that came from elsewhere, such as
+//! with a pull.
 
 use rapport_durable::digest;
 

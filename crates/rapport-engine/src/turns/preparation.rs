@@ -1,8 +1,8 @@
-//! The first half of a turn, for every channel: what the agent will be shown is gathered and written down, and becomes the
-//! act with which the agent begins.
+//! The first half of a turn, for every channel: gathers and stores what the agent will be shown, and makes the act
+//! with which the agent begins.
 //!
-//! Everything is in the turn's folder before the agent starts, and the agent is shown exactly what is written there. So a
-//! kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
+//! Everything is in the turn's folder before the agent starts, and the agent is shown exactly what is written there.
+//! So a kill at any moment leaves a turn that can be resumed, and never creates a turn twice.
 
 use std::path::{Path, PathBuf};
 
@@ -66,8 +66,8 @@ pub enum PlanReason {
 }
 
 impl TurnPreparation {
-    /// The turn to plan after this one, in whose place it is if that has no plan yet; the caller has checked that it is
-    /// complete otherwise.
+    /// The turn to plan after this one; or this one itself, if it has no plan yet. Otherwise the caller has checked
+    /// that it is complete.
     pub async fn next(&self, after: Option<&FileTurn>, now: Timestamp) -> Result<Turn, TurnError> {
         let before = match after {
             Some(turn) => Some(self.folder.turn(&turn.folder).await?),
@@ -114,8 +114,8 @@ impl TurnPreparation {
         })
     }
 
-    /// Makes the files in which people say what the agent is shown, where they are missing: whoever began the session may
-    /// have been killed before it made them.
+    /// Creates the files in which people say what the agent is shown, if they are missing: the process that began the
+    /// session may have been killed before it created them.
     pub async fn lay_out(folder: &Folder, project: &Path) -> Result<(), TurnError> {
         if folder.read(SESSION_CONTEXT).await?.is_none() {
             folder.write(SESSION_CONTEXT, SESSION_HEAD.as_bytes().to_vec()).await?;
@@ -179,7 +179,7 @@ impl TurnPreparation {
         Ok(format!("{}{may_ask}{own}", ACTION_PLAN.trim_end()))
     }
 
-    /// Writes down what the agent will be shown.
+    /// Stores what the agent will be shown.
     pub async fn write_down(
         &self,
         turn: &Turn,
@@ -202,7 +202,7 @@ impl TurnPreparation {
         turn.write(META, meta.to_yaml()?.into_bytes()).await
     }
 
-    /// The act with which the agent begins to plan a turn that is written down, in a new conversation.
+    /// The act with which the agent begins to plan a prepared turn, in a new conversation.
     pub async fn draft(
         &self,
         turn: &Turn,

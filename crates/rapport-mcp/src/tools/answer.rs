@@ -1,4 +1,4 @@
-//! `answer_worker_question`: a lead answers what a worker asks, as far as it may.
+//! `answer_worker_question`: a lead answers what a worker asks, where it may.
 
 use rapport_core::{Act, By, OpenQuestion, QuestionId, Refusal, Reply, Status};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     Ok(Told { text, data: after.data() })
 }
 
-/// The answers that were stored before another one was refused: those are not to be given again.
+/// The answers that were stored before another one was refused, so that the lead does not repeat them.
 fn in_words(stored: &[Act]) -> Option<String> {
     let questions = stored.iter().filter_map(|act| match act {
         Act::Answer { question: Some(question), .. } => Some(question.as_str()),
@@ -51,7 +51,7 @@ fn in_words(stored: &[Act]) -> Option<String> {
     (!questions.is_empty()).then(|| format!("These answers are stored: {}.", questions.join(", ")))
 }
 
-/// What was done, and what follows from it: the worker need not continue, as when it is over its budget.
+/// What was done, and what follows: the worker may not continue, for example if it is over its budget.
 fn done(lead: &By, acts: &[Act], status: TaskStatus) -> String {
     let done = match acts {
         [Act::Restart] => format!("{lead} wants it to go on."),
@@ -65,7 +65,7 @@ fn done(lead: &By, acts: &[Act], status: TaskStatus) -> String {
     }
 }
 
-/// A refusal with the state of the task, and where a person can decide if one has to.
+/// A refusal with the state of the task, and with where a person can decide if one has to.
 fn refused(report: &Report, trouble: ToolError) -> ToolError {
     let trouble = match trouble.kind() {
         ToolErrorKind::NeedsPerson => trouble.and(&words::where_a_person_answers(&report.view)),
@@ -78,7 +78,7 @@ fn refused(report: &Report, trouble: ToolError) -> ToolError {
 
 fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, ToolError> {
     match report.view.status {
-        // Whatever became of it, the core knows.
+        // The core knows the state of this question, and refuses it if need be.
         _ if arguments.question_id.is_some() => answers(report, arguments),
         _ if report.view.has_failed() => message(&arguments.answer),
         Status::NeedsInput => answers(report, arguments),
@@ -99,7 +99,7 @@ fn acts(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, ToolEr
     }
 }
 
-/// Words for an agent that was stopped or has failed: it continues with them. Without words it tries again as it was.
+/// A message for an agent that was stopped or has failed: it continues with it. Without one, it tries again.
 fn message(answer: &Value) -> Result<Vec<Act>, ToolError> {
     match answer {
         Value::String(text) if text.trim().is_empty() => Ok(vec![Act::Restart]),
@@ -131,7 +131,8 @@ fn answers(report: &Report, arguments: &AnswerArguments) -> Result<Vec<Act>, Too
     }
 }
 
-/// The answers in the order of their questions. Names that are no open question are refused before anything is answered.
+/// The answers in the order of their questions. Ids that do not name an open question are refused before anything is
+/// answered.
 fn by_question<'a>(
     report: &Report,
     map: &'a Map<String, Value>,
@@ -162,7 +163,7 @@ fn which(open: &[&OpenQuestion]) -> ToolError {
     ))
 }
 
-/// What was answered: a label, value, number, or own words; several in a list.
+/// An answer: a label, value, number, or own words; several of them in a list.
 fn reply(value: &Value) -> Result<Reply, ToolError> {
     let word = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
@@ -179,7 +180,7 @@ fn reply(value: &Value) -> Result<Reply, ToolError> {
     })
 }
 
-/// A list says where one word ends: what follows the options in it is free text, even if it is a single word.
+/// A list separates its elements, so what follows the options in it is free text, even if it is a single word.
 fn apart(open: Option<&OpenQuestion>, reply: Reply) -> Reply {
     let (Some(open), Reply::Words(words)) = (open, &reply) else { return reply };
     match (open.question().resolve(&reply), words.split_last()) {
@@ -198,7 +199,8 @@ mod tests {
     use super::*;
     use crate::test_door::{TestDoor, lead, session};
 
-    /// Several answers are several acts. If somebody else answers one of them meanwhile, the others that are stored are named.
+    /// Several answers are several acts. If another person answers one of them meanwhile, the refusal names the
+    /// answers that were stored.
     #[tokio::test]
     async fn what_was_stored_before_a_refusal_is_named() {
         let question = |id: &str| Question {
@@ -229,7 +231,7 @@ mod tests {
         assert!(!refused.unwrap_err().message().contains("stored"));
     }
 
-    /// The elements of a list are given apart, so that a single word after options is not unclear.
+    /// The elements of a list are separate, so a single word after options is unambiguous.
     #[tokio::test]
     async fn options_and_own_words_come_in_a_list() {
         let question = Question {

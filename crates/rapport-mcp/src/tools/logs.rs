@@ -1,4 +1,5 @@
-//! `view_container_logs` and `list_container_logs`: what happened in a task, fact by fact, with its questions and answers.
+//! `view_container_logs` and `list_container_logs`: what happened in a task, fact by fact, with its questions and
+//! answers.
 
 use std::fmt::Write as _;
 
@@ -11,11 +12,11 @@ use crate::server::{Server, Told};
 use crate::tool_error::ToolError;
 use crate::{ids, words};
 
-/// The number of lines to show unless a call says so, and at most.
+/// The default and the maximum number of lines to show.
 const TAIL: usize = 200;
 const MOST_LINES: usize = 2_000;
 
-/// The number of logs to list unless a call says so, and at most.
+/// The default and the maximum number of logs to list.
 const LISTED: usize = 20;
 const MOST_LISTED: usize = 200;
 
@@ -104,7 +105,7 @@ pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<To
     if order != SortBy::Oldest {
         ids.reverse();
     }
-    // By size, the most recent are compared: reading thousands of logs takes too long.
+    // Sorting by size reads the logs, so only the most recent ones are compared.
     ids.truncate(if order == SortBy::Size { MOST_LISTED } else { limit });
     let mut found = Vec::new();
     for id in &ids {
@@ -136,7 +137,7 @@ struct Listed {
     facts: usize,
 }
 
-/// What the list has of a log; nothing if it cannot be read.
+/// The list's entry for a log; `None` if the log cannot be read.
 async fn one(server: &Server, id: &SessionId) -> Option<Listed> {
     let entries = report::entries(server.sessions(), id).await.ok()?;
     let facts = entries.iter().map(|entry| entry.facts.len()).sum();

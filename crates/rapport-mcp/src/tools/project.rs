@@ -72,8 +72,8 @@ pub(crate) async fn context(
     }
 }
 
-/// The project that a lead means: this server's own, or one that the person made known. Any other directory is none of a
-/// model's business.
+/// The project that a lead names: this server's own, or one that the person made known. A model may not read any
+/// other directory.
 pub(super) async fn named(server: &Server, named: Option<&str>) -> Result<String, ToolError> {
     let setup = server.setup();
     let own = setup.project.display().to_string();
@@ -87,7 +87,7 @@ pub(super) async fn named(server: &Server, named: Option<&str>) -> Result<String
     if named == own || setup.project.file_name().is_some_and(|name| name == named) {
         return Ok(own);
     }
-    // A name may be that of a directory in one of the person's places.
+    // The name may be that of a directory in one of the places that the person configured.
     if !Path::new(named).is_absolute() {
         return Ok(named.to_owned());
     }
@@ -128,7 +128,7 @@ fn told(status: &str, loaded: &LoadedProject) -> Told {
             let stale = loaded.stale.as_ref();
             lines.extend(stale.map(|why| format!("This may no longer hold: {why}. Explore it again.")));
             lines.extend(context.bullets().into_iter().map(|line| format!("- {line}")));
-            // An answer can rest on one of these.
+            // Preferences are listed with their ids, because an answer can cite one as its ground.
             let preferences = context.preferences.iter();
             lines.extend(preferences.map(|one| format!("Ground preference:{}: {}", one.id, one.text)));
         }

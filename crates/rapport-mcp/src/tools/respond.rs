@@ -1,5 +1,5 @@
-//! `claude_code_respond`: a lead answers what a session asks that it leads. Each answer has its own result: sent, drafted for a
-//! person, needs a person, or there is no such question (any more).
+//! `claude_code_respond`: a lead answers the questions of a session that it leads. Each answer has its own result:
+//! sent, drafted for a person, needs a person, or there is no such open question.
 
 use rapport_core::routing::{Ground, Recipient};
 use rapport_core::{Act, By, OpenQuestion, QuestionId, Refusal, Reply, SessionId, View};
@@ -33,7 +33,7 @@ struct OneAnswer {
     ground: Option<String>,
 }
 
-/// What came of an answer.
+/// The result of an answer.
 #[derive(Debug)]
 struct Responded {
     question: Option<QuestionId>,
@@ -60,14 +60,14 @@ impl RespondStatus {
     }
 }
 
-/// Answers one question or several, each by itself.
+/// Answers one question or several, each on its own.
 pub(crate) async fn respond(
     server: &Server,
     lead: &By,
     arguments: RespondArguments,
 ) -> Result<Told, ToolError> {
     let wanted = wanted(&arguments)?;
-    // An id that nobody could have given out names no session.
+    // A malformed id names no session.
     let id = ids::session(&arguments.session_id).ok();
     let mut done = Vec::new();
     if arguments.asking_user {
@@ -140,7 +140,7 @@ async fn respond_once(
     }
 }
 
-/// Has more time for a question, because the lead asks the person.
+/// Extends the time for a question, because the lead asks the person.
 async fn extend(
     server: &Server,
     lead: &By,
@@ -157,7 +157,7 @@ async fn extend(
     Ok(Responded { question: Some(open.id), status: RespondStatus::NeedsPerson, text })
 }
 
-/// The open question that a lead means: the named one, or the oldest that is with it, or the oldest.
+/// The open question that a lead means: the named one, or else the oldest that is routed to it, or else the oldest.
 async fn find(
     server: &Server,
     lead: &By,
@@ -188,7 +188,7 @@ async fn find(
     })
 }
 
-/// Whether a lead leads a session: as its lead, or because it began it.
+/// Whether a lead leads a session: it is the session's lead, or it started the session.
 fn is_led_by(view: &View, lead: &By) -> bool {
     let By::Lead { name } = lead else { return false };
     match &view.lead {
@@ -211,7 +211,7 @@ fn drafted(question: Option<QuestionId>, id: &SessionId, open: &OpenQuestion) ->
     Responded { question, status: RespondStatus::Drafted, text }
 }
 
-/// What a refusal means for the lead.
+/// The result for the lead, from a refusal.
 fn refused(
     question: Option<QuestionId>,
     id: &SessionId,
@@ -258,8 +258,8 @@ mod tests {
         respond(&door.server().await, &lead(), arguments).await.unwrap().data
     }
 
-    /// LEAD-12: delivered is `sent`, and whatever else is named is `not_found`: another session, an invented one, a question
-    /// that was answered or never asked.
+    /// LEAD-12: a delivered answer is `sent`; every other name is `not_found`: another session, an invented one, a
+    /// question that was answered or never asked.
     #[tokio::test]
     async fn lead_12_an_answer_is_sent_or_not_found() {
         let door = TestDoor::new(vec![asked(1, &["Which colour?"])], []);

@@ -1,4 +1,4 @@
-//! `review_changes`, `apply_changes`, `reject_changes` and `request_revision`: what becomes of the work.
+//! `review_changes`, `apply_changes`, `reject_changes` and `request_revision`: a lead decides about the work.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::server::{Server, Told};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::words;
 
-/// The maximum number of bytes of a diff that are shown: a model reads all of it.
+/// The maximum number of bytes of a diff to show, because a model reads all of it.
 const LONGEST: usize = 60_000;
 
-/// How long a call waits for work to be applied or cleared away. It goes on after that.
+/// How long a call waits for work to be applied or cleared away, which continues in the background after that.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize)]
@@ -68,7 +68,7 @@ pub(crate) struct ReviseArguments {
     additional_context: Option<String>,
 }
 
-/// A diff, or all that wait for a decision.
+/// Shows a diff, or lists all that wait for a decision.
 pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Result<Told, ToolError> {
     let Some(named) = &arguments.diff_id else { return waiting(server).await };
     let (report, diff) = current(server, named).await?;
@@ -94,7 +94,8 @@ pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Resul
     Ok(Told { text: said, data })
 }
 
-/// The other diffs that wait and change files of one, with those files: once the one is applied, they may not fit any more.
+/// The other waiting diffs that change the same files, with those files: they may no longer apply after this one is
+/// applied.
 struct Overlaps(Vec<(DiffId, Vec<String>)>);
 
 impl Overlaps {
@@ -152,7 +153,7 @@ fn file_line(file: &FileChange) -> String {
     format!("  {} {}{}{}", file.status, file.path, count("+", file.added), count("-", file.removed))
 }
 
-/// The task of a diff, if that is its current one; otherwise why it is not.
+/// The task of a diff, if the diff is its current one; otherwise an error that says why it is not.
 async fn current(server: &Server, named: &str) -> Result<(Report, DiffId), ToolError> {
     let diff = DiffId::parse(named)?;
     let report = Report::of(server.sessions(), &diff.session).await?;
@@ -219,7 +220,7 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
     }
     report.refuse_foreign()?;
     let id = &report.view.id;
-    // Somebody else may have it revised until then: what nobody has seen is not applied.
+    // The work may be revised in between; only what the lead has seen is applied.
     let act =
         Act::Apply { with_conflicts: arguments.with_conflicts, end: Some(diff.number), to: ApplyTo::Files };
     let ended = settle(server, lead, id, &act).await?;
@@ -266,7 +267,7 @@ fn unclear(report: &Report) -> ToolError {
     ToolError::new(ToolErrorKind::Failed, "the workplace of this task is unknown").about(report.data())
 }
 
-/// Throws the work away.
+/// Discards the work.
 pub(crate) async fn reject(
     server: &Server,
     lead: &By,
@@ -283,7 +284,7 @@ pub(crate) async fn reject(
     Ok(Told { text, data: ended.data() })
 }
 
-/// What became of the workplace of rejected work.
+/// The state of the workplace of rejected work.
 fn cleared(id: &SessionId, place: &WorkplaceView) -> String {
     match &place.left {
         Some(why) => {
@@ -294,7 +295,7 @@ fn cleared(id: &SessionId, place: &WorkplaceView) -> String {
     }
 }
 
-/// Has the worker continue in the same conversation.
+/// Asks the worker for a revision, in the same conversation.
 pub(crate) async fn revise(
     server: &Server,
     lead: &By,
@@ -317,7 +318,7 @@ pub(crate) async fn revise(
     Ok(Told { text, data: after.data() })
 }
 
-/// What the worker is told.
+/// The message to the worker.
 fn message(arguments: &ReviseArguments) -> String {
     let keep = arguments.preserve_correct_parts.unwrap_or(true);
     let keep = keep.then(|| "Keep what is right, and change only what this asks for.".to_owned());
@@ -347,7 +348,7 @@ async fn settle(server: &Server, lead: &By, id: &SessionId, act: &Act) -> Result
     }
 }
 
-/// Waits until a session changes; false if that takes too long, or nobody would hear of it.
+/// Waits until a session changes; false if that takes too long, or the watch ended.
 async fn changed(changes: &mut Receiver<SessionId>, id: &SessionId, deadline: Instant) -> bool {
     loop {
         match timeout_at(deadline, changes.recv()).await {
@@ -376,8 +377,8 @@ mod tests {
         assert_eq!(shown.len() + left_out, long.len());
     }
 
-    /// Between the look at a diff and the act, somebody has it revised: what the lead has not seen is neither applied nor rejected,
-    /// and nothing says that it was.
+    /// The work is revised between the look at a diff and the act: what the lead has not seen is neither applied nor
+    /// rejected, and the reply does not claim that it was.
     #[tokio::test]
     async fn what_changed_after_the_review_is_neither_applied_nor_rejected() {
         let diff = json!(format!("diff-{}-1", session()));
@@ -400,7 +401,7 @@ mod tests {
         assert!(!log.text.contains("Too blue.") && !log.text.contains("ejected"), "{}", log.text);
     }
 
-    /// A rejection says of the workplace what is known of it.
+    /// After a rejection, the reply says what is known of the workplace.
     #[test]
     fn the_workplace_of_rejected_work_is_gone_going_or_left() {
         let id = SessionId::new("20260124-add-auth");
@@ -415,7 +416,7 @@ mod tests {
         assert!(left.contains("it is busy") && left.ends_with("rapport discard 20260124-add-auth"), "{left}");
     }
 
-    /// Only a change of this session is waited for; without news there is nothing to wait for.
+    /// Only a change of this session ends the wait, or the end of the watch.
     #[tokio::test]
     async fn a_wait_for_a_session_ends_with_its_change_its_time_or_the_news() {
         let (ours, other) = (SessionId::new("ours"), SessionId::new("other"));

@@ -1,5 +1,5 @@
-//! `claude_code_start`, `claude_code_say`, `claude_code_status` and `claude_code_cancel`: a lead starts an agent with what is
-//! known about its project, and guides it.
+//! `claude_code_start`, `claude_code_say`, `claude_code_status` and `claude_code_cancel`: a lead starts an agent with
+//! what is known about its project, and steers it.
 
 use std::path::{Component, Path};
 
@@ -27,7 +27,7 @@ pub(crate) struct SessionArguments {
     worktree: bool,
 }
 
-/// What a lead adds to the task.
+/// The context that a lead adds to the task.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct GivenContext {
@@ -98,7 +98,7 @@ pub(crate) async fn start(
             .map_err(|why| ToolError::new(ToolErrorKind::Invalid, why))
     });
     let made = made.await.map_err(|error| ToolError::new(ToolErrorKind::Failed, error.to_string()))??;
-    // LEAD-30: whoever answers a question later sees on what the work began.
+    // LEAD-30: people who answer a question later see the context with which the work started.
     let assignment = Assignment {
         description: Some(words::shorten(given.original_task.as_deref().unwrap_or(&arguments.prompt))),
         original_task: Some(given.original_task.unwrap_or(arguments.prompt)),
@@ -118,7 +118,7 @@ pub(crate) async fn start(
     Ok(Told { text, data: report.data() })
 }
 
-/// A directory of a project as its path from there. Anything that leads out of it is refused.
+/// A directory of a project, relative to the project. A path that leads out of the project is refused.
 fn inside(project: &Path, directory: &str) -> Result<String, ToolError> {
     let path = Path::new(directory.trim());
     let path = path.strip_prefix(project).unwrap_or(path);
@@ -155,7 +155,7 @@ pub(crate) async fn cancel(
     done(server, lead, &arguments.session_id, &act, "cancelled").await
 }
 
-/// Carries out an act of a lead in a session that a lead began, and tells of its state.
+/// Carries out an act of a lead in a session that a lead started, and reports its state.
 async fn done(server: &Server, lead: &By, named: &str, act: &Act, what: &str) -> Result<Told, ToolError> {
     let id = ids::session(named)?;
     let before = Report::of(server.sessions(), &id).await?;

@@ -32,7 +32,7 @@ pub(crate) struct StartArguments {
     container_config: Option<ContainerConfig>,
 }
 
-/// What the container of a worker may use.
+/// The limits of a worker's container.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContainerConfig {
@@ -48,7 +48,7 @@ impl ContainerConfig {
     }
 }
 
-/// How much of the result the lead wants to be told.
+/// How much of the result the lead wants to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ReturnMode {
@@ -56,7 +56,8 @@ enum ReturnMode {
     Full,
 }
 
-/// Starts a worker, and returns at once. Where the person answers its questions, a client that follows tasks gets it as one.
+/// Starts a worker, and returns at once. If its questions are for the person, a client that follows tasks gets the
+/// worker as a task.
 pub(crate) async fn start(
     person: &PersonAtClient<'_>,
     arguments: StartArguments,
@@ -76,7 +77,7 @@ pub(crate) async fn start(
     if template.is_none() && !blanks.is_empty() {
         return Err(ToolError::invalid("blanks: they are filled in where a template is named"));
     }
-    // Looks at the project's repository.
+    // It reads the project's repository, which blocks.
     let made = spawn_blocking(move || -> Result<_, ToolError> {
         refuse_elsewhere(&setup.project, work_folder.as_deref(), "workFolder")?;
         let task = match template {
@@ -108,7 +109,7 @@ pub(crate) async fn start(
     Ok(ToolOutcome::Told(Told { text, data }))
 }
 
-/// Begins a session in the name of the client's model.
+/// Starts a session on behalf of the client's model.
 pub(crate) async fn begin(
     person: &PersonAtClient<'_>,
     made: Created,
@@ -127,7 +128,7 @@ pub(crate) async fn begin(
     Report::of(server.sessions(), &id).await
 }
 
-/// The task that a new one is a part of: one that a lead began.
+/// The task of which a new one is a part. A lead has to have started it.
 async fn parent(person: &PersonAtClient<'_>, named: Option<&str>) -> Result<Option<SessionId>, ToolError> {
     let Some(named) = named else { return Ok(None) };
     let report = Report::of(person.server.sessions(), &ids::session(named)?).await?;
@@ -135,7 +136,7 @@ async fn parent(person: &PersonAtClient<'_>, named: Option<&str>) -> Result<Opti
     Ok(Some(report.view.id))
 }
 
-/// Who answers what a worker asks. A lead may leave it to the person, and may not take it from them.
+/// Who answers what a worker asks. A lead may leave questions to the person, but may not take them from the person.
 fn answerer(set: Policy, wanted: Option<Policy>) -> Result<Policy, ToolError> {
     match wanted {
         Some(wanted) if !wanted.is_within(set) && set == Policy::Ask => Err(ToolError::invalid(
@@ -148,7 +149,7 @@ fn answerer(set: Policy, wanted: Option<Policy>) -> Result<Policy, ToolError> {
     }
 }
 
-/// Refuses a directory that is not the project's. Blocks.
+/// Refuses a directory outside of the project. Blocks.
 pub(super) fn refuse_elsewhere(project: &Path, named: Option<&str>, what: &str) -> Result<(), ToolError> {
     let Some(named) = named else { return Ok(()) };
     let found = project

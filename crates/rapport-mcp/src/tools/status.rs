@@ -26,7 +26,7 @@ pub(crate) struct StatusArguments {
 }
 
 impl StatusArguments {
-    /// Those that ask for the state of this task, or of all.
+    /// Arguments that ask for the state of this task, or of all.
     pub(super) fn of(task_id: Option<String>) -> Self {
         Self { task_id, plan_id: None, show_details: true }
     }
@@ -63,7 +63,7 @@ pub(crate) async fn status(
     Ok(Told { text, data })
 }
 
-/// The recent tasks, or those of them that are parts of one.
+/// The recent tasks, or those among them that are parts of this plan.
 async fn list(server: &Server, plan: Option<&SessionId>) -> Result<Told, ToolError> {
     let mut recent = recent(server).await?;
     recent.retain(|report| plan.is_none() || report.parent() == plan || Some(&report.view.id) == plan);
@@ -86,7 +86,7 @@ pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, ToolError> {
     Ok(recent)
 }
 
-/// This server, and how many recent tasks are in which status.
+/// The state of this server, and the number of recent tasks by status.
 pub(crate) async fn system(server: &Server) -> Result<Told, ToolError> {
     let setup = server.setup();
     let recent = recent(server).await?;

@@ -1,4 +1,4 @@
-//! `wait`: returns when something changed that this lead has not been told, and reports progress until then.
+//! `wait`: returns when something changed that this lead has not been told yet, and reports progress until then.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::server::{Server, Told, ToolOutcome};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, resumption, words};
 
-/// How long to wait unless a call says so, and at most, in seconds.
+/// The default and the maximum time to wait, in seconds.
 const USUAL: u64 = 300;
 pub(crate) const LONGEST: u64 = 3600;
 
@@ -33,15 +33,16 @@ pub(crate) struct WaitArguments {
     seconds: Option<u64>,
 }
 
-/// Waits for news of a task, or of any that was begun over MCP. What only a person may decide is shown to the one at the client, as long
-/// as the call lasts; news of other tasks waits meanwhile, so that the dialog does not vanish under their hands.
+/// Waits for news of a task, or of any task that was started over MCP. Questions that only a person may decide are
+/// shown to the person at the client for as long as the call lasts. News of other tasks does not end the call
+/// meanwhile, so that the dialog does not vanish while the person reads it.
 pub(crate) async fn wait(
     person: &PersonAtClient<'_>,
     arguments: WaitArguments,
 ) -> Result<ToolOutcome, ToolError> {
     let mut shown = None;
     let outcome = watch(person, arguments, &mut shown).await;
-    // However the call ends, its dialog ends with it.
+    // The dialog ends with the call, whatever its outcome.
     if let Some(shown) = shown {
         shown.withdraw().await;
     }
@@ -56,7 +57,7 @@ async fn watch(
     let PersonAtClient { server, lead, context, .. } = *person;
     let session = arguments.task_id.as_deref().map(ids::session).transpose()?;
     let seconds = arguments.seconds.unwrap_or(USUAL).min(LONGEST);
-    // Before the first look, so that no change is missed in between.
+    // Subscribes before the first look, so that no change in between is missed.
     let mut changes = server.changes().subscribe();
     let mut stop = server.stop();
     let (began, token) = (Instant::now(), context.meta.get_progress_token());
@@ -65,14 +66,14 @@ async fn watch(
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let undecided = person.settle_replies().await?;
     let mut watched = look(server, session.as_ref()).await?;
-    // The server that ran one may be gone.
+    // The server that ran a task may have ended.
     for report in &watched {
         resumption::one(server.sessions(), report).await;
     }
     if !undecided.is_empty() {
         return Ok(tell_undecided(server, lead, &watched, &undecided));
     }
-    // Whoever only looks shows nothing to anybody.
+    // A call that does not wait shows no dialog.
     let is_for_dialog = |report: &Report| seconds > 0 && person.decides(report);
     loop {
         person.withdraw_settled(shown, &watched).await;
@@ -106,7 +107,7 @@ async fn watch(
             changed = changes.recv() => match changed {
                 Ok(id) => renew(server, session.as_ref(), &mut watched, &id).await?,
                 Err(RecvError::Lagged(_)) => watched = look(server, session.as_ref()).await?,
-                // This server stops, or the sessions cannot be followed any more: nothing would end this call.
+                // This server stops, or the watch ended: no change would end this call.
                 Err(RecvError::Closed) => return Err(deaf()),
             },
             _ = tick.tick() => report_progress(context, token.as_ref(), began.elapsed(), &watched).await,
@@ -123,7 +124,7 @@ async fn watch(
     Ok(ToolOutcome::Told(told))
 }
 
-/// Whether nothing happens in a task until somebody acts, and the lead has not been told.
+/// Whether a task waits for a person or a lead, and the lead has not been told.
 fn is_news(server: &Server, lead: &By, report: &Report) -> bool {
     report.is_settled() && server.is_news(lead, report)
 }
@@ -139,12 +140,12 @@ fn tell_undecided(server: &Server, lead: &By, watched: &[Report], undecided: &[S
     ToolOutcome::Told(told)
 }
 
-/// Waits until the server stops, or whoever would say so is gone.
+/// Waits until the server stops, or the sender of that signal is dropped.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// The tasks that are waited for.
+/// The tasks that this call waits for.
 async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report>, ToolError> {
     match session {
         Some(id) => Ok(vec![Report::of(server.sessions(), id).await?]),
@@ -152,7 +153,7 @@ async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report
     }
 }
 
-/// Reads a session again that changed, if it is one of those that are waited for.
+/// Reads a changed session again, if this call waits for it.
 async fn renew(
     server: &Server,
     session: Option<&SessionId>,
@@ -165,8 +166,8 @@ async fn renew(
     let report = match (Report::of(server.sessions(), changed).await, session) {
         (Ok(report), _) => Some(report).filter(|report| session.is_some() || report.is_led()),
         (Err(trouble), Some(_)) => return Err(trouble),
-        // Somebody else's session, such as one that came with a `git pull`, or a damaged log: the first look leaves those out,
-        // too.
+        // A session that is not trusted, such as one that came with a `git pull`, or a damaged log: the first look
+        // omits those, too.
         (Err(trouble), None) => {
             tracing::debug!(session = %changed, kind = ?trouble.kind(), "left out");
             None
@@ -195,7 +196,7 @@ async fn report_progress(
     let at_work = watched.iter().find(|report| !report.is_settled()).or(watched.first());
     let message = at_work.map(words::line).unwrap_or_else(|| "no task runs".to_owned());
     let progress = ProgressNotificationParam::new(token.clone(), elapsed.as_secs_f64()).with_message(message);
-    // A client that is gone ends the call in another way.
+    // A client that disconnected ends the call in another way.
     let _ = context.peer.notify_progress(progress).await;
 }
 

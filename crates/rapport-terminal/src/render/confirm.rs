@@ -10,7 +10,7 @@ use super::block::Block;
 /// Below this many columns, what a choice means is not in a column of its own.
 const NARROW: usize = 40;
 
-/// What the card says of a plan that an answer came after. Short, so that it fits a small window.
+/// The card's note on a plan that is older than an answer. Short, so that it fits a small window.
 const BEHIND: &str = "Its text is older than an answer of yours.";
 
 /// The card in this many columns.

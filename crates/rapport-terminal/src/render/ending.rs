@@ -20,8 +20,8 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     }
 }
 
-/// The lines when nothing happens until somebody says something: in a conversation the agent's last words, in a task
-/// how to continue a stopped agent.
+/// The lines while the session waits for a message: in a conversation the agent's last words, in a task how to
+/// continue a stopped agent.
 pub(crate) fn at_rest(view: &View) -> Vec<Line> {
     match view.aim {
         Aim::Files => Vec::new(),
@@ -108,7 +108,7 @@ fn changes(changes: Option<&Changes>) -> Vec<Line> {
     changes.files.iter().map(|file| change(file, longest)).collect()
 }
 
-/// How the check of the work ended; if it did not pass, with the last lines of its output.
+/// The result of checking the work; if it failed, with the last lines of its output.
 pub fn check(check: &WorkCheck) -> Vec<Line> {
     let words = safe::line(&check.words());
     let (mark, tone) = if check.has_passed() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Bad) };

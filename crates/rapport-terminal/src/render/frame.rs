@@ -145,7 +145,7 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
             block.above(confirm::block(card, view, columns))
         }
         (None, _) | (_, None) if screen.story.asks_next() => {
-            block.push(&Line::new(Tone::Strong, "The agent was stopped. What is it to do next?"), columns);
+            block.push(&Line::new(Tone::Strong, "The agent was stopped. What should it do next?"), columns);
             ask::editor(&screen.words, "type your words", columns, &mut block);
             block
         }
@@ -228,7 +228,7 @@ fn keys_for_words(screen: &Screen) -> Vec<String> {
     let keys: &[&str] = match (screen.words.is_empty(), screen.story.asks_next()) {
         _ if screen.sending => &["saving …"],
         (_, true) => &["enter send", "alt-enter new line", "esc leave", "ctrl-x cancel the session"],
-        (false, false) => &["enter say it to the agent", "alt-enter new line", "esc clear"],
+        (false, false) => &["enter send to the agent", "alt-enter new line", "esc clear"],
         (true, false) => &[],
     };
     let is_shown = screen.listens() && (!screen.words.is_empty() || screen.story.asks_next());

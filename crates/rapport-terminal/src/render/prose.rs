@@ -1,6 +1,6 @@
-//! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line is shown,
-//! whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone, the columns of
-//! tables are aligned.
+//! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line is
+//! shown, whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone, the
+//! columns of tables are aligned.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};

@@ -65,7 +65,7 @@ struct ChecklistSession<'a> {
 
 /// The terminal while the checklist uses it.
 struct OwnedTerminal {
-    // Dropped first: later input is for whoever uses the terminal next.
+    // Dropped first: later input is for the next reader of the terminal.
     keys: Keys,
     canvas: Canvas,
 }

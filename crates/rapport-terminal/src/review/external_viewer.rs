@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
 
-/// What ends a review from outside: signals, or a caller that is gone.
+/// What ends a review from outside: signals, or a caller that was dropped.
 pub(super) struct Signals {
     signals: [io::Result<Signal>; 3],
     gone: watch::Receiver<()>,
@@ -39,7 +39,7 @@ pub(super) enum HandedOver {
 }
 
 impl Signals {
-    /// Starts listening. When the sender of `gone` is dropped, the caller is gone.
+    /// Starts listening. The caller was dropped if the sender of `gone` is.
     pub(super) fn new(gone: watch::Receiver<()>) -> Self {
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         Self { signals: kinds.map(signal), gone }

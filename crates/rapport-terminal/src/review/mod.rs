@@ -36,7 +36,7 @@ pub use summary::{PROMPT, summary};
 /// How a plan is reviewed.
 #[derive(Clone, Debug)]
 pub struct Review {
-    /// Whether somebody can see and type: input and output are terminals.
+    /// Whether a person can see and type: input and output are terminals.
     pub interactive: bool,
     /// Whether to use colour.
     pub colour: ColourChoice,
@@ -94,7 +94,7 @@ async fn decide(
     }
 }
 
-/// A plan that nobody reviews here: its summary and every action.
+/// A plan that is only shown, without a review: its summary and every action.
 pub fn told(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
     let mut lines = summary::headed("Plan", plan, problems, columns);
     let items = rapport_core::review::items(plan, Group::Actions);

@@ -40,7 +40,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The preview of a page that nobody asked to fetch yet.
+    /// The preview of a page that the person has not asked to fetch yet.
     pub(super) fn unread(address: &str) -> Self {
         let lines = vec![Line::new(Tone::Dim, "Press p to fetch this page and show it.")];
         Self { title: address.to_owned(), file_name: String::new(), text: String::new(), lines }

@@ -233,7 +233,8 @@ impl ReviewSession<'_> {
     }
 }
 
-/// Ends the row of the question, so that what follows begins on a new one. If the terminal is gone, leaving still succeeds.
+/// Ends the row of the question, so that what follows begins on a new one. If the terminal was closed, leaving still
+/// succeeds.
 fn end_row() {
     let _ = io::stdout().write_all(b"\n");
     let _ = io::stdout().flush();

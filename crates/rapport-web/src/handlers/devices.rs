@@ -34,7 +34,7 @@ pub(crate) async fn change(State(site): State<Arc<Site>>, posted: Posted) -> Res
     let (devices, name) = (site.devices.devices.clone(), fields.get("name").to_owned());
     let revoked = site.devices.blocking(move || devices.revoke(&name)).await;
     let said = match revoked {
-        Ok(()) => Said::Done("Revoked. It is let in no more.".to_owned()),
+        Ok(()) => Said::Done("Revoked. The device can no longer connect.".to_owned()),
         Err(error) => Said::Refused(error.to_string()),
     };
     site.told.tell(&visitor.name, said);

@@ -16,7 +16,7 @@ use crate::page::inbox::{self, InboxPage, ON_A_PAGE};
 use crate::page::{self, Frame, Section, framed};
 use crate::site::Site;
 
-/// `GET /`: what waits.
+/// `GET /`: everything that waits for a person.
 pub(crate) async fn inbox(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
@@ -56,7 +56,7 @@ pub(crate) async fn inbox(
     page::sent(&site, framed(&frame, inbox::inbox(&shown)))
 }
 
-/// The card of something that waits; `None` if it does not wait any more.
+/// The card of an item; `None` if the item no longer waits.
 async fn card_of(
     site: &Site,
     visitor: &Visitor,

@@ -1,4 +1,4 @@
-//! The addresses of the page, a file per group: each reads what it needs, and has it drawn.
+//! The handlers, a file per group of addresses. Each loads what its page shows, and has `page/` draw it.
 
 pub(crate) mod devices;
 pub(crate) mod inbox;
@@ -22,19 +22,19 @@ use crate::site::Site;
 /// The maximum length of content that a page shows, in bytes.
 const LONGEST_CONTENT: usize = 2 * 1024 * 1024;
 
-/// What has no address.
+/// The response for an unknown address.
 pub(crate) async fn nothing(State(site): State<Arc<Site>>) -> Response {
     page::failure(&site, StatusCode::NOT_FOUND, "This address leads nowhere.")
 }
 
-/// What an address cannot do.
+/// The response for a method that an address does not have.
 pub(crate) async fn wrong_method(State(site): State<Arc<Site>>) -> Response {
-    page::failure(&site, StatusCode::METHOD_NOT_ALLOWED, "This address is not for that.")
+    page::failure(&site, StatusCode::METHOD_NOT_ALLOWED, "This address does not accept that method.")
 }
 
-/// The page after an act: what was sent is not sent again when the page is loaded again.
+/// Redirects to a page after an act, so that reloading that page does not send the form again.
 fn after(address: &str) -> Response {
-    // Only an address of this server: what a form names comes from outside.
+    // Redirects only within this server, because the address comes from the form.
     let is_own = address.starts_with('/') && !address.starts_with("//") && !address.contains('\\');
     let address = if is_own && HeaderValue::try_from(address).is_ok() { address } else { "/" };
     Redirect::to(address).into_response()

@@ -1,4 +1,4 @@
-//! Pairing a device. Strangers may use these addresses, and no others.
+//! Pairing a device. Only these addresses are served without a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ const KEPT: u64 = 365 * 24 * 60 * 60;
 
 /// The maximum length of what is sent to pair a device, in bytes.
 const LONGEST: usize = 4 * 1024;
-/// The time within which it has to arrive.
+/// The time within which the form has to arrive.
 const READ_WITHIN: Duration = Duration::from_secs(10);
 
-/// `GET /pair?code=CODE`: uses nothing up.
+/// `GET /pair?code=CODE`: shows the form, and does not use the code up.
 pub(crate) async fn form(
     State(site): State<Arc<Site>>,
     RawQuery(query): RawQuery,
@@ -35,12 +35,12 @@ pub(crate) async fn form(
     page::sent(&site, bare(&site, "Pair this device", form))
 }
 
-/// `POST /pair`: uses the code.
+/// `POST /pair`: pairs the device, and uses the code up.
 pub(crate) async fn pair(State(site): State<Arc<Site>>, request: Request) -> Response {
     if !site.rates.allow(Sender::Guessing) {
         return too_many(&site);
     }
-    // Strangers send this: little of it, and soon.
+    // The sender is unknown, so both the size and the time are limited.
     let read = tokio::time::timeout(READ_WITHIN, to_bytes(request.into_body(), LONGEST)).await;
     let Ok(Ok(body)) = read else {
         return page::failure(&site, StatusCode::BAD_REQUEST, "What was sent is too long, or was cut off.");
@@ -66,7 +66,7 @@ pub(crate) async fn pair(State(site): State<Arc<Site>>, request: Request) -> Res
     with_cookie(after("/"), &cookie)
 }
 
-/// A name for the device, by what its browser says of itself.
+/// A default name for the device, from the browser's `User-Agent`.
 fn usual_name(headers: &HeaderMap) -> String {
     let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
     let first = |names: &[(&str, &'static str)]| {

@@ -1,4 +1,4 @@
-//! A session: its story, its plan, its changes, its log; and every act in it.
+//! A session: its story, plan, changes and log, and every act in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const MOST_PREVIEWS: usize = 40;
 /// The maximum number of cards on one page.
 const MOST_CARDS: usize = 20;
 
-/// A session that is looked at.
+/// A session as one request sees it.
 struct Look {
     site: Arc<Site>,
     visitor: Visitor,
@@ -53,7 +53,7 @@ impl Look {
         Ok(Self { site, visitor, id, query, presenter })
     }
 
-    /// The page with this content, below what waits.
+    /// The page with this content, below the cards of what waits.
     async fn page(&self, part: Part, content: Markup) -> Response {
         let Self { site, visitor, id, query, presenter } = self;
         let view = presenter.session().view(id);
@@ -94,7 +94,7 @@ pub(crate) async fn story(
         Ok(entries) => entries,
         Err(error) => return unseen(&look.site, &error),
     };
-    // What came after the state that is shown is on the next page that is fetched.
+    // Entries after the state that is shown appear on the next page that is fetched.
     entries.retain(|entry| entry.seq < before && entry.seq <= newest);
     let earlier = (first > 0).then(|| page::session::before(look.id.as_str(), first + 1));
     let told = page::session::story(&look.site, &look.presenter, &entries, earlier);
@@ -143,8 +143,8 @@ pub(crate) async fn changes(
     look.page(Part::Changes, html! { section.paper.changes aria-label="Changes" { (drawn) } }).await
 }
 
-/// `GET /s/ID/preview?turn=01&item=2.0`: one item of a plan, in full. What is elsewhere is not fetched by this: an address is opened by links and
-/// by every drawing of its page.
+/// `GET /s/ID/preview?turn=01&item=2.0`: one item of a plan, in full. This fetches nothing from other machines,
+/// because links and every reload of the page send it.
 pub(crate) async fn preview(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,
@@ -157,7 +157,8 @@ pub(crate) async fn preview(
     }
 }
 
-/// `POST /s/ID/preview?turn=01&item=2.0`: the same, fetched from elsewhere if it is there. Only a device that may answer sends this.
+/// `POST /s/ID/preview?turn=01&item=2.0`: the same, and fetches what the preview needs from other machines. Only a
+/// device that may answer can send this.
 pub(crate) async fn fetched_preview(
     State(site): State<Arc<Site>>,
     Path(id): Path<String>,
@@ -186,7 +187,7 @@ async fn previewed(look: &Look, may_fetch: bool) -> Response {
     }
     match content(site, id, Content::Preview { turn: turn.folder.clone(), group, item }).await {
         Ok(preview) => {
-            // The script keeps what was fetched: drawing the page again does not fetch it again.
+            // The script keeps what was fetched, so that drawing the page again does not fetch it again.
             let content = html! {
                 section.paper #preview aria-label="Preview" data-fetched[may_fetch] { (diff::block(&preview, usize::MAX)) }
             };
@@ -203,7 +204,7 @@ pub(crate) async fn log(State(site): State<Arc<Site>>, Path(id): Path<String>) -
         Ok(pieces) => pieces,
         Err(error) => return unseen(&site, &error),
     };
-    // A secret may be divided between two pieces, and a line is in one: lines are put together first.
+    // A secret may be divided between two pieces, but not between two lines, so the pieces are joined to lines first.
     let lines = futures_util::stream::unfold((pieces, Vec::new()), |(mut pieces, mut rest)| async move {
         loop {
             if let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') {
@@ -226,7 +227,7 @@ pub(crate) async fn log(State(site): State<Arc<Site>>, Path(id): Path<String>) -
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], Body::from_stream(hidden)).into_response()
 }
 
-/// `POST /s/ID/act`: whatever a form says.
+/// `POST /s/ID/act`: carries out the act that a form says.
 pub(crate) async fn act(State(site): State<Arc<Site>>, Path(id): Path<String>, posted: Posted) -> Response {
     let Posted { visitor, fields } = posted;
     let id = SessionId::new(id);
@@ -239,9 +240,9 @@ pub(crate) async fn act(State(site): State<Arc<Site>>, Path(id): Path<String>, p
     after(fields.get("back"))
 }
 
-/// Does what a form says. It is durable when this returns; an error says that it did not happen.
+/// Carries out the acts of a form. They are durable when this returns; an error says that they did not happen.
 async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields) -> Result<String, String> {
-    // What a form is about is judged by what is stored now.
+    // The form is checked against the newest stored state.
     let presenter = site.board.refresh(id).await.map_err(|error| error.to_string())?;
     let acts = acts(&presenter, fields)?;
     let by = visitor.by();
@@ -249,18 +250,18 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
     for act in &acts {
         let done = site.sessions.act(id, &by, act).await;
         if done.is_err() {
-            // Whatever was in the way is on the next page.
+            // The next page shows why the act was refused.
             let _ = site.board.refresh(id).await;
         }
         reached = done.map_err(|error| refused(&error))?;
     }
-    // The page that comes next shows what followed.
+    // The next page shows the effect of the act.
     let _ = site.board.refresh(id).await;
     if reached == Reached::Log {
         // No process runs the session, so it continues here.
         match site.sessions.resume(id).await {
             Ok(()) | Err(DoorError::Store(StoreError::Busy { .. })) => {}
-            Err(error) => return Ok(format!("Stored. It does not go on by itself: {error}")),
+            Err(error) => return Ok(format!("Stored, but the session could not be resumed: {error}")),
         }
     }
     Ok(acts.last().map(words).unwrap_or_default().to_owned())
@@ -273,7 +274,7 @@ fn refused(error: &DoorError) -> String {
         DoorError::Store(error) => format!("Not stored, so it did not happen: {error}"),
         DoorError::Broken(error) => format!("Not stored, so it did not happen: {error}"),
         DoorError::Failed(_) | DoorError::Forbidden(_) | DoorError::Closed => format!("Not done: {error}"),
-        // The other process may still take it.
+        // The other process may still carry it out.
         DoorError::Silent { .. } => {
             format!("It is not known whether this was done: {error}. Look again before you repeat it.")
         }
@@ -298,7 +299,7 @@ fn words(act: &Act) -> &'static str {
     }
 }
 
-/// What the review of a plan needs, if its card is shown: the `named` one, or else everything that waits.
+/// What the review of a plan needs, if its card is shown: that of the `named` item, or of the first that waits.
 pub(super) async fn review_of(
     site: &Site,
     id: &SessionId,
@@ -324,7 +325,8 @@ pub(super) async fn review_of(
     Some(ReviewSetup { previews, left_out })
 }
 
-/// The items of a plan whose previews are made of what is on this machine. Nobody has approved the plan yet, so it causes no requests.
+/// The items of a plan whose previews need only this machine. The plan is not approved yet, so it must not cause
+/// requests to other machines.
 fn here(turn: &FileTurn) -> Vec<(String, Group, usize)> {
     let plan = plan_of(turn);
     let all = Group::ALL.into_iter().enumerate().flat_map(|(at, group)| {

@@ -11,7 +11,7 @@ use crate::page::sessions::{self, ON_A_PAGE, SessionsPage};
 use crate::page::{self, Frame, Section, framed};
 use crate::site::Site;
 
-/// `GET /sessions?q=words&page=0`: those that fit.
+/// `GET /sessions?q=words&page=0`: the matching sessions.
 pub(crate) async fn sessions(
     State(site): State<Arc<Site>>,
     Extension(visitor): Extension<Visitor>,

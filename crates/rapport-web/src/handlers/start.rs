@@ -23,7 +23,7 @@ pub(crate) const LONGEST: usize = 25 * 1024 * 1024;
 /// The maximum number of files.
 const MOST_FILES: usize = 20;
 
-/// What somebody wants done.
+/// A submitted task, with its files.
 #[derive(Default)]
 struct Wanted {
     form: String,
@@ -40,7 +40,7 @@ pub(crate) async fn form(State(site): State<Arc<Site>>, Extension(visitor): Exte
     drawn(&site, &visitor, &Filled::default(), &new_request())
 }
 
-/// `POST /new`: begins the work.
+/// `POST /new`: starts the work.
 pub(crate) async fn start(State(site): State<Arc<Site>>, request: Request) -> Response {
     let Some(visitor) = access::visitor(&request) else { return page::stranger(&site, false) };
     let mut wanted = match read(&site, request).await {
@@ -56,7 +56,7 @@ pub(crate) async fn start(State(site): State<Arc<Site>>, request: Request) -> Re
     let wanted = Arc::new(wanted);
     let begun = match site.begun.reserve(&wanted.request) {
         Ok(()) => {
-            // A browser that goes away does not leave it half done.
+            // In a task of its own, so that a browser that disconnects does not leave the start half done.
             let (site, visitor, wanted) = (site.clone(), visitor.clone(), wanted.clone());
             let task = tokio::spawn(async move {
                 let begun = begin(&site, &visitor, &wanted).await;
@@ -75,7 +75,7 @@ pub(crate) async fn start(State(site): State<Arc<Site>>, request: Request) -> Re
         }
         Err(why) => {
             site.told.tell(&visitor.name, Said::Refused(why));
-            // The same request again: one that was begun after all is not begun twice.
+            // With the same request id, so that a session that was started after all is not started twice.
             drawn(&site, &visitor, &wanted.filled, &wanted.request)
         }
     }
@@ -99,7 +99,7 @@ async fn read(site: &Arc<Site>, request: Request) -> Result<Wanted, String> {
         if name == "files" {
             let file = field.file_name().map(file_name).unwrap_or_default();
             let content = field.bytes().await.map_err(|error| cut(&error))?;
-            // A form without files has one without a name.
+            // A browser sends an empty file without a name if none was chosen.
             if !file.is_empty() && !content.is_empty() {
                 let name = free_name(file, &wanted.files);
                 wanted.files.push(NewFile { name, content: content.to_vec().into() });
@@ -123,14 +123,14 @@ async fn read(site: &Arc<Site>, request: Request) -> Result<Wanted, String> {
     Ok(wanted)
 }
 
-/// The name for a file that no other of the task has.
+/// A name for a file that is unique in its task.
 fn free_name(name: String, others: &[NewFile]) -> String {
     let is_free = |name: &String| others.iter().all(|other| other.name != *name);
     let numbered = (2..).map(|number| format!("{number}-{name}"));
     std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name)
 }
 
-/// The name of a file as one part of a path, whatever the browser said.
+/// The file's name as one path component, whatever the browser sent.
 fn file_name(said: &str) -> String {
     let last = said.rsplit(['/', '\\']).next().unwrap_or_default();
     if last.is_empty() {
@@ -158,7 +158,7 @@ async fn begin(site: &Site, visitor: &Visitor, wanted: &Wanted) -> Result<Sessio
         agent: chosen(&filled.agent),
     };
     let new = project.new_work.clone();
-    // It reads the project, which blocks.
+    // It reads the project's files, which blocks.
     let created = spawn_blocking(move || new(wish)).await.map_err(|error| error.to_string())??;
     let created = Created {
         by: visitor.by(),

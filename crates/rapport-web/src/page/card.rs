@@ -1,5 +1,5 @@
-//! What waits for a person, as a card: a question with its options, a permission with everything that it would do, a plan to confirm, a form,
-//! a failure, work to apply. Which question is shown, the core decides ([`Presenter`]).
+//! Draws what waits for a person as a card: a question with its options, a permission with everything that it would
+//! do, a plan to confirm, a form, a failure, work to apply. The core decides which question is shown ([`Presenter`]).
 
 use maud::{Markup, html};
 use rapport_core::routing::Recipient;
@@ -34,7 +34,8 @@ pub(crate) struct CardSetup<'a> {
 }
 
 impl CardSetup<'_> {
-    /// A form about the session. `key` tells one showing of a card from another: what somebody began to write stays as long as that is the same.
+    /// A form about the session. `key` identifies one showing of a card: the script keeps what a person began to
+    /// write as long as the key is the same.
     pub(super) fn form(&self, key: &str, content: Markup) -> Markup {
         html! {
             form id=(element("form", &format!("{}/{key}", self.id))) method="post" action=(format!("/s/{}/act", encoded(self.id.as_str()))) data-key=(key) {
@@ -45,7 +46,7 @@ impl CardSetup<'_> {
         }
     }
 
-    /// A form of a single button. One that cannot be taken back is asked about once more.
+    /// A form with a single button. With `sure`, the page asks for a confirmation first.
     pub(super) fn button(&self, act: &str, words: &str, class: &str, sure: Option<&str>) -> Markup {
         let button = html! { button class=(class) name="do" value=(act) { (words) } };
         let form = self.form(
@@ -65,13 +66,14 @@ impl CardSetup<'_> {
     }
 }
 
-/// The id of an element, by what it shows. The script never makes one element out of another with a different id: a button that somebody is about
-/// to press does not become that of something else.
+/// The id of an element, derived from what it shows. The script never turns one element into another with a different
+/// id, so a button does not change its meaning while a person is about to press it.
 fn element(kind: &str, key: &str) -> String {
     format!("{kind}-{}", &digest(key.as_bytes())[..16])
 }
 
-/// A card: the showing of a question that was put in front at this place of the log. The page asks for the same one when it is drawn again.
+/// The frame of a card: question and the position in the log since when it is shown. The page asks for the same card
+/// when it is drawn again.
 pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content: Markup) -> Markup {
     html! {
         article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title"
@@ -79,7 +81,7 @@ pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content:
     }
 }
 
-/// The card of something that waits; `None` if it does not wait any more.
+/// The card of an item; `None` if the item no longer waits.
 pub(crate) fn open(setup: &CardSetup<'_>, question: &QuestionId) -> Option<Markup> {
     let view = || setup.presenter.session().view(setup.id);
     match question.as_str() {
@@ -100,7 +102,7 @@ fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
         return None;
     }
     let focus = setup.presenter.focus().iter().find(|focus| focus.question == *id);
-    // A confirmation waits until the plan is saved.
+    // A plan is confirmed only after it is saved.
     if focus.is_none() && item.question.purpose == Purpose::Confirm {
         return None;
     }
@@ -122,7 +124,7 @@ fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
     ))
 }
 
-/// What the lead does about a question: it looks at it, or it drafted an answer, which a person may send.
+/// What the lead does with a question: it considers it, or it drafted an answer, which a person may send.
 fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
     let session = setup.presenter.session();
     if let Some(draft) = session.draft(&question.id) {
@@ -145,7 +147,7 @@ fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
     html! { @if is_with_lead { p.quiet { "The lead is looking at it. Answer it yourself at any time." } } }
 }
 
-/// The title of a card, what it belongs to, and since when it waits.
+/// The title of a card, its session, and since when it waits.
 pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> Markup {
     let session = setup.presenter.session();
     let created = session.created();
@@ -388,7 +390,7 @@ fn work(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
                 div.row {
                     @if place.conflicts.is_empty() { (setup.button("apply", &format!("Apply {}", counted(changed)), "main", None)) }
                     @else { (setup.button("apply_conflicts", "Apply with conflict markers", "main", Some("The files will contain both versions where they conflict."))) }
-                    (setup.button("discard", "Discard", "danger", Some("The work is thrown away. Nothing brings it back.")))
+                    (setup.button("discard", "Discard", "danger", Some("The work is discarded. This cannot be undone.")))
                 }
         },
     ))

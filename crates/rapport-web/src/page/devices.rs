@@ -26,7 +26,7 @@ pub(crate) fn list(site: &Site, visitor: &Visitor, devices: &[Device]) -> Markup
                                 form method="post" action="/devices" data-key=(format!("revoke-{}", device.name)) {
                                     input type="hidden" name="form" value=(visitor.form_token);
                                     input type="hidden" name="name" value=(device.name);
-                                    p { "It is let in no more." }
+                                    p { "It will no longer be able to connect." }
                                     button.danger name="do" value="revoke" { "Revoke " (device.name) }
                                 }
                             }

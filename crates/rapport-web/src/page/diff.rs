@@ -62,7 +62,7 @@ pub(crate) fn files(diff: &str) -> Markup {
     }
 }
 
-/// One diff, or a text that is none, as it is.
+/// One diff in colour; a text that is not a diff is shown as it is.
 pub(crate) fn block(diff: &str, most: usize) -> Markup {
     let lines: Vec<&str> = diff.lines().take(most).collect();
     let cut = diff.lines().count() - lines.len();

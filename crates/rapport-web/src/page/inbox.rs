@@ -1,4 +1,4 @@
-//! The inbox: everything that waits, and the card of one of them.
+//! The inbox: everything that waits, and the card of the chosen item.
 
 use maud::{Markup, html};
 use rapport_core::{QuestionId, SessionId};
@@ -21,7 +21,7 @@ pub(crate) struct InboxPage<'a> {
     /// Which page this is, from 0.
     pub(crate) page: usize,
     pub(crate) order: InboxOrder,
-    /// The one whose card is shown.
+    /// The item whose card is shown.
     pub(crate) chosen: Option<(&'a SessionId, &'a QuestionId)>,
     pub(crate) card: Option<Markup>,
     pub(crate) may_start: bool,
@@ -60,10 +60,11 @@ pub(crate) fn inbox(shown: &InboxPage<'_>) -> Markup {
 
 fn nothing(shown: &InboxPage<'_>) -> Markup {
     html! {
-        // What was in front stays named while something waits: the script asks for it again, and nothing else takes its place unasked.
+        // The chosen item stays named while anything waits, because the script asks for it again: no other card may
+        // replace it unasked.
         @let named = shown.chosen.filter(|_| shown.total > 0);
         div.calm data-of=[named.map(|(session, _)| session)] data-card=[named.map(|(_, question)| question)] {
-            h1 { @if shown.total == 0 { "Nothing waits for you." } @else { "That does not wait any more." } }
+            h1 { @if shown.total == 0 { "Nothing waits for you." } @else { "That no longer waits for you." } }
             @if shown.total > 0 { p { a.button href="/" { "To what waits" } } }
             @else if shown.may_start { p { a.button.main href="/new" { "Start a task" } } }
             p.quiet { "What your agents ask appears here by itself." }
@@ -98,7 +99,7 @@ fn entry(shown: &InboxPage<'_>, item: &WaitingItem) -> Markup {
     }
 }
 
-/// The word for an order in addresses.
+/// The name of an order in addresses.
 pub(crate) fn word(order: InboxOrder) -> &'static str {
     match order {
         InboxOrder::Oldest => "oldest",

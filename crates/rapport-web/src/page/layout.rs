@@ -1,18 +1,18 @@
-//! What every page has: its head, the way to the other pages, what was done last, and the help for keys.
+//! What every page has: its head, the navigation, the outcome of the last act, and the help for keys.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::access::Visitor;
 use crate::site::{Said, Site};
 
-/// The parts of the page that the top leads to.
+/// The entries of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Inbox,
     Sessions,
     Start,
     Devices,
-    /// A session, which is below none of them.
+    /// A session, which is under none of them.
     Session,
 }
 
@@ -22,11 +22,11 @@ pub(crate) struct Frame<'a> {
     pub(crate) visitor: &'a Visitor,
     pub(crate) section: Section,
     pub(crate) title: &'a str,
-    /// The session that the page is about. A page about none follows all of them.
+    /// The session that the page shows; a page without one follows all sessions.
     pub(crate) session: Option<&'a str>,
 }
 
-/// A page for a device that is let in.
+/// A page for a paired device.
 pub(crate) fn framed(frame: &Frame<'_>, content: Markup) -> Markup {
     let Frame { site, visitor, section, title, session } = frame;
     let waiting = site.board.waiting_count();
@@ -74,7 +74,7 @@ pub(crate) fn framed(frame: &Frame<'_>, content: Markup) -> Markup {
     )
 }
 
-/// A page for somebody who is not let in, or about a failure.
+/// A page for a browser without a valid token, or about a failure.
 pub(crate) fn bare(site: &Site, title: &str, content: Markup) -> Markup {
     document(
         site,
@@ -109,7 +109,7 @@ fn document(site: &Site, title: &str, session: Option<&str>, content: Markup) ->
     }
 }
 
-/// What the last act of this device led to.
+/// The outcome of this device's last act.
 fn said(site: &Site, visitor: &Visitor) -> Markup {
     let said = site.told.take(&visitor.name);
     html! {
@@ -123,7 +123,7 @@ fn said(site: &Site, visitor: &Visitor) -> Markup {
     }
 }
 
-/// The address of a file of the page. Another version has another address.
+/// The address of an asset. Another version has another address.
 fn asset(site: &Site, name: &str) -> String {
     format!("/assets/{}/{name}", site.build)
 }

@@ -1,10 +1,11 @@
-//! Markdown, as agents write it, as part of a page. Nothing in it becomes markup of its own, loads anything, or leads anywhere but to the web.
+//! Draws the Markdown of agents as part of a page. Its HTML stays text, it loads nothing, and its links lead to the
+//! web only.
 
 use maud::{Markup, PreEscaped, Render as _};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use rapport_core::visible;
 
-/// Text of more bytes than this is shown as it is: nobody reads that, and drawing it takes time.
+/// Longer text, in bytes, is shown as it is, because drawing it takes too long.
 const LONGEST: usize = 256 * 1024;
 
 /// Markdown as part of a page.
@@ -21,7 +22,7 @@ pub(crate) fn markdown(source: &str) -> Markup {
     PreEscaped(format!("<div class=\"prose\">{}</div>", writer.page))
 }
 
-/// Hidden characters are made visible; the lines stay, because they mean something.
+/// Makes hidden characters visible, and keeps the line breaks, which Markdown needs.
 fn visible_lines(source: &str) -> String {
     source.lines().map(visible::line).collect::<Vec<_>>().join("\n")
 }
@@ -29,7 +30,7 @@ fn visible_lines(source: &str) -> String {
 #[derive(Default)]
 struct Writer {
     page: String,
-    /// Whether each open link leads somewhere.
+    /// Whether each open link has an address that is allowed.
     links: Vec<bool>,
     alignments: Vec<Alignment>,
     is_head: bool,
@@ -40,7 +41,7 @@ impl Writer {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),
-            // Markup of others is text.
+            // HTML in the source is shown as text.
             Event::Text(words)
             | Event::Html(words)
             | Event::InlineHtml(words)
@@ -63,7 +64,7 @@ impl Writer {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Link { dest_url, .. } => self.start_link(&dest_url),
-            // A picture would be fetched from somewhere: its description is shown.
+            // The page loads no pictures from elsewhere; it shows the description.
             Tag::Image { .. } => self.page.push_str("<span class=\"picture\">🖼 "),
             Tag::List(Some(first)) => self.page.push_str(&format!("<ol start=\"{first}\">")),
             Tag::Table(alignments) => {

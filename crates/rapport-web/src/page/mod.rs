@@ -1,8 +1,8 @@
-//! Draws pages. Everything here is a function of what is shown; nothing reads or decides anything.
+//! Draws pages. Every function here only depends on its arguments; none reads or decides anything.
 //!
-//! `layout.rs` has what every page has; `inbox.rs`, `session.rs`, `sessions.rs`, `start.rs`, `devices.rs` and `pairing.rs` are the pages;
-//! `card.rs` draws what waits for a person, `turn.rs` that of a turn, `story.rs` facts, `diff.rs` diffs, `markdown.rs` what agents write,
-//! `times.rs` times.
+//! `layout.rs` has what every page has; `inbox.rs`, `session.rs`, `sessions.rs`, `start.rs`, `devices.rs` and
+//! `pairing.rs` are the pages; `card.rs` draws what waits for a person, `turn.rs` the cards of turns, `story.rs`
+//! facts, `diff.rs` diffs, `markdown.rs` what agents write, `times.rs` times.
 
 pub(crate) mod card;
 pub(crate) mod devices;
@@ -28,20 +28,19 @@ use crate::site::Site;
 pub(crate) use layout::{Frame, Section, bare, framed};
 pub(crate) use markdown::markdown;
 
-/// A page as it is sent.
+/// A page as a response.
 pub(crate) fn sent(site: &Site, page: Markup) -> Response {
     Html(site.secrets.hide(page.into_string())).into_response()
 }
 
-/// The page for somebody who is not let in. `had_token` if they once were.
+/// The page for a browser that is not paired. `had_token` if its token is no longer valid.
 pub(crate) fn stranger(site: &Site, had_token: bool) -> Response {
-    let why =
-        if had_token { "This device is not paired any more." } else { "This device is not paired yet." };
+    let why = if had_token { "This device is no longer paired." } else { "This device is not paired yet." };
     let page = layout::bare(site, "Pair this device", pairing::instructions(why));
     (StatusCode::UNAUTHORIZED, sent(site, page)).into_response()
 }
 
-/// A page about something that did not work.
+/// A page about a failure.
 pub(crate) fn failure(site: &Site, status: StatusCode, why: &str) -> Response {
     let title = match status {
         StatusCode::NOT_FOUND => "There is nothing here",
@@ -62,7 +61,7 @@ pub(crate) fn failure(site: &Site, status: StatusCode, why: &str) -> Response {
     response
 }
 
-/// A text that others wrote, over several lines, as it is.
+/// A text of others over several lines, without markup.
 pub(crate) fn text(words: &str) -> Markup {
     html! { (visible::lines(words)) }
 }

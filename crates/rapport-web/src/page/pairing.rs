@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::devices::LONGEST_NAME;
 
-/// How to get in.
+/// How to pair a device.
 pub(crate) fn instructions(why: &str) -> Markup {
     html! {
         section.paper.narrow {
@@ -16,13 +16,14 @@ pub(crate) fn instructions(why: &str) -> Markup {
     }
 }
 
-/// The form that uses a code. Nothing is used before somebody sends it: a link may be looked at by programs.
+/// The form that uses a code up. Opening the link does not, because programs may open links, such as a chat's
+/// preview.
 pub(crate) fn form(code: &str, name: &str, wrong: Option<&str>) -> Markup {
     html! {
         section.paper.narrow {
             h1 { "Pair this device" }
             @if let Some(wrong) = wrong { p.said.refused role="alert" { (wrong) } }
-            p { "Whoever holds it sees what your agents do, and answers in your name." }
+            p { "Anyone who holds it sees what your agents do, and can answer for you." }
             (code_form(code, name))
         }
     }

@@ -98,7 +98,7 @@ fn doing(view: &View) -> String {
     }
 }
 
-/// A box to say something, and what ends or undoes the work.
+/// A box for messages to the agent, and the buttons that end or undo the work.
 fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
     if !setup.visitor.may_answer() {
         return html! { p.quiet { "This device may only look." } };
@@ -106,7 +106,7 @@ fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
     let is_busy =
         matches!(view.status, Status::Started | Status::Running | Status::NeedsInput) && !view.has_failed();
     let is_over = view.status == Status::Cancelled;
-    // One that failed has its own card.
+    // A failed session has its own card.
     let is_ended = is_over || view.status == Status::Completed || view.has_failed();
     let session = setup.presenter.session();
     let can_undo = session.rests() && !session.undoable_work().is_empty();
@@ -124,7 +124,7 @@ fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
                 @if view.agent.state == AgentState::Working && !session.is_stopped() { (setup.button("stop", "Stop", "", None)) }
                 @if session.is_stopped() { (setup.button("restart", "Go on", "", None)) }
                 @if session.is_running() { (setup.button("pause", "Pause", "", None)) }
-                @if can_undo { (setup.button("undo_work", "Undo the work", "danger", Some("Its changes to files are undone, except where somebody changed them since."))) }
+                @if can_undo { (setup.button("undo_work", "Undo the work", "danger", Some("Its changes to files are undone, except where they were changed since."))) }
                 @if !is_ended { (setup.button("cancel", "Cancel", "danger", Some("The task ends, and cannot be resumed. What was changed stays."))) }
             }
         }

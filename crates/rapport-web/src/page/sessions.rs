@@ -15,7 +15,7 @@ pub(crate) const ON_A_PAGE: usize = 50;
 pub(crate) struct SessionsPage<'a> {
     pub(crate) site: &'a Site,
     pub(crate) sessions: &'a [Summary],
-    /// How many fit, on all pages.
+    /// How many sessions match, on all pages.
     pub(crate) total: usize,
     pub(crate) page: usize,
     /// What was searched for.

@@ -5,7 +5,7 @@ use rapport_door::ProjectSetup;
 
 use crate::access::Visitor;
 
-/// What was filled in before something was wrong with it.
+/// The values of the form, to show it again with an error.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filled {
     pub(crate) task: String,

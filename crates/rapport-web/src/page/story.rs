@@ -15,14 +15,14 @@ const LONGEST_WORDS: usize = 6000;
 /// The maximum number of facts of one entry; the log has all of them.
 const MOST_FACTS: usize = 100;
 
-/// A fact as it is told.
+/// A fact as the story shows it.
 struct Told {
     class: &'static str,
     sign: &'static str,
     words: Markup,
 }
 
-/// Facts, with a way to those before them.
+/// Facts, with a link to those before them.
 pub(crate) fn story(
     site: &Site,
     presenter: &Presenter,
@@ -56,7 +56,7 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
     format!("/s/{}?before={seq}", encoded(id))
 }
 
-/// A fact in words; `None` if it tells people nothing.
+/// A fact in words; `None` if it says nothing to people.
 fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
     let told = |class, sign, words: Markup| Some(Told { class, sign, words });
     let plain = |words: &str| html! { (visible::lines(words)) };
@@ -167,7 +167,7 @@ fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
         | Event::Unsaid { .. }
         | Event::LeadAsks { .. }
         | Event::LeadReleased { .. } => told("quiet", "·", plain(&cut(&fact.words()))),
-        // What only developers need: the log has it.
+        // Only developers need these; the log has them.
         Event::ReviewStarted { .. }
         | Event::ActionAsked { .. }
         | Event::Read { .. }
@@ -191,7 +191,7 @@ fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
     }
 }
 
-/// The beginning of a question, before its answer.
+/// The beginning of a question, shown before its answer.
 fn about(presenter: &Presenter, question: &QuestionId) -> Markup {
     let asked = find(presenter, question).map(|(round, place)| {
         let question = round.items[place].question;

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 
 use crate::site::Site;
 
-/// How long ago something was; the page keeps it up to date, and the exact time is its title.
+/// How long ago something was. The script keeps it up to date, and its title is the exact time.
 pub(crate) fn ago(site: &Site, then: Timestamp) -> Markup {
     html! { time data-ago datetime=(then.to_string()) title=(exact(site, then)) { (since(then, (site.now)())) } }
 }
 
-/// The time of day, with the date if that is another one.
+/// The time of day, with the date if that is not today.
 pub(crate) fn at(site: &Site, then: Timestamp) -> Markup {
     let (now, local) = ((site.now)().to_zoned(site.zone.clone()), then.to_zoned(site.zone.clone()));
     let pattern = match () {
@@ -31,7 +31,7 @@ fn exact(site: &Site, then: Timestamp) -> String {
     then.to_zoned(site.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A time in one unit, as the script of the page writes it, too.
+/// A duration in one unit, in the same words as the script of the page.
 fn since(then: Timestamp, now: Timestamp) -> String {
     let passed = now.duration_since(then).max(SignedDuration::ZERO);
     match (passed.as_hours(), passed.as_mins()) {

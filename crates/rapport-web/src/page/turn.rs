@@ -1,4 +1,5 @@
-//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, the result with a way to undo it.
+//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, the result with a way to
+//! undo it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +26,7 @@ pub(crate) const LONGEST_PREVIEW: usize = 32 * 1024;
 /// What the review of a plan needs besides the session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReviewSetup {
-    /// The previews of items, by their names; those that are missing have a page of their own.
+    /// The previews of items, by their names; an item without one here has a page of its own.
     pub(crate) previews: HashMap<String, String>,
     /// The names of items that are not checked.
     pub(crate) left_out: BTreeSet<String>,
@@ -36,7 +37,7 @@ pub(crate) fn item_name(group: usize, item: usize) -> String {
     format!("{group}.{item}")
 }
 
-/// Whether the preview of an item needs something that is fetched from elsewhere.
+/// Whether the preview of an item needs something from another machine.
 pub(crate) fn is_elsewhere(plan: &ActionPlan, group: Group, item: usize) -> bool {
     matches!(needed(plan, &Checks::all(plan), group, Some(item)), Some(Resource::Url(_)))
 }
@@ -46,10 +47,10 @@ fn preview_link(id: &SessionId, turn: &FileTurn, name: &str) -> String {
     format!("/s/{}/preview?turn={}&item={}", encoded(id.as_str()), encoded(&turn.folder), encoded(name))
 }
 
-/// A button that fetches the preview of an item from elsewhere, for a device that may cause that.
+/// A button that fetches an item for its preview from another machine, for a device that may answer.
 pub(crate) fn fetching(visitor: &Visitor, id: &SessionId, turn: &FileTurn, name: &str) -> Markup {
     html! {
-        p.quiet { "This item is elsewhere, and is not fetched before somebody asks for it." }
+        p.quiet { "This item is on another machine. It is fetched only when you ask for it." }
         @if visitor.may_answer() {
             form method="post" action=(preview_link(id, turn, name)) {
                 input type="hidden" name="form" value=(visitor.form_token);
@@ -59,7 +60,7 @@ pub(crate) fn fetching(visitor: &Visitor, id: &SessionId, turn: &FileTurn, name:
     }
 }
 
-/// The card of a turn; `None` if something else is in front of the person.
+/// The card of a turn; `None` if another card is in front of the person.
 pub(super) fn open(setup: &CardSetup<'_>, card: &TurnCard, question: &QuestionId) -> Option<Markup> {
     let focus = setup.presenter.focus().iter().find(|focus| focus.question == *question)?;
     let turn = setup.presenter.session().file_turn(&card.folder)?;
@@ -239,7 +240,7 @@ fn undo_button(batch: Option<&FileBatch>) -> Markup {
     }
 }
 
-/// The actions of a plan, and how far each is.
+/// The actions of a plan, and the state of each.
 pub(crate) fn actions(plan: &ActionPlan, batch: Option<&FileBatch>) -> Markup {
     let state = |place: usize| {
         let left_out = batch.and_then(|batch| batch.chosen.actions.get(place)).is_some_and(Option::is_some);

@@ -44,7 +44,8 @@ impl AgentFlags {
         }
     }
 
-    /// What the flags change about the terms of a session that exists; `None` if they change nothing. `settings` has them.
+    /// The changes that the flags make to an existing session's terms; `None` if there are none. `settings` includes
+    /// the flags.
     pub(super) fn change(
         &self,
         place: &Place,

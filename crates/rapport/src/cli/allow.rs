@@ -19,7 +19,7 @@ use crate::workers::network::HostPattern;
   rapport allow add-auth \"*.crates.io\"
   rapport allow add-auth localhost:8080")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
+    /// The session: its name, or a unique part of it
     session: String,
     /// The host, with its port unless that is 80 or 443; "*.example.com" means all its subdomains
     host: String,

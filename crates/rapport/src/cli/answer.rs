@@ -24,9 +24,9 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 /// Answer a question of a session, from anywhere
 ///
 /// VALUE is an option's label, value or number (from 1), or, if the question accepts it, free text. Several values
-/// choose several options; --text adds free text to them. At a permission yes allows once and no denies; at a plan yes starts the work. Without a
-/// VALUE the questions are asked here, or listed if there is no terminal. The first answer to a question wins; later
-/// ones are refused.
+/// choose several options; --text adds free text to them. At a permission yes allows once and no denies; at a plan
+/// yes starts the work. Without a VALUE the questions are asked here, or listed if there is no terminal. The first
+/// answer to a question wins; later ones are refused.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport answer add-auth                       show what is open, and ask
@@ -53,14 +53,14 @@ pub(super) struct Args {
     /// Which question (default: the only open one)
     #[arg(long, short, value_name = "ID")]
     question: Option<String>,
-    /// Use exactly this text as the answer, or beside the options that are chosen; "-" reads it from standard input (in a
-    /// terminal, up to two empty lines)
+    /// Use exactly this text as the answer, or beside the options that are chosen; "-" reads it from standard input
+    /// (in a terminal, up to two empty lines)
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     text: Option<OsString>,
     /// Change a given answer, before the plan is confirmed
     #[arg(long, requires = "question")]
     edit: bool,
-    /// Send what the lead drafted, as your own answer
+    /// Send the lead's draft, as your own answer
     #[arg(long, conflicts_with_all = ["value", "text", "edit", "back"])]
     draft: bool,
     /// Go back to the previous question, in a round that is not complete
@@ -105,13 +105,13 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     sessions::next_step(reached, &id).map_or(Ok(()), say)
 }
 
-/// A session that was named, if it counts.
+/// The named session, if it is trusted.
 fn counted(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
     session_choice::check_counts(place, &id).map(|()| id)
 }
 
-/// The session that is meant. Where the first word names none, it is a part of the answer: but only where all words name
-/// options of what is open, so that a slip in a session's name does not become an answer somewhere else.
+/// The session that is meant. If the first word names no session, it is part of the answer, but only if all words
+/// name options of open questions: a misspelt session name must not become an answer elsewhere.
 fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
     let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
         !known.view.questions.is_empty()
@@ -147,7 +147,7 @@ fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
             let failure = Failure { message, hints: Vec::new(), ..several };
             return Err(failure.hint("Name the one you mean: rapport answer --session SESSION VALUE"));
         }
-        // Which sessions wait is unknown, because a log cannot be read; that there is none of this name is known.
+        // A log cannot be read, so it is unknown which sessions wait; but no session has this name.
         Err(_) => return Err(not_found),
     };
     args.value.insert(0, first);
@@ -183,7 +183,7 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
         (Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. }, _) => Ok(()),
         (Purpose::Confirm, _) => say("The agent gets this message, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
-            say("The agent is refused, with this message.")
+            say("The request is denied, with this message.")
         }
     }
 }
@@ -235,7 +235,7 @@ fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> 
     })
 }
 
-/// How to change the answer to a question, now or later, or to try another one beside it.
+/// How to change the answer to a question, now or later, or to try another one in a branch.
 fn changing(place: &Place, id: &SessionId, question: &QuestionId) -> Option<Vec<String>> {
     let store = place.store();
     let entries = store.read(id, 0).ok()?;

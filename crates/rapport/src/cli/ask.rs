@@ -50,8 +50,7 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
     }
 }
 
-/// Returns whether everything that was open was answered. The agent may ask the next question by now; that is not
-/// waited for.
+/// Returns whether everything that was open was answered. Does not wait for the agent's next questions.
 async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Result<bool, Failure> {
     let mut signals = StopSignal::listen()?;
     let (stop, shutdown) = watch::channel(false);

@@ -30,9 +30,9 @@ const NAME: usize = 48;
 
 /// Try a turn another way; or open a question again in another session, to try another answer
 ///
-/// With a turn (02, 02-branch-01), by itself or as --at: creates another directory with the context of that turn, for the next plan. If the
-/// turn, or one after it, changed files, say where the other attempt begins: with these changes undone, in a git
-/// worktree without them, or with the files as they are. At a terminal you are asked.
+/// With a turn (02, 02-branch-01), by itself or as --at: creates another directory with the context of that turn, for
+/// the next plan. If the turn, or one after it, changed files, say where the other attempt begins: with these changes
+/// undone, in a git worktree without them, or with the files as they are. At a terminal you are asked.
 ///
 /// With a session and --at: the branch has its own git worktree, with the files as they were at the question, and its
 /// own copy of the conversation up to there. The original session is not touched, and may be running. Its work is
@@ -40,7 +40,7 @@ const NAME: usize = 48;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport branch 02                         another try of turn 02
-  rapport branch 02 --undo                  take back first what it changed
+  rapport branch 02 --undo                  first undo what it changed
   rapport branch 02 --worktree              leave that, try it in a worktree
   rapport branch add-auth --at 02           the same, of a session that is named
   rapport branch 20260124-add-auth --at q2
@@ -72,7 +72,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// What the flags say about where another attempt begins.
+    /// Where another attempt begins, according to the flags.
     fn beginning(&self) -> Option<Beginning> {
         match (self.undo, self.worktree, self.keep) {
             (true, _, _) => Some(Beginning::Undo),
@@ -128,8 +128,8 @@ struct Made {
     worktree: String,
 }
 
-/// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most a reserved
-/// name with an unused worktree, which `rapport discard` removes. A failure removes what was created.
+/// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most a
+/// reserved name with an unused worktree, which `rapport discard` removes. A failure removes what was created.
 fn make(
     place: &Place,
     store: &BlockingStore,
@@ -178,7 +178,7 @@ fn make(
         },
     );
     if let Err(failure) = filled {
-        // What cannot be removed is listed by `rapport doctor`.
+        // `rapport doctor` lists what cannot be removed.
         let _ = worktrees.remove(&id, &place.project);
         return Err(failure);
     }

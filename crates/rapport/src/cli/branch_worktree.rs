@@ -1,5 +1,5 @@
-//! `rapport branch TURN --worktree`: another attempt at a turn while the first one stays as it is. It is a session of its
-//! own that works in a git worktree, whose files are as they were before the turn.
+//! `rapport branch TURN --worktree`: another attempt at a turn while the first one stays as it is. It is a session of
+//! its own that works in a git worktree, whose files are as they were before the turn.
 
 use rapport_core::{Aim, Created, Entry, Session, SessionId};
 use serde_json::json;
@@ -42,7 +42,7 @@ pub(super) fn execute(
     let worktree = match made {
         Ok(worktree) => worktree,
         Err(failure) => {
-            // What cannot be removed is listed by `rapport doctor`.
+            // `rapport doctor` lists what cannot be removed.
             let _ = worktrees.remove(&id, &place.project);
             return Err(failure);
         }

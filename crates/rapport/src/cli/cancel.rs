@@ -31,7 +31,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = session_choice::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
-    // It is cancelled either way. If this fails, `rapport undo` retries it.
+    // The session is cancelled even if this fails; `rapport undo` retries it.
     let _ = handover::settle(&place, &id);
     if common.json {
         return say_json(&json!({ "session": id, "status": "cancelled" }));
@@ -64,7 +64,7 @@ pub(super) async fn left_behind(
     left.insert(0, "It had changed these files, which stay as they are:".to_owned());
     left.push(format!("See the changes with: rapport diff {id}"));
     if known.view.workplace.is_some() {
-        left.push(format!("Throw them away with: rapport discard {id}"));
+        left.push(format!("Discard them with: rapport discard {id}"));
     } else if undo_work::is_due(&known) {
         left.push(format!("Undo them with: rapport undo {id}"));
     }

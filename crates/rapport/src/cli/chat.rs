@@ -1,4 +1,4 @@
-//! `rapport chat`: the lead of this project, in the terminal. One conversation, which every call goes on with.
+//! `rapport chat`: the lead of this project, in the terminal. Every call continues the same conversation.
 
 use std::ffi::OsString;
 
@@ -18,10 +18,10 @@ const LOOKED_AT: usize = 200;
 
 /// Talk to the lead: the conversation that knows the project and is asked first
 ///
-/// What the agents of later sessions ask goes to the lead before it goes to you, as far as the setting lead.policy lets
-/// it: with "assist" it drafts answers that you send, with "auto" it answers what it may, with a ground that you see.
-/// Permissions, plans, money, secrets and what cannot be undone always come to you (docs/routing.md). Every call goes on with the
-/// same conversation.
+/// What the agents of later sessions ask goes to the lead before it goes to you, as far as the setting lead.policy
+/// lets it: with "assist" it drafts answers that you send, with "auto" it answers what it may, with a ground that you
+/// see. Permissions, plans, money, secrets and what cannot be undone always come to you (docs/routing.md). Every call
+/// continues the same conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport chat \"how is this project tested?\"
@@ -45,7 +45,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let start = match lead {
         Some(id) => {
             let said = (!args.words.is_empty()).then(|| say::words(&args.words)).transpose()?;
-            // The process of a session that it leads may run it.
+            // Another process may run it, because it runs a session that this lead leads.
             Start::Join { id, said: said.map(|text| Act::Say { text, id: None }) }
         }
         None => {
@@ -61,7 +61,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 pub(super) fn lead_here(place: &Place) -> Result<Option<SessionId>, Failure> {
     let store = place.store();
     let lead_since = |id: &SessionId| {
-        // A log that others wrote leads nobody.
+        // A session that is not trusted must not lead others.
         let session = store.counted(id, 0).ok().and_then(|entries| Session::replay(&entries))?;
         let created = session.created();
         let is_terminal = created.origin.as_ref().is_some_and(|origin| origin.channel == TERMINAL);
@@ -69,7 +69,7 @@ pub(super) fn lead_here(place: &Place) -> Result<Option<SessionId>, Failure> {
     };
     let newest = store.list()?.into_iter().rev().take(LOOKED_AT);
     let leads = newest.filter_map(|id| lead_since(&id).map(|since| (since, id)));
-    // The names of one day are sorted by their words, not by time.
+    // The names of one day are not sorted by time.
     Ok(leads.max_by_key(|(since, _)| *since).map(|(_, id)| id))
 }
 

@@ -110,7 +110,7 @@ impl Typed {
             let shown = known.iter().filter(|value| !value.is_hide_set());
             return shown.map(|value| of(value.get_name().to_owned(), value.get_help())).collect();
         }
-        // Another project has other sessions.
+        // `--project` selects other sessions.
         let Ok(place) = Place::find(common) else { return Vec::new() };
         let takes = |name: &str| {
             arg.get_value_names().into_iter().flatten().any(|taken| taken.split('|').any(|part| part == name))
@@ -165,8 +165,8 @@ fn named(place: &Place, word: &str, asks: bool) -> Vec<Candidate> {
         .collect()
 }
 
-/// The possible answers to the open question. A label is offered only if it is a single plain word, because whoever
-/// wrote it could put a command into it. Other options are offered by number.
+/// The possible answers to the open question. A label is offered only if it is a single plain word, because its
+/// author could put a command into it. Other options are offered by number.
 fn options(view: &View, question: Option<&str>) -> Vec<Candidate> {
     let open = view.questions.iter().find(|open| question.is_none_or(|id| open.id.as_str() == id));
     let options = open.into_iter().flat_map(|open| open.options.iter().enumerate());

@@ -22,9 +22,9 @@ const TASK: &str = "add a greeting";
 
 /// See the whole story with a scripted agent: no account, no key, no network
 ///
-/// Plays a scenario in a temporary git repository: a task, questions, a plan, a confirmation, an agent that really edits
-/// files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo answers
-/// itself and says so.
+/// Plays a scenario in a temporary git repository: a task, questions, a plan, a confirmation, an agent that really
+/// edits files and asks once more in the middle, and a report. You answer if there is a terminal; else the demo
+/// answers itself and says so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport demo                            answer as you like
@@ -61,7 +61,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let outcome = play(common, &place, agent, &args.task, answering);
     let is_unread = outcome.as_ref().is_err_and(|failure| failure.code == Code::Quiet);
     if is_unread && !args.keep {
-        // Nobody would learn that something was kept.
+        // The output was closed, so the person would not learn that something was kept.
         return outcome;
     }
     let is_kept = args.keep || outcome.is_err();

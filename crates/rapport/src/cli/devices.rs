@@ -13,14 +13,14 @@ use crate::wiring::{Place, refuse_agents};
 
 /// List the devices that are paired with the page for browsers, or revoke one
 ///
-/// A device that is revoked is let in no more, from its next request on; a page that it has open gets nothing new.
+/// A revoked device can no longer connect, from its next request on; a page that it has open gets nothing new.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport devices
   rapport devices --revoke \"Anna's phone\"
   rapport open --print                  pair another one")]
 pub(super) struct Args {
-    /// Let this device in no more
+    /// Revoke this device: it can no longer connect
     #[arg(long, value_name = "NAME")]
     revoke: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         if common.json {
             return say_json(&json!({ "revoked": name }));
         }
-        return say(format_args!("Revoked {}. It is let in no more.", visible::line(name)));
+        return say(format_args!("Revoked {}. It can no longer connect.", visible::line(name)));
     }
     let (all, now) = (devices.list().map_err(failure)?, Clock::system().now());
     if common.json {

@@ -105,7 +105,7 @@ fn stat_lines(diff: &str) -> Vec<Line> {
     files.iter().map(row).chain([last]).collect()
 }
 
-/// Refuses a session whose work was not recorded: nobody can tell what it changed.
+/// Refuses a session whose work was not recorded, because its changes are unknown.
 fn refuse_unrecorded(place: &Place, id: &SessionId) -> Outcome {
     let session = session_choice::known(place, id)?.session;
     let Some(why) = unrecorded(&session).filter(|_| !session.created().works_apart()) else { return Ok(()) };

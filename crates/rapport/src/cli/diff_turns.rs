@@ -1,4 +1,5 @@
-//! `rapport diff TURN TURN`: two turns of a session side by side: context, actions, what they make of files, and results.
+//! `rapport diff TURN TURN`: two turns of a session side by side: context, actions, what they make of files, and
+//! results.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,7 @@ struct Side {
     context: String,
     /// Its actions, one per line.
     actions: String,
-    /// What they do.
+    /// The effects of the actions.
     effects: PlanEffects,
     /// The result of each action.
     results: String,
@@ -92,8 +93,8 @@ impl Lineage<'_> {
         let turn = wait(self.folder.turn(name))?;
         let drawn = tree::drawn(self.session, &turn)?;
         let begins = |path: &str| {
-            // Its own batch knows how the files were; before that they are as they are now. A turn beside it may have
-            // changed them since.
+            // A turn's own batch recorded the files before it; without one, their current state counts. The other
+            // turn may have changed them since.
             let (own, other) = (self.before(name, path), self.before(beside, path));
             let now = own.is_none().then(|| self.now(path));
             own.into_iter().chain(now).chain(other).collect()
@@ -138,7 +139,7 @@ impl Lineage<'_> {
     }
 }
 
-/// What two turns make of files.
+/// The effects of two turns on files.
 struct Changes<'a> {
     lineage: &'a Lineage<'a>,
     one: &'a Side,
@@ -175,7 +176,8 @@ impl Changes<'_> {
         }
     }
 
-    /// The files that either changes, and that are not the same afterwards: as the one makes them, and as the other does.
+    /// The files that either turn changes and that differ afterwards, as a diff from one turn's version to the
+    /// other's.
     fn diffs(&self) -> Vec<String> {
         let diff = |path: &&String| {
             let (one, other) =
@@ -198,7 +200,8 @@ impl Changes<'_> {
         self.one.effects.files.keys().chain(self.other.effects.files.keys()).collect()
     }
 
-    /// A file after a turn. If only the turn beside it changes the file, it is as that one found it, or left it.
+    /// The content of a file after a turn. If only the other turn changes the file, it is that turn's result if this
+    /// turn follows it, and otherwise the content that it started from.
     fn after(&self, side: &Side, beside: &Side, path: &str) -> Option<String> {
         let untouched = FileEffect::default();
         let theirs = beside.effects.files.get(path).unwrap_or(&untouched);

@@ -1,4 +1,5 @@
-//! `rapport digest`: what leads did while nobody looked: what they answered and on which ground, what they passed on, what it cost.
+//! `rapport digest`: what leads did while the person was away: what they answered and on which ground, what they
+//! passed on, what it cost.
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::{Grounding, Hop, Recipient};
@@ -53,7 +54,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let since = Clock::system().now().checked_sub(args.since).unwrap_or(Timestamp::UNIX_EPOCH);
     let (mut lines, mut usage) = (Vec::new(), Usage::default());
     for id in store.list()? {
-        // What others wrote, or cannot be read, says nothing of what happened here.
+        // A log that is not trusted, or cannot be read, is left out.
         let Ok(entries) = store.counted(&id, 0) else { continue };
         let Some(session) = Session::replay(&entries) else { continue };
         let recent = entries.iter().filter(|entry| entry.at >= since);
@@ -77,7 +78,7 @@ fn add_cost(usage: &mut Usage, fact: &Event) {
     }
 }
 
-/// What leads did in an entry of a session.
+/// The acts of leads in an entry of a session.
 fn of_entry(id: &SessionId, session: &Session, entry: &Entry) -> Vec<DigestLine> {
     let did = entry.facts.iter().filter_map(|fact| did(session, entry, fact));
     let line = |(question, what): (QuestionId, LeadDid)| {
@@ -87,7 +88,7 @@ fn of_entry(id: &SessionId, session: &Session, entry: &Entry) -> Vec<DigestLine>
     did.filter_map(line).collect()
 }
 
-/// What a lead did by a fact, and with which question.
+/// The act of a lead in a fact, and its question.
 fn did(session: &Session, entry: &Entry, fact: &Event) -> Option<(QuestionId, LeadDid)> {
     let words = |question: &QuestionId, answer: &Answer| {
         asked(session, question).map(|question| question.words(answer)).unwrap_or_default()
@@ -122,7 +123,7 @@ fn asked<'a>(session: &'a Session, question: &QuestionId) -> Option<&'a Question
     items.map(|item| item.question).find(|asked| asked.id == *question)
 }
 
-/// Whether a question left a lead, and was not merely drafted.
+/// Whether a question was passed on by a lead, and not only drafted.
 fn is_passed_on(why: &Hop) -> bool {
     match why {
         Hop::TimeOver | Hop::PassedOn { .. } | Hop::LimitReached(_) | Hop::LeadGone { .. } => true,

@@ -67,7 +67,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     handover::tell_left(&place, &id, &ended)
 }
 
-/// Whether this is the name of a session that was never made.
+/// Whether this is a reserved name whose session was never created.
 fn is_reserved(place: &Place, id: &SessionId) -> Result<bool, Failure> {
     Ok(wait(place.store_in(&SessionKind::Sessions).unfilled())?.contains(id))
 }

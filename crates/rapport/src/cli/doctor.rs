@@ -31,12 +31,13 @@ use crate::workers::{WorkerError, WorkerKind, WorkerKinds, WorkerSetup, git_too_
   rapport doctor --json | jq '.[] | select(.state != \"good\")'
   rapport doctor --report report.txt   what a bug report needs, without secrets")]
 pub(super) struct Args {
-    /// Write what a bug report needs, without secrets and without anybody's texts, to a file or to standard output
+    /// Write what a bug report needs, without secrets and without texts of people or agents, to a file or to standard
+    /// output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     report: Option<PathBuf>,
 }
 
-/// What else there is, where an agent is missing.
+/// The advice if no agent is found: how to use another one.
 pub(super) const OTHER_AGENTS: &str = "or name another with agent.command in config.yaml,
 or try the scripted one: rapport run --agent rehearsal \"add a greeting\"";
 
@@ -175,7 +176,7 @@ fn git(place: &Place) -> Check {
     }
 }
 
-/// The kinds of workers, what they are made from, and which one is chosen. Wrong settings are reported elsewhere.
+/// The kinds of workers, their setup, and the chosen one. Mistakes in the settings are reported elsewhere.
 fn workers(place: &Place) -> (WorkerKinds, WorkerSetup, String) {
     let Ok(settings) = place.settings(Layer::default()) else {
         return (place.worker_kinds.clone(), WorkerSetup::default(), String::new());
@@ -184,7 +185,7 @@ fn workers(place: &Place) -> (WorkerKinds, WorkerSetup, String) {
     (settings.workers, setup, settings.worker)
 }
 
-/// Whether the worker that the settings choose can be used here, unless it needs nothing.
+/// Whether the chosen worker can be used here; nothing if it has no requirements.
 fn chosen_worker(place: &Place, kind: &dyn WorkerKind, setup: &WorkerSetup) -> Option<Check> {
     let found = kind.diagnose().transpose();
     let checked = found.and_then(|found| kind.check(&place.project, setup).map(|()| found));
@@ -194,7 +195,7 @@ fn chosen_worker(place: &Place, kind: &dyn WorkerKind, setup: &WorkerSetup) -> O
     }
 }
 
-/// What a worker that nobody chose needs beside git, if it needs anything.
+/// The requirements of a worker that is not chosen, besides git, if it has any.
 fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
     let name = kind.name();
     Some(match (kind.diagnose()?, kind.without()) {
@@ -207,7 +208,7 @@ fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
     })
 }
 
-/// Places of sessions that do not exist, if there are any.
+/// Workplaces of sessions that do not exist, if there are any.
 fn strays(place: &Place, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
     const NAME: &str = "strays";
     let (workers, store) = (kinds.workers(setup), place.store_in(&SessionKind::Sessions));
@@ -288,7 +289,7 @@ fn leftovers(place: &Place) -> Option<Check> {
     let what: Vec<_> = worktrees.into_iter().chain(names).collect();
     let found = format!("{} that no session uses", what.join(" and "));
     let advice = format!(
-        "A branch or a session that was interrupted while it was made left that. If none is being made now, remove it:\n{}",
+        "A command that was interrupted while it created a branch or a session left that. If none runs now, remove it:\n{}",
         left.removal(place).join("\n")
     );
     Some(Check { name: "branches", state: State::Unused, found, advice: Some(advice) })
@@ -303,7 +304,7 @@ fn terminal() -> Check {
     good("terminal", found.into())
 }
 
-/// What the channels find out about themselves.
+/// The diagnoses of the channels.
 fn channels(place: &Place) -> Vec<Check> {
     let setup = place.sources().and_then(|sources| {
         let settings = place.settings_of(&sources, Layer::default())?;

@@ -116,14 +116,14 @@ fn warn_of_cut_off(place: &Place) {
         let name = batches::name(&last.path);
         let story: Vec<_> = last.story().iter().map(|line| format!("\n  {}", safe::line(line))).collect();
         warn(format_args!(
-            "the last plan was not run to its end{}\n  Take back what it did to files with: rapport undo --batch {}",
+            "the last plan was not run to its end{}\n  Undo its changes to files with: rapport undo --batch {}",
             story.concat(),
             screen::word(name)
         ));
     }
 }
 
-/// How to undo the last plan, if its changes are still there: they may be what is in the way of this one.
+/// How to undo the last plan, if its changes still exist: they may be what prevents this one.
 fn undo_first(place: &Place) -> Option<String> {
     let last = last_alone(place).ok().flatten().filter(|last| last.has_changes() && !last.is_undone())?;
     let name = screen::word(batches::name(&last.path));
@@ -169,7 +169,7 @@ impl Job<'_> {
             return Err(failure.hint(format!("The report is in {}", path.display())));
         };
         if !plan.memos.is_empty() {
-            // Checked before anything runs, rather than when only the memos are left.
+            // A broken file is reported before anything runs, rather than at the end when the memos are written.
             memos::read(&config::memos(&self.place.project))?;
         }
         let Some(chosen) = self.chosen(plan, approval)? else {
@@ -187,8 +187,8 @@ impl Job<'_> {
         open_session::hold_in(self.common, self.place, self.settings, (kind, folder), work)
     }
 
-    /// The items to run; `None` if the plan is skipped. Without a next turn its context is irrelevant, so nobody is
-    /// asked about that.
+    /// The items to run; `None` if the plan is skipped. Its context is not asked about, because there is no next
+    /// turn.
     fn chosen(&self, plan: &ActionPlan, approval: Approval) -> Result<Option<Chosen>, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let asked = ActionPlan { context: None, ..plan.clone() };
@@ -292,8 +292,8 @@ impl Job<'_> {
         Err(Failure::new(failure.code, failure.message).hint(held.next_step()))
     }
 
-    /// Writes the report here, replacing our last one. Somebody else's file of that name stays, and so does the report
-    /// of a turn; then ours gets a number.
+    /// Writes the report here, replacing our last one. Another file of that name stays, and so does the report of a
+    /// turn; then ours gets a number.
     fn write(&self, report: &str) -> Result<PathBuf, Failure> {
         let is_turn = is_of_session(self.place, &self.here);
         let numbered = (2..1000).map(|number| format!("report-{number}.md"));

@@ -45,7 +45,7 @@ pub(super) async fn as_json(
         let Some(session) = session.as_ref().filter(|_| entry.seq >= past) else { continue };
         let view = session.view(id);
         if screen::is_over(&view) {
-            // Somebody may have continued it meanwhile; and the process that runs it knows more than its log.
+            // The session may have continued meanwhile, and the process that runs it knows more than its log.
             let view = sessions.view(id).await?;
             if view.seq == entry.seq && screen::is_over(&view) {
                 say_json(&view)?;

@@ -26,7 +26,7 @@ pub(super) struct Would {
     pub(super) at_once: Vec<String>,
     /// The permissions and hosts that its log says were allowed.
     pub(super) allowed: Vec<String>,
-    /// What its plans would do that were not run yet.
+    /// What its plans would do that have not been run.
     pub(super) planned: Vec<String>,
     /// What its agent would be told for turns that wait to be planned.
     pub(super) told: Vec<String>,
@@ -56,7 +56,7 @@ impl Would {
         })
     }
 
-    /// The most important of it, in one line.
+    /// A summary in one line.
     pub(super) fn brief(&self) -> String {
         let planned = self.planned.iter().map(|action| format!("plans {action}"));
         let does: Vec<_> = self.at_once.iter().cloned().chain(planned).collect();
@@ -68,12 +68,12 @@ impl Would {
     }
 }
 
-/// What happens as soon as the session is resumed, and once what an agent waits for by itself is done.
+/// What happens as soon as the session is resumed, including what follows without a person.
 fn at_once(mut session: Session) -> Vec<String> {
     let now = Clock::system().now();
     let mut lines = Vec::new();
     let mut next = Some(World::Lost);
-    // A plan is saved, and the state before the work recorded, before an agent runs. Each of them once.
+    // Before an agent runs, its plan is saved and the state before the work recorded, each once.
     for _ in 0..MOST_STEPS {
         let Some(world) = next.take() else { break };
         if let Ok(facts) = session.decide(&Input::World(world), now) {
@@ -90,7 +90,7 @@ fn at_once(mut session: Session) -> Vec<String> {
     lines
 }
 
-/// What comes of a want without anybody's doing, and lets the rest go on.
+/// The result of a want that needs no person, so that the preview can look further ahead.
 fn prepared(want: &Want) -> Option<World> {
     match want {
         Want::Baseline(turn) => Some(World::Baseline { turn: *turn, baseline: None }),
@@ -171,13 +171,13 @@ fn pending(
 ) -> Result<Vec<String>, Failure> {
     let kept = attachments.iter().filter(|(name, _)| name.starts_with(CONVERSATION));
     let agents = wiring::agents(place, &place.settings(Layer::default())?)?;
-    // A log from somebody else may name an agent that does not exist here; then nothing would be started either.
+    // The log of another person may name an agent that does not exist here; then nothing would be started.
     let Ok(agent) = agents.find(session.agent()) else { return Ok(Vec::new()) };
     let Some(conversations) = agent.conversations() else { return Ok(Vec::new()) };
     Ok(kept.flat_map(|(_, content)| conversations.pending(content)).collect())
 }
 
-/// What the plans would do that were not run yet.
+/// What the plans would do that have not been run.
 fn planned(session: &Session) -> Vec<String> {
     let waits = |turn: &&FileTurn| matches!(turn.stage, TurnStage::Planned | TurnStage::Paused);
     let planned = session.file_turns().iter().filter(waits).flat_map(|turn| {

@@ -50,7 +50,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
         }
         let host = host::start(place, &settings).await?;
         let ended = match host.sessions().resume(id).await.map_err(Failure::from) {
-            // Another process was faster, and completes it.
+            // Another process holds it, and completes it.
             Err(failure) if failure.code != Code::Busy => Err(failure),
             _ => sessions::until(&*host.sessions(), id, &outcome).await,
         };
@@ -59,7 +59,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
     })
 }
 
-/// Records the state in which a cancelled agent left the files, if that is still to be done.
+/// Records the state in which a cancelled agent left the files, if that is not done yet.
 pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
     if session_choice::known(place, id)?.session.is_left_unnoted() {
         see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
@@ -86,7 +86,7 @@ pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Ou
         .hint(format!("Undo them with: rapport undo {id}")))
 }
 
-/// A branch of an older version has a worktree that no session owns, as if that were its project.
+/// The error for a branch of an older version: its project is a worktree that belongs to no session.
 fn older_branch(id: &SessionId, view: &View) -> Failure {
     let (worktree, work) = (word(&view.project), work_only());
     let what = format!("{id} is a branch of an older version, whose worktree only git knows");
@@ -95,7 +95,7 @@ fn older_branch(id: &SessionId, view: &View) -> Failure {
         .hint(format!(
             "git -C {worktree} add -A && git -C {worktree} diff --cached --binary {work} | git apply --3way"
         ))
-        .hint("To remove it, and what was done there:")
+        .hint("To remove it with its work:")
         .hint(format!("git worktree remove --force {worktree}"))
 }
 
@@ -165,7 +165,7 @@ pub(super) fn can_discard(view: &View) -> bool {
     matches!(place.state, WorkplaceState::Waiting | WorkplaceState::Open) || place.left.is_some()
 }
 
-/// Whether somebody has to decide about the work.
+/// Whether the work has to be applied or discarded.
 pub(super) fn awaits_decision(view: &View) -> bool {
     view.workplace.as_ref().is_some_and(|place| place.state == WorkplaceState::Waiting)
 }

@@ -1,5 +1,5 @@
-//! What an interrupted `rapport branch` left behind: worktrees, with what is beside them, and reserved names that no session
-//! uses.
+//! Finds what an interrupted `rapport branch` left behind: worktrees, with the files beside them, and reserved names
+//! that no session uses.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::stores::blocking::wait;
 use crate::wiring::{Place, SessionKind};
 use crate::workers::{self, worktrees};
 
-/// What no session uses. The worktree of a branch that is being made at this moment looks the same.
+/// What no session uses. The worktree of a branch that is just being made looks the same.
 #[derive(Debug, Default)]
 pub(super) struct Leftovers {
     pub(super) worktrees: Vec<PathBuf>,
-    /// Names that were reserved for a session which was never made.
+    /// Reserved names whose sessions were never created.
     pub(super) names: Vec<SessionId>,
 }
 
 impl Leftovers {
-    /// Looks for them. What cannot be read is left out: it may be used.
+    /// Finds them. What cannot be read is left out, because it may be in use.
     pub(super) fn find(place: &Place) -> Self {
         let Some(sessions) = sessions(place) else { return Self::default() };
         let inside = workers::prefix(&place.project).unwrap_or_default();

@@ -15,14 +15,14 @@ use crate::engine::{ChannelLease, claims, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 
-/// The maximum number of concurrent writes. More only cost memory: the disk is not faster for it.
+/// The maximum number of concurrent writes. More would only cost memory, because the disk is the limit.
 const WRITERS: usize = 64;
 
 /// Let another assistant start workers, answer them and review their changes, over MCP
 ///
-/// An MCP server on standard input and output, for the project it is started in. Its client's model may answer what workers
-/// ask; permissions, plans and secrets stay with you (in a dialog of the client, with `rapport answer`, or in a channel of `rapport
-/// serve`). Workers live as long as the server; the next one goes on with them.
+/// An MCP server on standard input and output, for the project it is started in. Its client's model may answer what
+/// workers ask; permissions, plans and secrets stay with you (in a dialog of the client, with `rapport answer`, or in
+/// a channel of `rapport serve`). Workers live as long as the server; the next server resumes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport mcp                         as the command of an MCP client
@@ -32,8 +32,8 @@ pub(super) struct Args {
     /// Who may apply what workers did: you alone ("person"), or the client's model as well ("lead")
     #[arg(long, value_name = "WHO", value_parser = DeciderName::parse)]
     apply: Option<DeciderName>,
-    /// What the client's model may do with what workers ask: nothing ("ask", or "person"), draft ("assist"), answer with a
-    /// ground ("auto"), answer on its own word ("trust", or "lead")
+    /// What the client's model may do with what workers ask: nothing ("ask", or "person"), draft ("assist"), answer
+    /// with a ground ("auto"), answer on its own word ("trust", or "lead")
     #[arg(long, value_name = "POLICY", value_parser = PolicyName::parse)]
     questions: Option<PolicyName>,
     /// Connect the agent of a lead to its tools, at this socket of the process that runs it
@@ -77,7 +77,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     outcome
 }
 
-/// Connects the agent of a lead, at standard input and output, to the process that runs it. Nothing else is known here.
+/// Connects the agent of a lead, at standard input and output, to the process that runs the lead. Does nothing else.
 fn relay(address: &str, lead: &SessionId) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let relayed =

@@ -240,7 +240,7 @@ impl Cli {
         crate::workers::settle();
         match &outcome {
             Ok(()) => info!("done"),
-            // Its message may quote somebody's text.
+            // The message may quote texts of people or agents.
             Err(failure) => info!(code = failure.code as u8, why = variant(&failure.code), "failed"),
         }
         drop(logging);

@@ -87,7 +87,7 @@ fn name(typed: &str) -> Result<String, Failure> {
     }
     let name = slug::part(typed);
     if name == format!("{}-1", typed.trim().to_lowercase()) {
-        return refused("some systems keep it for themselves");
+        return refused("some systems reserve it");
     }
     Ok(name)
 }

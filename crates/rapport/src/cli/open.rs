@@ -24,8 +24,8 @@ const PAGE: &str = "open.html";
 
 /// Open the page for browsers that `rapport serve` has, or pair another device with it
 ///
-/// Prints a link, which lets one device in, once, within 15 minutes; and the same as a QR code, for a phone that can reach this machine
-/// (docs/web.md). On a desktop it opens the link, too.
+/// Prints a link, which lets one device in, once, within 15 minutes; and the same as a QR code, for a phone that can
+/// reach this machine (docs/web.md). On a desktop it opens the link, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport open                          on this machine
@@ -42,7 +42,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    // An agent that got in would answer its own questions.
+    // An agent that got access would answer its own questions.
     refuse_agents()?;
     let place = Place::find(common)?;
     let address = Address::last(&place.home)?.filter(is_served).ok_or_else(|| {
@@ -50,7 +50,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             .hint("Serve it in another terminal, and keep that running: rapport serve")
     })?;
     let page = place.home.join("web").join(PAGE);
-    // That of the last time. Its code was used, or is of no use soon.
+    // The page of the last call, whose code was used or expires soon.
     let _ = rapport_durable::remove(&page);
     let role = if args.look { Role::Look } else { Role::Answer };
     let code = Devices::of(&place.home).invite(role, Clock::system().now()).map_err(failure)?;
@@ -73,7 +73,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     Ok(())
 }
 
-/// A failure with the devices.
+/// An error of the devices file, as a failure.
 pub(super) fn failure(error: DeviceError) -> Failure {
     match &error {
         DeviceError::Unknown(_) => {
@@ -85,7 +85,7 @@ pub(super) fn failure(error: DeviceError) -> Failure {
     }
 }
 
-/// Whether something listens there. What it is, the browser shows.
+/// Whether something listens there; the browser shows what it is.
 fn is_served(address: &Address) -> bool {
     let mut at = address.listen;
     if at.ip().is_unspecified() {
@@ -94,8 +94,9 @@ fn is_served(address: &Address) -> bool {
     TcpStream::connect_timeout(&at, PATIENCE).is_ok()
 }
 
-/// Shows the link in the person's browser, where there is a desktop. The link was printed anyway. Everybody on the machine sees the arguments of a
-/// program, so the browser gets the link from a file that only this person can read.
+/// Shows the link in the person's browser, if there is a desktop. The link was printed anyway. All users of the
+/// machine can see the arguments of a program, so the browser gets the link from a file that only this person can
+/// read.
 fn browse(page: &Path, link: &str) {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = match () {
@@ -110,7 +111,7 @@ fn browse(page: &Path, link: &str) {
     let _ = Command::new(program).arg(page).stdin(quiet()).stdout(quiet()).stderr(quiet()).status();
 }
 
-/// A page that leads to the link at once.
+/// A page that redirects to the link at once.
 fn leading(link: &str) -> String {
     let link = link.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
     format!(

@@ -108,7 +108,7 @@ impl Page {
     }
 }
 
-/// Prints a plan that nobody reviews here.
+/// Prints a plan without a review.
 pub(super) fn plan(common: &Common, plan: &ActionPlan) -> Outcome {
     let mut page = Page::new(common);
     let columns = page.columns().unwrap_or(usize::MAX);

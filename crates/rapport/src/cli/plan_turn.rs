@@ -156,7 +156,7 @@ fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<Str
     Err(Failure::new(Code::Refused, what)
         .hint(format!("Go on with that first: rapport resume {}", folder.id))
         .hint(format!(
-            "Or leave it, with what it asked, and have this planned: rapport plan --session {} --instead -m MESSAGE",
+            "Or abandon it with its questions, and plan this instead: rapport plan --session {} --instead -m MESSAGE",
             folder.id
         )))
 }

@@ -17,9 +17,10 @@ use crate::wiring::{Place, refuse_agents};
 
 /// Show what is known about a project: explore it, and say what to keep in mind there
 ///
-/// Exploring reads the project's own files and its git history, runs none of its programs, and writes what it found to
-/// projects/NAME/context.yaml in Rapport's home. You may edit that file: what you change is kept. Leads are told what is in
-/// it before they start an agent. What you answered in sessions is proposed to be kept in mind, and holds once you say so.
+/// Exploring reads the project's own files and its git history, runs none of its programs, and writes what it found
+/// to projects/NAME/context.yaml in Rapport's home. You may edit that file: what you change is kept. Leads are told
+/// what is in it before they start an agent. What you answered in sessions is proposed to be kept in mind, and holds
+/// once you say so.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport project explore              look at the project here
@@ -45,7 +46,7 @@ enum What {
     Explore(Which),
     /// Keep something in mind for a project; without words, decide about what was proposed
     Learn(Learn),
-    /// Keep something in mind no longer, or decline what was proposed
+    /// Forget something that was kept in mind, or decline what was proposed
     Forget(Forget),
     /// Make a directory known by a name, or say where a project moved
     Add {
@@ -255,7 +256,7 @@ fn learn(common: &Common, known: &KnownProjects, project: &str, learn: &Learn) -
     told(common, &loaded, "It is kept in mind: agents that a lead starts there are told.")
 }
 
-/// Shows what was proposed, and asks about each where somebody can be asked.
+/// Shows the proposals, and asks about each if there is a terminal.
 fn decide(common: &Common, known: &KnownProjects, project: &str) -> Outcome {
     let mut proposed = done(known.load(project))?.context.proposed;
     if common.json {
@@ -283,7 +284,7 @@ fn decide(common: &Common, known: &KnownProjects, project: &str) -> Outcome {
 
 fn remove(common: &Common, known: &KnownProjects, name: &str, yes: bool) -> Outcome {
     refuse_agents()?;
-    // What cannot be read can be removed all the same.
+    // A context that cannot be read can be removed as well.
     let loaded = done(known.load(name)).ok();
     let learned =
         loaded.iter().flat_map(|loaded| loaded.context.preferences.iter().chain(&loaded.context.conventions));

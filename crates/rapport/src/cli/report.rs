@@ -59,7 +59,7 @@ pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
 
 fn gather(common: &Common, place: &Place) -> Report {
     let home = std::env::var("HOME").unwrap_or_default();
-    // The owner's name is nobody's business.
+    // The report does not contain the owner's name.
     let tilde = |text: String| if home.len() > 1 { text.replace(&home, "~") } else { text };
     Report {
         rapport: env!("CARGO_PKG_VERSION"),

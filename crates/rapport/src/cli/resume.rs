@@ -122,11 +122,11 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
         return Err(Failure::new(Code::Usage, what).hint(format!("Go on with: rapport resume {id}")));
     }
     if let Some(change) = how.agent.change(place, known.session.created(), settings) {
-        // Before its agent is resumed, for which it counts.
+        // Before the agent is resumed, because the terms apply to it.
         sessions::act(place, id, &Act::ChangeTerms { change })?;
     }
     if known.is_held() && !view.questions.is_empty() && prompts::is_possible(common) {
-        // It runs in another process; its questions can be answered here.
+        // Another process runs it; its questions can be answered here.
         return ask::execute(common, place, id.clone());
     }
     let said = said(common, place, known, how)?;
@@ -213,7 +213,7 @@ fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Kno
     })
 }
 
-/// Continues. `ended` is a turn of which only the report was missing: it exists by now.
+/// Continues. `ended` is a turn whose report was missing, and has been written by now.
 async fn go_on(
     held: &OpenSession<'_>,
     how: &How,

@@ -17,7 +17,7 @@ use crate::wiring::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport revoke                       what is allowed, with numbers
-  rapport revoke 2                     take the second rule back
+  rapport revoke 2                     revoke the second rule
   rapport revoke \"Bash(git tag *)\"    by its name, wherever it holds")]
 pub(super) struct Args {
     /// The rule, by its number or as it is shown

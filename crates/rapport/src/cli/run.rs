@@ -74,7 +74,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     host(common, &place, &settings, Start::New(Box::new(created)))
 }
 
-/// Warns where nobody could tell afterwards what the agent changed.
+/// Warns if the agent's changes could not be told from others afterwards.
 fn tell_of_no_history(place: &Place) {
     if Directory::at(&place.project).has_history() {
         return;
@@ -119,7 +119,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
     })
 }
 
-/// Warns if other sessions work in the same directory: nobody could tell who changed which file.
+/// Warns if other sessions work in the same directory, because their changes could not be told apart.
 async fn tell_of_others(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
     let (what, each) = match sessions.beside(id).await? {
         0 => return Ok(()),
@@ -141,7 +141,7 @@ pub(super) enum Start {
         /// The message to its agent, if any.
         said: Option<Act>,
     },
-    /// The same for a session that another process may run: then it goes on there, and is shown here.
+    /// The same for a session that another process may run: then it continues there, and is shown here.
     Join {
         id: SessionId,
         /// The message to its agent, if any.
@@ -160,7 +160,7 @@ async fn resume_session(
         sessions.act(&id, &socket::person_here(), &said).await?;
     } else if is_to_restart(sessions, &id).await? {
         let restarted = sessions.act(&id, &socket::person_here(), &Act::Restart).await;
-        // Somebody may have answered meanwhile, so that it has resumed already.
+        // An answer may have resumed it meanwhile.
         if restarted.is_err() && is_to_restart(sessions, &id).await? {
             restarted?;
         }

@@ -21,7 +21,7 @@ use crate::engine::{ChannelLease, claims};
 use crate::error::{Failure, Outcome};
 use crate::wiring::{Host, Place};
 
-/// The maximum number of concurrent writes. More only cost memory: the disk is not faster for it.
+/// The maximum number of concurrent writes. More would only cost memory, because the disk is the limit.
 const WRITERS: usize = 64;
 
 /// The time limit for printing the last notices.
@@ -29,9 +29,9 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 
 /// Serve the sessions of a project in the channels that are configured, such as a page for browsers
 ///
-/// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them. Serves the
-/// project it is started in, or those that are named here or in serve.projects. It can be stopped at any moment, even
-/// killed; after a restart, the same buttons work.
+/// Runs every channel that the settings or the environment configure, side by side; --channel chooses among them.
+/// Serves the project it is started in, or those that are named here or in serve.projects. It can be stopped at any
+/// moment, even killed; after a restart, the same buttons work.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help())]
 pub(super) struct Args {
@@ -64,7 +64,7 @@ Examples:
 /// A project that is served.
 #[derive(Clone, Debug)]
 struct ServedProject {
-    /// A name that no other of them has.
+    /// A unique name among the served projects.
     name: String,
     place: Place,
     settings: Settings,
@@ -124,7 +124,7 @@ fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Fai
     Ok((project.map_or(Ok(here), |project| at(&project))?, Vec::new()))
 }
 
-/// The names of projects: those of their directories, with as much of the path as tells each from the others.
+/// The names of projects: those of their directories, with as much of the path as makes each unique.
 fn names_of<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
     let paths: Vec<Vec<String>> = places
         .map(|place| {
@@ -240,8 +240,8 @@ impl Hosts {
     }
 }
 
-/// Prints the notices of channels, line by line, until all of them have ended. It has a thread of its own, because whoever reads
-/// may stop reading, and nothing else is to wait for that.
+/// Prints the notices of channels, line by line, until all of them have ended. It has a thread of its own, because a
+/// reader of the output that stops reading must not block anything else.
 fn tell(
     mut heard: mpsc::Receiver<ChannelNotice>,
     as_json: bool,
@@ -250,7 +250,7 @@ fn tell(
     let (done, told) = oneshot::channel();
     let print = move || {
         while let Some(notice) = heard.blocking_recv() {
-            // The reader may be gone.
+            // The output may have been closed.
             let _ = if as_json {
                 say_json(&as_event(notice, &projects))
             } else {
@@ -301,7 +301,7 @@ fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
             )
         }
         ChannelNotice::Dropped { count } => {
-            format!("{count} messages were dropped, because nobody read them.")
+            format!("{count} messages were dropped, because nothing read them.")
         }
     }
 }

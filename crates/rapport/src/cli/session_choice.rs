@@ -55,21 +55,21 @@ pub(super) struct Known {
 pub(super) struct Verb<'a> {
     /// The usage with a session name.
     usage: &'static str,
-    /// A description of what fits, as in "no session SUCH".
+    /// The description of matching sessions, as in "no session SUCH".
     such: String,
     fits: &'a dyn Fn(&Known) -> bool,
     /// Preferences among those that fit, the most important first.
     rather: Vec<fn(&Known) -> bool>,
     /// Whether it only shows something, even of untrusted sessions.
     shows: bool,
-    /// Something else that fits and is stored elsewhere.
+    /// A candidate that matches and is stored elsewhere.
     beside: Option<Candidate>,
     hint: &'static str,
 }
 
 impl<'a> Verb<'a> {
-    /// A verb that acts on such sessions. An untrusted one is chosen only if no other fits; then the verb reports what
-    /// to do about that.
+    /// A verb that acts on such sessions. An untrusted one is chosen only if no other matches; then the verb reports
+    /// what to do about that.
     pub(super) fn new(
         usage: &'static str,
         such: impl Into<String>,
@@ -94,7 +94,7 @@ impl<'a> Verb<'a> {
         self
     }
 
-    /// Adds something that fits and is not a session of the project.
+    /// Adds a candidate that is not a session of the project.
     pub(super) fn beside(self, beside: Option<Candidate>) -> Self {
         Self { beside, ..self }
     }
@@ -105,7 +105,7 @@ impl<'a> Verb<'a> {
     }
 }
 
-/// The session that is meant. A verb that does something does it only in a session that counts.
+/// The session that is meant. A verb that does more than show is refused for an untrusted session.
 pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
     let id = choose_any(place, named, verb)?;
     let is_beside = verb.beside.as_ref().is_some_and(|beside| beside.id == id.as_str());
@@ -115,7 +115,7 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
     Ok(id)
 }
 
-/// Refuses a session that somebody else wrote: nothing is done in it before the person has looked at it.
+/// Refuses an untrusted session: nothing is done in it before the person has looked at it.
 pub(super) fn check_counts(place: &Place, id: &SessionId) -> Outcome {
     known(place, id)?.check_counts()
 }
@@ -176,25 +176,25 @@ pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
     }
     let alike: Vec<_> = ids.into_iter().filter(|id| !name.is_empty() && id.as_str().contains(name)).collect();
     match alike.as_slice() {
-        // WORK-22: whoever leads a session over MCP knows it as a task, and its work as a diff.
+        // WORK-22: a lead over MCP knows a session as a task, and its work as a diff.
         [] if lead_ids::session_in(name) != name => by_name(place, lead_ids::session_in(name)),
         [] => Err(StoreError::NotFound(SessionId::new(name)).into()),
         [only] => Ok(only.clone()),
         several => {
             let what = format!("several session names contain {name}");
-            // Only those that are listed are read: there may be thousands.
+            // Only the listed sessions are read, because there may be thousands.
             let newest = &several[several.len().saturating_sub(MOST_LISTED)..];
             let known = newest.iter().filter_map(|id| known(place, id).ok());
             let failure = known
                 .map(|known| known.candidate())
                 .fold(Failure::new(Code::Usage, what), Failure::candidate);
             let failure = left_out(failure, several.len() - newest.len());
-            Err(failure.hint("Name one of them, in full or by a part that no other has."))
+            Err(failure.hint("Name one of them, in full or by a unique part."))
         }
     }
 }
 
-/// The failure with how many more sessions may be meant than it lists.
+/// The failure, with the number of further candidates.
 fn left_out(failure: Failure, left: usize) -> Failure {
     match left {
         0 => failure,
@@ -287,7 +287,7 @@ impl Known {
         self.seal.counts()
     }
 
-    /// Refuses it where it does not.
+    /// Refuses it if it is not trusted.
     pub(super) fn check_counts(&self) -> Outcome {
         match &self.seal {
             seal if seal.counts() => Ok(()),
@@ -295,7 +295,7 @@ impl Known {
         }
     }
 
-    /// Whether something may still come of it.
+    /// Whether it can continue.
     pub(super) fn goes_on(&self) -> bool {
         !matches!(self.view.status, Status::Completed | Status::Cancelled)
     }

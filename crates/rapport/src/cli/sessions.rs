@@ -41,7 +41,7 @@ pub(super) fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached
     runtime.block_on(place.sessions().act(id, &socket::person_here(), act))
 }
 
-/// Follows a session until it has this outcome. `None` if no process runs it any more, so that nothing more happens.
+/// Follows a session until it has this outcome. `None` if no process runs it, so that nothing more happens.
 pub(super) async fn until<T>(
     sessions: &dyn Sessions,
     id: &SessionId,
@@ -67,7 +67,7 @@ pub(super) async fn until<T>(
     }
 }
 
-/// The error if the process that should have completed something is gone.
+/// The error if the process that should have completed something has ended.
 pub(super) fn gone(id: &SessionId) -> Failure {
     Failure::new(Code::Interrupted, format!("the process that ran {id} is gone"))
         .hint("Nothing is lost. Repeat the command: it continues from there.")

@@ -11,13 +11,13 @@ use crate::workers::Worker as _;
 /// Look into the workplace of a session, with a shell or another command
 ///
 /// In a container it runs inside, as the agent does; in a worktree or a sandbox it runs on this machine, in the
-/// session's directory. It changes nothing by itself, and the session goes on meanwhile.
+/// session's directory. It changes nothing by itself, and the session continues meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport shell add-auth
   rapport shell add-auth -- git status")]
 pub(super) struct Args {
-    /// The session: its name, or a part of it that no other has
+    /// The session: its name, or a unique part of it
     session: String,
     /// The command, and its arguments; a shell if there is none
     #[arg(last = true, value_name = "COMMAND")]
@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    // An agent could reach the workplace of another.
+    // An agent could use it to reach another agent's workplace.
     wiring::refuse_agents()?;
     let place = Place::find(common)?;
     let id = session_choice::by_name(&place, &args.session)?;
@@ -35,7 +35,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Failure::new(Code::Trouble, format!("cannot look into the workplace of {id}: {why}"))
     };
     let found = place.workers().find(&id, &created).map_err(|error| failed(&error))?;
-    let workplace = found.ok_or_else(|| failed(&"it has none yet, or none any more"))?;
+    let workplace = found.ok_or_else(|| failed(&"it has none yet, or it was removed"))?;
     let mut command = workplace.way_in(&args.command).map_err(|error| failed(&error))?;
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().map_err(|error| failed(&format!("cannot run {program}: {error}")))?;

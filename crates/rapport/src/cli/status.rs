@@ -1,4 +1,4 @@
-//! `rapport status`: all sessions, and what waits for whom.
+//! `rapport status`: all sessions, and what each waits for.
 
 use std::cmp::Reverse;
 
@@ -21,13 +21,13 @@ use crate::wiring::Place;
 
 /// The number of ended sessions to list without --all.
 const ENDED: usize = 5;
-/// From how many sessions on they are listed in groups, each with a heading.
+/// The number of sessions from which they are listed in groups, each with a heading.
 const GROUPED: usize = 4;
 
 /// The maximum number of lines of a permission in the list.
 const FIRST_LINES: usize = 12;
 
-/// The number of sessions that go on to list without --all: those that wait for the person, then the latest.
+/// The number of active sessions to list without --all: those that wait for the person, then the latest.
 const GOING_ON: usize = 20;
 
 /// Names are aligned up to this many columns without a terminal, and on a terminal shortened to their share of a row.
@@ -96,8 +96,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     left_out(damaged, common.json)
 }
 
-/// Tells of the sessions that could not be shown, after all others: one damaged log must not hide them. The exit code says that some
-/// are missing, because a script that counts sessions would count too few.
+/// Reports the sessions that could not be shown, after all others: one damaged log must not hide them. The exit code
+/// says that some are missing, because a script that counts sessions would count too few.
 fn left_out(mut damaged: Vec<Failure>, as_json: bool) -> Outcome {
     let last = damaged.pop();
     damaged.iter().for_each(|failure| failure.print(as_json));
@@ -154,7 +154,7 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
     }
 }
 
-/// What a person has to do with a session; those that need them most come first.
+/// What a person has to do with a session, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     Waiting,
@@ -190,7 +190,7 @@ impl Group {
     }
 }
 
-/// Columns that fit what is in them.
+/// Columns that fit their content.
 struct Table {
     name: usize,
     word: usize,
@@ -284,7 +284,10 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
-        return Some(("nothing is done for it until you say so".into(), format!("rapport trust {id}")));
+        return Some((
+            "it is not trusted, so nothing runs for it; look at it first".into(),
+            format!("rapport trust {id}"),
+        ));
     }
     if let Some(question) = view.questions.first() {
         return Some((String::new(), format!("rapport answer {id} --question {} VALUE", question.id)));

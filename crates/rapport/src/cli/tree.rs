@@ -233,8 +233,8 @@ fn in_tones(turn: &Drawn) -> Line {
         .and(Tone::Dim, &cost)
 }
 
-/// Each node above its parent, with the graph before it; separate trees are apart. A name that does not fit this many columns
-/// has a row of its own, which only the terminal wraps.
+/// Each node above its parent, with the graph before it; separate trees are apart. A name that does not fit this many
+/// columns has a row of its own, which only the terminal wraps.
 fn lines(nodes: &[Node], columns: Option<usize>) -> Vec<Line> {
     let order = newest_first(nodes);
     let places: BTreeMap<_, _> =

@@ -25,7 +25,7 @@ use crate::wiring::{Place, refuse_agents};
 #[command(after_help = "Examples:
   rapport trust                 show what this project brings, and ask
   rapport trust ~/work/app      the same for another project
-  rapport trust --yes           let it count without being asked, for scripts
+  rapport trust --yes           trust it without being asked, for scripts
   rapport trust --revoke        what you trusted no longer counts
   rapport trust add-auth        show what this session would do, and ask
   rapport trust --all-mine      take over your sessions from before entries were signed")]
@@ -126,7 +126,7 @@ pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
     Ok(())
 }
 
-/// Refuses files that cannot be read: nobody can trust them.
+/// Refuses files that cannot be read, because they cannot be trusted unseen.
 fn refuse_unseen(brought: &[Brought]) -> Outcome {
     match brought.iter().find(|one| one.digest.is_none()) {
         None => Ok(()),

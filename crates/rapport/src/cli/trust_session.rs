@@ -106,7 +106,7 @@ fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
     told(common, findings, "It is trusted from now on, exactly as it is.")
 }
 
-/// Asks whether to trust something. Only a yes is one.
+/// Asks whether to trust something. Anything but a yes means no.
 fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     if !prompts::is_possible(common) {
         return Err(Failure::new(Code::Untrusted, "nobody can be asked here whether to trust it").hint(hint));
@@ -128,14 +128,14 @@ enum Finding {
     Batch { path: PathBuf, verifier: Box<Verifier>, story: Vec<String> },
 }
 
-/// A session as it was found: its log, and what is in its directory.
+/// A session as it was found: its log, and the content of its directory.
 struct FoundSession {
     id: SessionId,
-    /// Its log; nothing where it came without one.
+    /// Its log; `None` if it came without one.
     looked: Option<Arc<Looked>>,
-    /// What a log of its own begins with, where it came without one.
+    /// The first facts of a new log, if it came without one.
     first: Vec<Event>,
-    /// What is in the directories of its turns, where something of that is in no log that counts.
+    /// The content of its turns' directories, if some of it is in no trusted log.
     unknown: Option<FoundTurns>,
     seal: Seal,
     would: Would,
@@ -150,7 +150,7 @@ impl FoundSession {
                 let (seal, looked) = (looked.seal.clone(), Some(Arc::new(looked)));
                 Self::with(id, looked, Vec::new(), seal)
             }
-            // Nobody signed what has no log.
+            // A session without a log is not signed.
             Err(StoreError::NotFound(_)) => {
                 let first = workflow::first_facts(place, &folder)?;
                 Self::with(id, None, first, Seal::Unsigned)
@@ -168,7 +168,7 @@ impl FoundSession {
         if session.created().aim == Aim::Files {
             let counted = wait(workflow::found(place, &folder, found.seal.counts()))?;
             found.seal = discovery::seal(found.seal.clone(), &session, &counted);
-            // What is trusted as a whole is shown as it says.
+            // What is trusted as a whole is shown completely.
             let shown = match found.seal.counts() {
                 true => counted,
                 false => wait(workflow::found(place, &folder, false))?,
@@ -186,7 +186,7 @@ impl FoundSession {
         Self { id, looked, first, unknown, seal, would, batches }
     }
 
-    /// The session, from its log or from what that would begin with.
+    /// The session, from its log or from the first facts of a new one.
     fn session(&self, store: &BlockingStore) -> Result<Session, Failure> {
         let first = Entry { seq: 1, at: Clock::system().now(), facts: self.first.clone() };
         let first = [first];
@@ -198,7 +198,7 @@ impl FoundSession {
         self.looked.as_ref().map_or(&[], |looked| looked.attachments.as_slice())
     }
 
-    /// Lets it count, just as it was looked at: the log, and what is in the directories as facts in it.
+    /// Trusts it exactly as it was shown: the log, and the content of the directories, which becomes facts.
     fn trust(&self, place: &Place) -> Outcome {
         let (store, seals, now) = (place.store(), place.seals(), Clock::system().now());
         self.batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
@@ -218,7 +218,7 @@ impl FoundSession {
     }
 }
 
-/// Has a session know what was found of its turns.
+/// Applies the turns that were found to a session.
 fn take_in(session: &mut Session, found: &FoundTurns) -> Outcome {
     let now = Clock::system().now();
     let facts = session.decide(&Input::World(World::Found(found.clone())), now)?;

@@ -37,7 +37,7 @@ pub(super) fn in_terminal(what: &str) -> Result<String, Failure> {
     typed.text(what)
 }
 
-/// The same in async code. If the caller stops waiting, nothing is read any more.
+/// The same in async code. If the caller stops waiting, reading stops.
 pub(super) async fn typed_in_terminal(what: &str) -> Result<String, Failure> {
     let mut typed = Typed::default();
     while let Some(line) = line_input::raw_line().await? {

@@ -29,11 +29,11 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 /// Undo a session's changes to files: the work of a run, or the last batch of a plan
 ///
 /// The work of a run, of a conversation, or a progress file is undone file by file, if a file is as the work left it.
-/// Files that somebody changed since stay as they are, and are listed. You are asked first.
+/// Files that were changed since stay as they are, and are listed. You are asked first.
 ///
-/// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a git
-/// repository. Other effects of commands cannot be undone, and are listed. If somebody changed a file since, nothing is
-/// undone, unless you use --force. At a terminal you are asked first.
+/// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a
+/// git repository. Other effects of commands cannot be undone, and are listed. If a file was changed since, nothing
+/// is undone, unless you use --force. At a terminal you are asked first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport undo                          where only one session can be undone
@@ -214,7 +214,7 @@ fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
     }
 }
 
-/// Whether the work of a session was done apart, and is in the project by now: it is undone as a whole.
+/// Whether the work of a session was done in a separate workplace and then applied: it is undone as a whole.
 fn is_applied(known: &Known) -> bool {
     known.view.workplace.as_ref().is_some_and(|workplace| workplace.state == WorkplaceState::Applied)
 }
@@ -242,7 +242,7 @@ fn none(what: &str) -> Failure {
     Failure::new(Code::NotFound, what).hint(BATCHES)
 }
 
-/// The session of a batch. `None` if the session is gone, or if an older version ran the plan without a session.
+/// The session of a batch. `None` if the session was removed, or if an older version ran the plan without a session.
 fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     let kind = SessionKind::Plans(String::new());
     let alone = BlockingStore::from(place.store_in(&kind));

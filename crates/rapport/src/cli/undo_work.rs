@@ -9,7 +9,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Place;
 use crate::workers::local::Directory;
 
-/// Whether there is work that can be undone and is not.
+/// Whether there is work that can be undone and has not been.
 pub(super) fn is_due(known: &Known) -> bool {
     let session = &known.session;
     session.rests()
@@ -60,6 +60,6 @@ fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged
             .map_err(|error| Failure::new(Code::Trouble, error.to_string()).hint("Nothing was undone."))?;
         files.extend(changed.iter().map(|file| format!("{:<9} {}", file.status, file.path)));
     }
-    let question = "Undo these changes? Files that somebody changed since stay as they are.";
+    let question = "Undo these changes? Files that were changed since stay as they are.";
     prompts::agree(&format!("{id} changed:"), files, question)
 }

@@ -60,8 +60,8 @@ impl TurnsFlow {
         Ok(vec![Event::ReviewStarted { folder: folder.to_owned(), by: by.clone() }])
     }
 
-    /// Decides to approve a plan. The person must have seen the current revision, and the selection must fit it: nobody
-    /// approves something unseen.
+    /// Decides to approve a plan. The person must have seen the current revision, and the selection must fit it, so
+    /// that nothing is approved unseen.
     pub(super) fn approve(
         &self,
         shared: &Shared,

@@ -26,14 +26,14 @@ impl TurnsFlow {
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// The turns whose directories say something that neither the facts say nor Rapport wrote: it came from elsewhere, with a
-    /// pull for example. Nothing is done about them before a person has looked at them.
+    /// The turns whose directories contain something that is in no fact and that Rapport did not write: it came from
+    /// elsewhere, with a `git pull` for example. Nothing is done with them before a person has looked at them.
     pub(crate) fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
         let is_unknown = |found: &&FoundTurn| !found.is_ours && self.is_untold(found);
         found.turns.iter().filter(is_unknown).map(|found| found.folder.clone()).collect()
     }
 
-    /// Whether a directory says something that would count and that the facts do not say.
+    /// Whether a directory contains something that would take effect and is in no fact.
     fn is_untold(&self, found: &FoundTurn) -> bool {
         let Some(known) = self.file_turn(&found.folder) else { return found.says_anything() };
         let is_ready = found.is_ready || known.stage == TurnStage::Unplanned { is_ready: true };
@@ -43,7 +43,7 @@ impl TurnsFlow {
             || is_unplanned && (found.plan.is_some() || is_ready && found.shown != known.shown)
     }
 
-    /// What the directories tell that the facts do not, after the session was replayed from its log.
+    /// What the directories contain in addition to the facts, after the session was replayed from its log.
     pub(super) fn found_turns(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
         let mut facts = Vec::new();
         for turn in &found.turns {
@@ -210,8 +210,7 @@ fn is_open(turn: &FileTurn, batch: &str) -> bool {
         && turn.batch().is_some_and(|latest| latest.name == batch && latest.stands())
 }
 
-/// Whether a directory tells something that the facts do not: the origin of the turn, or a plan that somebody put
-/// there.
+/// Whether a directory contains something that is in no fact: the origin of the turn, or a plan that was put there.
 fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
     known.origin.is_none()
         || matches!(known.stage, TurnStage::Unplanned { .. })

@@ -289,7 +289,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Applies what a directory tells in addition to the facts. A known plan keeps the text that the facts have.
+    /// Applies what a directory contains in addition to the facts. A known plan keeps the text that the facts have.
     fn turn_found(&mut self, shared: &Shared, found: &FoundTurn) {
         if self.file_turn(&found.folder).is_none() {
             self.turns.push(FileTurn::new(&found.folder));
@@ -371,7 +371,7 @@ fn asked_by_header(shared: &Shared) -> Vec<(String, QuestionId)> {
     items.filter_map(|item| Some((item.question.header.clone()?, item.question.id.clone()))).collect()
 }
 
-/// The action of a batch that asked a question. Logs of older versions tell only by the question's header.
+/// The action of a batch that asked a question. Logs of older versions only have it in the question's header.
 fn asked_by(batch: &str, header: &str, question: &QuestionId) -> Option<(usize, QuestionId)> {
     let number: usize = header.strip_prefix(batch)?.strip_prefix(" action ")?.parse().ok()?;
     Some((number.checked_sub(1)?, question.clone()))

@@ -1,5 +1,5 @@
-//! A question that the agent asks in its reply, instead of with its tool (WORK-6). This is a guess by the looks of the reply, so it is
-//! made only where somebody switched it on, and only for a turn that changed nothing.
+//! A question that the agent asks in its reply, instead of with its tool (WORK-6). The session guesses that from the
+//! form of the reply, so it does so only where the settings switch it on, and only for a turn that changed nothing.
 
 use super::WorkFlow;
 use crate::answer::{Answer, By};
@@ -10,7 +10,7 @@ use crate::session::round::{Item, Round};
 use crate::session::shared::{Shared, Turn};
 use crate::want::Told;
 
-/// A reply with as many characters as this, or more, is no question.
+/// A reply with at least this many characters is not a question.
 const TOO_LONG: usize = 500;
 
 /// Tools that only read, by the names that agents give them. Any other may have written something.
@@ -32,8 +32,8 @@ fn is_in_text(round: &Round) -> bool {
 }
 
 impl WorkFlow {
-    /// The question in the reply that ended a turn, if there is one. A turn that used a tool that writes may have done its work, and asks
-    /// whether there is anything else.
+    /// The question in the reply that ended a turn, if there is one. A turn that used a writing tool may have done
+    /// its work, and only asks whether there is anything else.
     pub(super) fn ask_in_text(&self, shared: &Shared, turn: &Turn, reply: &str) -> Option<Event> {
         let asked = shared.rounds.iter().filter(|round| is_in_text(round)).count() as u64;
         let terms = &shared.created.terms;

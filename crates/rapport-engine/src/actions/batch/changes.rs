@@ -1,6 +1,6 @@
-//! Records what a command did to files that the batch had changed before, such as formatting them. These changes belong
-//! to the batch, so that an undo reverts them too. But somebody else may have made them while the command ran: so a
-//! copy of the files' current state is kept as well.
+//! Records what a command did to files that the batch had changed before, such as formatting them. These changes
+//! belong to the batch, so that an undo reverts them too. But another program or a person may have made them while
+//! the command ran, so a copy of the files' current state is kept as well.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::actions::outcome::Outcome;
 /// Records what a command did that has ended, or that a person decided not to wait for.
 pub(in crate::actions) fn note_changes(journaled: &mut JournaledFiles) {
     let JournaledFiles { root, journal, .. } = journaled;
-    // Without it, an undo treats these changes as somebody else's, and asks.
+    // Without this record, an undo takes these changes for changes of others, and asks.
     let _: Result<(), JournalError> = note_own_files(root, journal);
     // The same for all files that Git knows.
     let _: Result<(), JournalError> = note_command_changes(root, journal);
 }
 
-/// Records what a command did that was killed, with the batch, before this was recorded.
+/// Records what a command did that was killed together with the batch, before its changes were recorded.
 pub(in crate::actions) fn note_interrupted(root: &Path, journal: &mut Journal) -> Result<(), JournalError> {
     if journal.facts().iter().any(|fact| is_interrupted(fact, journal.facts())) {
         note_own_files(root, journal)?;

@@ -1,7 +1,8 @@
 //! The state of the project's files before a command, and the command's changes to them, according to Git. Thus an undo
 //! reverts what commands did to tracked and untracked files.
 //!
-//! Somebody else may have changed a file while the command ran, so a copy of every file's state afterwards is kept too.
+//! Another program or a person may have changed a file while the command ran, so a copy of every file's state
+//! afterwards is kept too.
 
 use std::collections::BTreeMap;
 use std::path::Path;

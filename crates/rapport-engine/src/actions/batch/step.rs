@@ -79,7 +79,7 @@ impl Step<'_> {
                 Ok(State::After) => Some(Outcome::Done { details: made(&journaled, path, &intent) }),
                 Ok(State::Before) => None,
                 Ok(State::Other) => Some(Outcome::failed(format!(
-                    "{path} was changed by somebody else while this was interrupted"
+                    "another program changed {path} while this was interrupted"
                 ))),
                 Err(error) => Some(Outcome::failed(error)),
             };

@@ -29,7 +29,7 @@ fn maven(text: &str) -> Stack {
         .skip(1)
         .filter_map(|rest| Some(rest.split("</module>").next()?.trim().to_owned()));
     let named = |name: &str| {
-        // A value with a blank would have to be computed.
+        // A value with a placeholder is not known without running Maven.
         let value = between(&own, &format!("<{name}>"), &format!("</{name}>"));
         value.filter(|value| !value.contains("${")).map(str::to_owned)
     };
@@ -45,7 +45,7 @@ fn maven(text: &str) -> Stack {
     }
 }
 
-/// What a `pom.xml` says of the project itself: without its parent, its dependencies and what builds it.
+/// The part of a `pom.xml` about the project itself: without its parent, its dependencies and its build.
 fn own(text: &str) -> String {
     let mut text = text.to_owned();
     for part in ["parent", "dependencyManagement", "dependencies", "build", "profiles", "reporting"] {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Stack, first_of};
 use crate::projects::tree::ProjectTree;
 
-/// The lock files of package managers, the first of which tells.
+/// The lock files of package managers; the first that exists decides.
 const LOCKS: [(&str, &str); 6] = [
     ("pnpm-lock.yaml", "pnpm"),
     ("pnpm-workspace.yaml", "pnpm"),
@@ -15,7 +15,7 @@ const LOCKS: [(&str, &str); 6] = [
     ("package-lock.json", "npm"),
 ];
 
-/// Packages that run tests, and what people call them.
+/// Packages that run tests, and their common names.
 const TESTS: [(&str, &str); 8] = [
     ("vitest", "Vitest"),
     ("jest", "Jest"),

@@ -1,4 +1,4 @@
-//! What only runs commands: `make` and `just`.
+//! Command runners: `make` and `just`.
 
 use super::Stack;
 use crate::projects::tree::ProjectTree;
@@ -32,7 +32,7 @@ pub(super) fn read(tree: &ProjectTree) -> Option<Stack> {
     })
 }
 
-/// The targets of such a file that people call: those that begin a line, before a colon.
+/// The targets in such a file: words at the start of a line, before a colon.
 pub(super) fn targets(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_private = false;

@@ -52,7 +52,7 @@ fn manager(
     signs.into_iter().find(|(_, is_used)| *is_used).map(|(name, _)| name.to_owned())
 }
 
-/// What runs the tests, and its command. Without a sign the command is the usual one.
+/// The test runner and its command. If none is detected, the command is the default one.
 fn tests(tree: &ProjectTree, manifest: &str, is_configured: bool) -> (Option<String>, String) {
     let names_it = |file: &str| tree.text(file).is_some_and(|text| text.contains("pytest"));
     let has_pytest = is_configured
@@ -73,7 +73,7 @@ fn in_setup(manifest: &str, text: &str, name: &str) -> Option<String> {
         "setup.cfg" => {
             let lines = text.lines().filter_map(|line| line.split_once('='));
             let mut found = lines.filter(|(left, _)| left.trim() == name).map(|(_, value)| value.trim());
-            // `attr: package.version` is computed by running code.
+            // `attr: package.version` is known only by running code.
             found.next().filter(|value| !value.is_empty() && !value.contains(':')).map(str::to_owned)
         }
         _ => None,

@@ -13,7 +13,8 @@ pub(super) fn make_all(path: &Path) -> Result<(), StoreError> {
     private_folder(path).map_err(io_error("create the directory", path))
 }
 
-/// Creates a directory under the first free name. Creating it is the test whether it is free, so nobody else gets it.
+/// Creates a directory under the first free name. Creating it is the test whether it is free, so no other process
+/// gets the same name.
 pub(super) fn make_first_free(
     root: &Path,
     names: impl Iterator<Item = String>,

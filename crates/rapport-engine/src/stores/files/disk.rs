@@ -171,7 +171,7 @@ impl Disk {
         let lock = lock::take(id, &dir.join(LOCK), holder)?;
         let (entries, log) = FileLog::open(id, dir.join(LOG), self.sealing(id), lock)?;
         if entries.is_empty() {
-            // Whoever was creating it has failed.
+            // The process that was creating it has failed.
             return Err(StoreError::NotFound(id.clone()));
         }
         Ok((home::at_home(entries, self.project.as_deref()), log))
@@ -229,7 +229,7 @@ impl Disk {
         place_in(&self.find_for(id, name)?, &self.sealing(id), name, content)
     }
 
-    /// The same for the holder of this lock, as long as they hold it.
+    /// The same for the holder of this lock, while it holds it.
     pub(super) fn attach_held(
         &self,
         id: &SessionId,
@@ -238,7 +238,7 @@ impl Disk {
         content: &[u8],
     ) -> Result<(), StoreError> {
         self.find(id)?;
-        // Kept until the write is done, so that nobody else takes the session before.
+        // The lock is held until the write is done, so that no other process takes the session before.
         let lock = lock.upgrade().filter(|lock| lock.is_held());
         match lock {
             Some(_lock) => self.attach(id, name, content),
@@ -292,7 +292,7 @@ impl Disk {
     pub(super) fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
         let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
         let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
-        seals.trust(verifier, &attached).map_err(io_error("note what is trusted of", &self.root))
+        seals.trust(verifier, &attached).map_err(io_error("record what is trusted in", &self.root))
     }
 
     pub(super) fn whereabouts(&self, id: &SessionId) -> String {
@@ -354,8 +354,8 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     Ok(())
 }
 
-/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation would
-/// have the agent do again what it has done since.
+/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation
+/// would have the agent do again what it has done since.
 fn is_last(log: &Path, checked: &CheckedAttachment) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
     let is_part = |place: &Chain| place.is_of(bytes.split(|byte| *byte == b'\n'));

@@ -1,5 +1,5 @@
-//! The documents of a session as files in its directory, which people read and edit: `session.context`, and those in the
-//! directories of turns. All of this blocks.
+//! The documents of a session as files in its directory, which people read and edit: `session.context`, and those in
+//! the directories of turns. All of this blocks.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -15,7 +15,8 @@ use super::disk::{Disk, KEPT, OpenAttachment, if_there, io_error, refuse_links, 
 use crate::stores::{DocumentFolder, SESSION_CONTEXT, StoreError, is_folder};
 
 impl Disk {
-    /// The directory of a session, with or without a log. A link, or a name that is more than a plain name, is not found.
+    /// The directory of a session, with or without a log. A link, or a name that is more than a plain name, is not
+    /// found.
     pub(super) fn find_dir(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
         let dir = self.root.join(id.as_str());
         if !slug::is_name(id.as_str()) || !dir.symlink_metadata().is_ok_and(|about| about.is_dir()) {
@@ -65,7 +66,8 @@ impl Disk {
             documents.iter().try_for_each(|(document, content)| replace(&path.join(document), content));
         let made = written.and_then(|()| dirs::sync(&dir));
         if made.is_err() {
-            // Nobody knows of it yet. If it cannot be removed, it is a folder without all of its documents, as after a kill.
+            // No other process knows of it yet. If it cannot be removed, it is a folder without all of its documents,
+            // as after a kill.
             let _ = durable::remove_folder(&path);
         }
         made.map(|()| true)

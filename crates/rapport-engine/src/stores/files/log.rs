@@ -69,7 +69,7 @@ impl FileLog {
 
     /// Appends an entry. It is durable when this returns.
     pub(super) fn append(&mut self, at: Timestamp, facts: Vec<Event>) -> Result<Entry, StoreError> {
-        // If the whole session is removed, nobody took it over.
+        // If the whole session was removed, no other process has taken it over.
         if !self.lock.is_held() && !self.log.is_removed() {
             return Err(StoreError::Superseded { id: self.id.clone() });
         }

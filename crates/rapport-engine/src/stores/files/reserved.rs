@@ -1,5 +1,6 @@
-//! A session's directory before its session exists. Readers ignore it while it has no log. Whoever makes the session holds
-//! the lock of the directory, so that a directory that a killed process left behind is told from one in use.
+//! A session's directory before its session exists. Readers ignore it while it has no log. The process that makes the
+//! session holds the lock of the directory, so that a directory that a killed process left behind can be told from
+//! one in use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ impl Disk {
             return Err(StoreError::NotFound(id.clone()));
         }
         let lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
-        // Looked at under the lock, because a session may have been put there just before.
+        // Checked under the lock, because a session may have been created there just before.
         if self.list()?.binary_search(id).is_ok() || !is_unfilled(&dir) {
             return Err(StoreError::NotFound(id.clone()));
         }
@@ -41,7 +42,8 @@ impl Disk {
     }
 }
 
-/// Whether a directory has only what is written before its session exists. Files of others are not removed with it.
+/// Whether a directory has only files that are written before its session exists. A directory with other files is not
+/// removed.
 fn is_unfilled(dir: &Path) -> bool {
     let is_ours = |name: &str| {
         // A temporary file is named after its target.

@@ -1,4 +1,4 @@
-//! Reports which sessions change, whoever writes them.
+//! Reports which sessions change, whichever process writes them.
 
 use std::path::Path;
 
@@ -27,8 +27,8 @@ pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
     Ok(Changes::new(changed, watcher))
 }
 
-/// The sessions that an event concerns. If events were missed, these are all sessions: somebody may wait for a question
-/// in a log that does not change again.
+/// The sessions that an event concerns. If events were missed, these are all sessions: a follower may wait for a
+/// question in a log that does not change again.
 fn changed_by(disk: &Disk, event: Result<Event, notify::Error>) -> Vec<SessionId> {
     match event {
         Ok(event) if event.kind.is_access() => Vec::new(),

@@ -80,5 +80,6 @@ pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload:
     let sent =
         if files.is_empty() { "Nothing was sent." } else { "Nothing was sent. The largest files are:" };
     let failure = named.fold(Failure::new(Code::Refused, what).hint(sent), Failure::hint);
-    Err(failure.hint("Name less in the .context files, or allow more: RAPPORT_CONTEXT_MAX_TOKENS=NUMBER"))
+    Err(failure
+        .hint("Select fewer files in the .context files, or allow more: RAPPORT_CONTEXT_MAX_TOKENS=NUMBER"))
 }

@@ -1,4 +1,4 @@
-//! What actions need others for: web searches, and sessions of other agents.
+//! The helpers of actions: web searches, and sessions of other agents.
 
 use super::plan;
 use crate::actions::Pending;

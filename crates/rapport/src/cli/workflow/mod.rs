@@ -70,7 +70,7 @@ pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> 
     Ok(sealed_state(place, folder)?.0)
 }
 
-/// The same, and whose word all of that is.
+/// The same, with the result of checking its signatures.
 pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
     wait(read_state(place, folder))
 }
@@ -81,7 +81,7 @@ pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Sessio
     let now = Clock::system().now();
     let (mut session, seal) = match store.sealed(&folder.id, 0).await {
         Ok((entries, seal)) => (store.replay(&folder.id, &entries)?, seal),
-        // Nobody signed what has no log: it is from an older tool, or came from elsewhere.
+        // A directory without a log is not signed: an older tool made it, or it came from elsewhere.
         Err(StoreError::NotFound(_)) => {
             let first = Entry { seq: 1, at: now, facts: first_facts(place, folder)? };
             (Session::open(&first).ok_or_else(|| StoreError::NotFound(folder.id.clone()))?, Seal::Unsigned)
@@ -128,13 +128,13 @@ pub(super) async fn files_of(place: &Place, folder: &Folder, session: &Session) 
     }
 }
 
-/// The turns among a session's documents. Of a session that does not count itself, everything is shown as it says.
+/// The turns among a session's documents. Of an untrusted session, everything is returned.
 pub(super) async fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
     let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
     Ok(discovery::with_batches(&folder.id, discovery::turns(folder).await?, &batches)?)
 }
 
-/// What a log begins with where a directory came without one.
+/// The first facts of a log for a directory that came without one.
 pub(super) fn first_facts(place: &Place, folder: &Folder) -> Result<Vec<Event>, Failure> {
     let settings = place.settings(Layer::default())?;
     let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);

@@ -62,7 +62,7 @@ pub(in crate::cli) fn hold_in<T>(
     outcome
 }
 
-/// Its log cannot be followed, and what happens in it is not known here.
+/// The log cannot be followed, so the state of the session is unknown here.
 fn lost(why: String) -> Failure {
     Failure::new(Code::Store, why).hint(KEPT)
 }
@@ -103,7 +103,7 @@ impl<'a> OpenSession<'a> {
         super::preparation(self.place, self.settings, &self.folder, &self.session().await?).await
     }
 
-    /// Submits an act in the name of the person at the terminal. Durable when this returns.
+    /// Submits an act of the person at the terminal. Durable when this returns.
     pub(in crate::cli) async fn submit(&self, act: Act) -> Outcome {
         self.sessions.act(&self.folder.id, &socket::person_here(), &act).await?;
         Ok(())
@@ -114,7 +114,7 @@ impl<'a> OpenSession<'a> {
         Ok(self.sessions.follow(&self.folder.id, after).await?)
     }
 
-    /// Waits until nothing happens in it by itself.
+    /// Waits until nothing continues by itself.
     pub(in crate::cli) async fn settle(&self) -> Result<View, Failure> {
         let mut stop = StopSignal::listen()?;
         let mut view = self.view().await?;
@@ -126,7 +126,7 @@ impl<'a> OpenSession<'a> {
         Ok(view)
     }
 
-    /// Waits until a batch is no longer being undone, whatever else happens in the session.
+    /// Waits until undoing a batch has ended, whatever else happens in the session.
     pub(in crate::cli) async fn undone(&self, batch: &str) -> Result<Session, Failure> {
         let mut stop = StopSignal::listen()?;
         let mut session = self.session().await?;

@@ -1,5 +1,5 @@
-//! The first half of a turn at a terminal: the engine prepares it (`turns/preparation.rs`); here a person consents to what is
-//! sent, sees the agent plan, and has an invalid plan made again.
+//! The first half of a turn at a terminal: the engine prepares it (`turns/preparation.rs`); here a person consents to
+//! what is sent, sees the agent plan, and has an invalid plan made again.
 
 use rapport_core::report::Overall;
 use rapport_core::{Act, ActionPlan, Asking, FileTurn, Session, Status, TermsChange, TurnPlan};
@@ -26,12 +26,12 @@ pub(in crate::cli) struct Request {
     pub(in crate::cli) asking: Asking,
     /// Who consents to replacing an invalid plan.
     pub(in crate::cli) consent: Consent,
-    /// What holds from this turn on that did not hold before.
+    /// Changes of the terms from this turn on.
     pub(in crate::cli) terms: Option<TermsChange>,
 }
 
 impl Request {
-    /// An empty request, for a turn whose message is already written down.
+    /// An empty request, for a turn whose message is already stored.
     pub(in crate::cli) fn plain() -> Self {
         Self { message: String::new(), asking: Asking::Assume, consent: Consent::Ask, terms: None }
     }
@@ -40,12 +40,12 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Consent {
     Given,
-    /// The person at the terminal is asked; without a terminal nobody consents.
+    /// The person at the terminal is asked; without a terminal there is no consent.
     Ask,
 }
 
-/// Plans the next turn, or the one without a plan, and again if the plan is invalid and somebody consents; then shows
-/// the plan.
+/// Plans the next turn, or the one without a plan, and again if the plan is invalid and the person consents; then
+/// shows the plan.
 pub(in crate::cli) async fn plan(
     held: &OpenSession<'_>,
     after: Option<&FileTurn>,
@@ -77,7 +77,7 @@ pub(in crate::cli) async fn go_on(held: &OpenSession<'_>, turn: &str, request: &
         None if session.file_turn(&turn.name.to_string()).is_none_or(FileTurn::is_unplanned) => {
             start(held, &turn, request.asking).await?;
         }
-        // It was in progress a moment ago, and is done by now.
+        // The planning ended just before.
         None => {}
     }
     finish(held, &turn, view.seq).await?;
@@ -106,7 +106,7 @@ async fn begin(held: &OpenSession<'_>, turn: &Turn, request: &Request, reason: P
     finish(held, turn, after).await
 }
 
-/// Stores what holds from now on, if anything changes.
+/// Stores changes of the terms, if there are any.
 pub(in crate::cli) async fn change_terms(held: &OpenSession<'_>, request: &Request) -> Outcome {
     match request.terms {
         Some(change) => held.submit(Act::ChangeTerms { change }).await,
@@ -114,7 +114,7 @@ pub(in crate::cli) async fn change_terms(held: &OpenSession<'_>, request: &Reque
     }
 }
 
-/// Writes down what the agent will be shown, once the person has seen its size.
+/// Stores what the agent will be shown, once the person has seen its size.
 async fn prepare(held: &OpenSession<'_>, turn: &Turn, request: &Request, reason: PlanReason) -> Outcome {
     let OpenSession { place, settings, folder, common, .. } = held;
     TurnPreparation::lay_out(folder, &place.project).await?;
@@ -149,7 +149,7 @@ async fn finish(held: &OpenSession<'_>, turn: &Turn, after: u64) -> Outcome {
     Ok(())
 }
 
-/// Shows the plan; has it made again if it is invalid and somebody consents.
+/// Shows the plan; has it made again if it is invalid and the person consents.
 async fn conclude(held: &OpenSession<'_>, mut turn: Turn, request: &Request) -> Outcome {
     let mut replans = 0;
     loop {
@@ -166,7 +166,7 @@ pub(in crate::cli) fn invalid(session: &Session, turn: &Turn) -> Option<Vec<Stri
     (turn.status == Some(Overall::ValidationFailed)).then(|| turn.problems.clone())
 }
 
-/// Has an invalid plan made again, if somebody consents; an error otherwise. Returns the turn with the new plan.
+/// Has an invalid plan made again, if the person consents; an error otherwise. Returns the turn with the new plan.
 async fn replan(
     held: &OpenSession<'_>,
     turn: &Turn,
@@ -224,7 +224,7 @@ pub(in crate::cli) fn faulty(what: &str, problems: &[String]) -> Failure {
     told.map(safe::line).fold(failure, Failure::hint)
 }
 
-/// An error if nobody consents. A person who is asked sees the mistakes first, and not again afterwards.
+/// An error without consent. A person who is asked sees the mistakes first, and not again afterwards.
 async fn consent(
     held: &OpenSession<'_>,
     turn: &Turn,

@@ -1,4 +1,4 @@
-//! Questions on the terminal itself, of a line or a few. Only what is typed there is an answer.
+//! Questions on the terminal itself, of a line or a few. Only typed input is an answer.
 
 use std::io;
 
@@ -24,13 +24,13 @@ pub(in crate::cli) async fn line(asked: &str) -> Result<Option<String>, Failure>
     Ok(typed)
 }
 
-/// What is offered to decide between: words, of which the first letters differ.
+/// The words to choose from. Their first letters differ.
 pub(in crate::cli) type Offered<'a> = &'a [&'a str];
 
 const YES_OR_NO: Offered<'_> = &["yes", "no"];
 
-/// Asks for one of these words by its first letter: by one key, or in line mode by a line that is the letter or the word.
-/// Returns the letter; `None` at the end of the input.
+/// Asks for one of these words by its first letter: by one key, or in line mode by a line that is the letter or the
+/// word. Returns the letter; `None` at the end of the input.
 pub(in crate::cli) async fn letter(asked: &str, words: Offered<'_>) -> Result<Option<char>, Failure> {
     let letters: String = words.iter().filter_map(|word| word.chars().next()).collect();
     if screen::is_interactive() {

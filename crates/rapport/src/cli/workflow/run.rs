@@ -16,8 +16,8 @@ use crate::error::{Code, Failure, Outcome};
 /// The maximum width of an action's name.
 const NAME: usize = 72;
 
-/// Submits an act that runs a batch, and shows its progress until nothing happens by itself. Its questions are asked
-/// here too.
+/// Submits an act that runs a batch, and shows its progress until nothing continues by itself. Its questions are
+/// asked here too.
 pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: Act) -> Outcome {
     let mut stop = StopSignal::listen()?;
     let after = held.view().await?.seq;
@@ -55,11 +55,12 @@ pub(in crate::cli) async fn run(held: &OpenSession<'_>, plan: &ActionPlan, act: 
     }
 }
 
-/// What is seen of a batch while it runs.
+/// The display of a running batch.
 struct Screen {
     is_quiet: bool,
     names: Vec<String>,
-    /// Whether the last row names the action that runs. Its result takes the place of that row, unless it printed something.
+    /// Whether the last row names the action that runs. Its result takes the place of that row, unless it printed
+    /// something.
     has_row: Cell<bool>,
 }
 

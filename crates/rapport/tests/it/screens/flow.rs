@@ -304,7 +304,7 @@ fn words_typed_while_it_works_go_to_the_agent() {
     let mut sitting = Sitting::working(80, 40);
     sitting.type_in("don't quit?");
     assert!(sitting.frame().contains("❯ don't quit?"), "{}", sitting.frame());
-    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("enter send to the agent"), "{}", sitting.frame());
     sitting.press("enter");
     assert_eq!(sitting.submitted, [Act::Say { text: "don't quit?".into(), id: None }]);
     assert_eq!(sitting.last(), "· You: don't quit?");
@@ -326,7 +326,7 @@ fn esc_stops_the_agent_and_asks_what_next() {
     sitting.press("esc");
     assert_eq!(sitting.submitted, [Act::Stop]);
     let frame = sitting.frame();
-    assert!(frame.contains("The agent was stopped. What is it to do next?"), "{frame}");
+    assert!(frame.contains("The agent was stopped. What should it do next?"), "{frame}");
     assert!(frame.contains("enter send · alt-enter new line · esc leave"), "{frame}");
     sitting.type_in("rather so");
     sitting.press("enter");
@@ -346,5 +346,5 @@ fn what_was_refused_stays_typed() {
     sitting.step(Happening::Paste(long));
     sitting.press("enter");
     assert!(sitting.last().contains("the maximum is"), "{}", sitting.last());
-    assert!(sitting.frame().contains("enter say it to the agent"), "{}", sitting.frame());
+    assert!(sitting.frame().contains("enter send to the agent"), "{}", sitting.frame());
 }

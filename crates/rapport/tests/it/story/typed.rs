@@ -185,7 +185,7 @@ fn an_agent_at_work_is_told_and_stopped_by_keys() {
     pty.send("c");
     pty.wait_for("Building.");
     pty.send("\x1b");
-    pty.wait_for("The agent was stopped. What is it to do next?");
+    pty.wait_for("The agent was stopped. What should it do next?");
     pty.send(&["rather paint it", ENTER].concat());
     pty.wait_for("You: rather paint it");
     pty.wait_for("✓ Done");

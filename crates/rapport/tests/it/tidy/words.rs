@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{crates, ending_with, files, sources};
 
 /// Phrases that make a reader guess. What to write instead is beside each.
-const RIDDLES: [(&str, &str); 14] = [
+const RIDDLES: [(&str, &str); 30] = [
     ("gone on with", "resumed, continued"),
     ("for who ", "for readers that only ..., name them"),
     ("who only looks", "without locking it"),
@@ -20,6 +20,22 @@ const RIDDLES: [(&str, &str); 14] = [
     ("what is there", "the existing file, the current content"),
     ("is told no", "is refused"),
     ("taken up", "resumed"),
+    ("let in no more", "can no longer connect"),
+    ("as that one", "like the other one: name it"),
+    ("what stands there", "the text at that place, the quote"),
+    ("else was faster", "another process, or another person, did it first"),
+    ("else is faster", "another process, or another person, does it first"),
+    ("gets nobody", "is refused"),
+    ("made up for when", "done later, when"),
+    ("nobody's silence", "silence never decides"),
+    ("somebody wants", "a person wants, ... was requested"),
+    ("what somebody may", "name who may: a person, a lead, a caller"),
+    ("is no lead", "is not a lead"),
+    ("which is none", "which is not ..."),
+    ("holds any more", "no longer holds"),
+    ("needs any more", "no longer needs"),
+    ("need any more", "no longer need"),
+    ("open any more", "no longer open"),
 ];
 
 /// Names that were replaced, and by what. They do not come back as identifiers, nor as parts of one.

@@ -20,7 +20,7 @@ async fn a_code_lets_one_device_in_and_a_revoked_one_is_out_at_once() {
     let phone = WebVisitor::pair(&site.link, "Anna's <phone>").await;
     phone.page("/").await.check(200, "Nothing waits for you.");
     let again = Page::of(WebVisitor::try_pair(&site.link, "Eve").await).await;
-    again.check(403, "not valid any more");
+    again.check(403, "no longer valid");
     let devices = phone.page("/devices").await;
     devices.check(200, "Anna's &lt;phone&gt;").check(200, "may answer");
     let stored = site.project.path("home/.rapport/web/devices.json");
@@ -32,7 +32,7 @@ async fn a_code_lets_one_device_in_and_a_revoked_one_is_out_at_once() {
     site.project.rapport(&["devices", "--revoke", "Bob"]).check(2, "no device is called");
     let mut stream = phone.get("/events").send().await.unwrap();
     assert!(stream.chunk().await.unwrap().is_some());
-    site.project.rapport(&["devices", "--revoke", "Anna's <phone>"]).check(0, "let in no more");
+    site.project.rapport(&["devices", "--revoke", "Anna's <phone>"]).check(0, "can no longer connect");
     phone.page("/").await.check(401, "not paired any more");
     phone.get("/events").send().await.unwrap().error_for_status().unwrap_err();
 }
