@@ -96,7 +96,7 @@ pub use action_plan::{
     fenced, first_heading,
 };
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
-pub use answer::{Answer, By, MAX_TEXT};
+pub use answer::{Answer, By, MAX_TEXT, RuleSource};
 pub use branch::{Branch, Destination, StateWanted};
 pub use created::{
     AgentCommand, Assignment, BranchPoint, Clarifier, Created, Decider, Origin, Seed, Terms, TermsChange,
@@ -130,8 +130,7 @@ pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
 pub use session::{
-    MAX_TASK, NOT_RECORDED, NOT_RECORDED_THEN, QuestionView, RoundView, Session, Stretch, WorkUndo,
-    ruled_by_project,
+    MAX_TASK, QuestionView, RoundView, Session, Stretch, Unrecorded, WorkUndo, ruled_by_project,
 };
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,

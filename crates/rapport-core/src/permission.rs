@@ -99,6 +99,17 @@ impl Rule {
         Some(Self { tool: tool.into(), pattern })
     }
 
+    /// Parses a rule that a person typed as it is shown. Characters that are shown by a stand-in cannot be typed.
+    pub fn typed(text: &str) -> Option<Self> {
+        let Some((tool, content)) = text.split_once('(') else { return Self::parse(text, None) };
+        let content = content.strip_suffix(')')?;
+        let quoted = content.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        match quoted.filter(|what| what.ends_with('*')) {
+            Some(what) => Some(Self::exactly(tool, what)),
+            None => Self::parse(tool, Some(content)),
+        }
+    }
+
     /// The rule for exactly this call.
     pub fn exactly(tool: &str, what: &str) -> Self {
         Self { tool: tool.into(), pattern: Some(Pattern::Exactly(what.into())) }
@@ -344,6 +355,7 @@ mod tests {
             (None, Some("Bash")),
         ] {
             let rule = Rule::parse("Bash", content).map(|rule| rule.to_string());
+            assert_eq!(rule.as_deref().and_then(Rule::typed).map(|rule| rule.to_string()), rule);
             assert_eq!(rule.as_deref(), written, "{content:?}");
         }
     }

@@ -93,7 +93,7 @@ pub(super) fn answered_by(by: &By, me: &By, auto: Option<&By>) -> Option<String>
         return None;
     }
     match by {
-        By::Rule { name } if auto == Some(by) => Some(format!("answered by the {name} itself")),
+        By::Rule { name, .. } if auto == Some(by) => Some(format!("answered by the {name} itself")),
         _ => Some(format!("answered by {}", somebody(by))),
     }
 }
@@ -178,7 +178,7 @@ mod tests {
     fn people() {
         let me = By::Person { channel: "terminal".into(), id: "me".into() };
         let anna = By::Person { channel: "telegram".into(), id: "anna".into() };
-        let demo = By::Rule { name: "demo".into() };
+        let demo = By::written_rule("demo");
         assert_eq!(answered_by(&me, &me, None), None);
         assert_eq!(answered_by(&anna, &me, None).as_deref(), Some("answered by anna in telegram"));
         assert_eq!(answered_by(&demo, &me, Some(&demo)).as_deref(), Some("answered by the demo itself"));

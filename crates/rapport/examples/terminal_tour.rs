@@ -64,7 +64,7 @@ fn demo() -> AutoAnswer {
         _ => Reply::Choices(vec![0]),
     };
     AutoAnswer {
-        by: By::Rule { name: "demo".into() },
+        by: By::written_rule("demo"),
         pause: Duration::from_millis(1500 / pace()),
         pick: Box::new(pick),
     }

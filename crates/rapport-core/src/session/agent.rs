@@ -3,7 +3,7 @@
 use super::flow::{AskedCall, FlowRules};
 use super::round::{Item, Round};
 use super::shared::{Process, Shared, Turn};
-use crate::answer::{Answer, By};
+use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
@@ -358,7 +358,7 @@ const OWN_TOOLS: &str = "mcp__rapport__";
 fn own_tools(questions: &[Question]) -> Option<Event> {
     let [question] = questions else { return None };
     let Purpose::Permission(asked) = &question.purpose else { return None };
-    let by = By::Rule { name: "a lead may use Rapport's own tools".into() };
+    let by = By::rule(RuleSource::OwnTools, "a lead may use Rapport's own tools");
     let answer = Answer { values: vec![ALLOW.into()], text: None };
     let question = question.id.clone();
     // A server of another name that begins alike has two more underscores before its tool.
@@ -372,7 +372,7 @@ fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
     let ruled = questions.iter().filter_map(|question| {
         let Purpose::Permission(asked) = &question.purpose else { return None };
         let rule = rules.iter().find(|rule| rule.covers(asked)).filter(|_| asked.rule.is_some())?;
-        let by = By::Rule { name: format!("{rule} for {scope}") };
+        let by = By::rule(RuleSource::Granted, format!("{rule} for {scope}"));
         let answer = Answer { values: vec![ALLOW.into()], text: None };
         Some(Event::Answered { question: question.id.clone(), answer, by })
     });

@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
-use rapport_core::routing::ROUTING;
-use rapport_core::{By, SessionId};
+use rapport_core::{By, RuleSource, SessionId};
 use rapport_durable::{Lock, Taken, private_folder};
 use tokio::task::spawn_blocking;
 
@@ -103,7 +102,7 @@ impl Claims {
             // the person whom every such process could speak for.
             By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
             // Any process that runs sessions asks their leads. It could speak for the person, who may do more.
-            By::Rule { name } => name == ROUTING,
+            By::Rule { source, .. } => *source == RuleSource::Routing,
             // No other process answers as one of these.
             By::Model { .. } => false,
         }

@@ -157,7 +157,7 @@ fn by(how: u8) -> By {
         0 | 1 => ann(),
         2 => bob(),
         3 => lead(),
-        _ => By::Rule { name: "style".into() },
+        _ => By::written_rule("style"),
     }
 }
 

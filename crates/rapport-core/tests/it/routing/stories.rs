@@ -448,7 +448,7 @@ fn a_message_that_waits_is_taken_back() {
     let chat = Created { aim: rapport_core::Aim::Chat, is_lead: true, ..created("Hello", Terms::default()) };
     let mut story = Story::begun(chat);
     let say = |id: &str| Act::Say { text: format!("about {id}"), id: Some(id.into()) };
-    let rule = By::Rule { name: "routing".into() };
+    let rule = By::written_rule("routing");
     story
         .baseline()
         .connects()

@@ -227,7 +227,7 @@ fn a_session_that_is_resumed_is_told_in_brief() {
 
 #[test]
 fn what_answers_by_itself_says_so_and_only_after_the_question_was_shown() {
-    let by = By::Rule { name: "demo".into() };
+    let by = By::written_rule("demo");
     let pick = Box::new(|_: &rapport_core::OpenQuestion| Reply::Choices(vec![1]));
     let auto = AutoAnswer { by, pause: Duration::from_secs(2), pick };
     let mut sitting = Sitting::new(80, 40);

@@ -188,7 +188,7 @@ fn the_demo_answers_everything_in_its_own_name() {
         Purpose::Confirm => Reply::Words(vec!["confirm".into()]),
         _ => Reply::Choices(vec![0]),
     };
-    let by = By::Rule { name: "demo".into() };
+    let by = By::written_rule("demo");
     let mut telling =
         Telling::new(Some(AutoAnswer { by, pause: Duration::from_secs(1), pick: Box::new(pick) }));
     telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));
