@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::ToolUse;
 use crate::visible::{self, EMPTY_LINES};
 
 /// A tool call that somebody has to allow.
@@ -14,6 +15,9 @@ pub struct Permission {
     pub tool: String,
     /// What identifies the call: the command, the path, or the beginning of its input.
     pub what: String,
+    /// What the tool does, as the driver of the agent knows it. Logs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "ToolUse::is_other")]
+    pub kind: ToolUse,
     /// Everything that would happen. Empty only in older logs, which lack it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,

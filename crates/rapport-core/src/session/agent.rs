@@ -3,6 +3,7 @@
 use super::flow::{AskedCall, FlowRules};
 use super::round::{Item, Round};
 use super::shared::{Process, Shared, Turn};
+use crate::activity::ToolUse;
 use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
@@ -37,8 +38,8 @@ impl Shared {
                 self.connect(current, conversation, model.as_deref())
             }
             AgentDid::Say { text } => vec![Event::Said { turn, text: text.clone() }],
-            AgentDid::Use { tool, what } => {
-                vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
+            AgentDid::Use { tool, what, kind } => {
+                vec![Event::Used { turn, tool: tool.clone(), what: what.clone(), kind: *kind }]
             }
             AgentDid::Delay { why } => {
                 vec![Event::Delayed { turn, why: why.clone(), is_unkept: false }]
@@ -351,9 +352,6 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     }
 }
 
-/// The tools of Rapport itself, as the agent names them.
-const OWN_TOOLS: &str = "mcp__rapport__";
-
 /// The answer to a lead that wants to use Rapport's own tools: what it does with them, Rapport decides there.
 fn own_tools(questions: &[Question]) -> Option<Event> {
     let [question] = questions else { return None };
@@ -361,9 +359,7 @@ fn own_tools(questions: &[Question]) -> Option<Event> {
     let by = By::rule(RuleSource::OwnTools, "a lead may use Rapport's own tools");
     let answer = Answer { values: vec![ALLOW.into()], text: None };
     let question = question.id.clone();
-    // A server of another name that begins alike has two more underscores before its tool.
-    let is_own = asked.tool.strip_prefix(OWN_TOOLS).is_some_and(|name| !name.contains("__"));
-    is_own.then_some(Event::Answered { question, answer, by })
+    (asked.kind == ToolUse::Own).then_some(Event::Answered { question, answer, by })
 }
 
 /// The answers that rules give to questions that were just asked. No rule allows anything before the plan is confirmed,
