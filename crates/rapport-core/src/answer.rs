@@ -62,10 +62,50 @@ pub enum By {
     Rule {
         /// The rule, in words.
         name: String,
+        /// What makes it a rule, by which code tells rules apart. Older logs lack it.
+        #[serde(default, skip_serializing_if = "RuleSource::is_written")]
+        source: RuleSource,
     },
 }
 
+/// Where a rule comes from that answers or acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleSource {
+    /// Somebody wrote it down beforehand, such as the script of the demo.
+    #[default]
+    Written,
+    /// The routing of questions, which asks a lead before people.
+    Routing,
+    /// A lead may use Rapport's own tools.
+    OwnTools,
+    /// A permission that a person granted for a session or a project.
+    Granted,
+    /// The budget of a session or a day.
+    Budget,
+}
+
+impl RuleSource {
+    fn is_written(&self) -> bool {
+        *self == Self::Written
+    }
+}
+
 impl By {
+    /// A rule that somebody wrote down beforehand.
+    pub fn written_rule(name: impl Into<String>) -> Self {
+        Self::rule(RuleSource::Written, name)
+    }
+
+    /// The routing of questions, which asks a lead before people.
+    pub fn routing() -> Self {
+        Self::rule(RuleSource::Routing, "questions go to the lead first")
+    }
+
+    pub(crate) fn rule(source: RuleSource, name: impl Into<String>) -> Self {
+        Self::Rule { name: name.into(), source }
+    }
+
     /// Whether this is a person at a terminal. Agents assume a person at a terminal if an answer names no author.
     pub fn is_at_terminal(&self) -> bool {
         matches!(self, By::Person { channel, .. } if channel == "terminal")
@@ -78,7 +118,24 @@ impl fmt::Display for By {
             By::Person { channel, id } => write!(f, "{id} ({channel})"),
             By::Lead { name } => write!(f, "the lead {name}"),
             By::Model { name } => write!(f, "the model {name}"),
-            By::Rule { name } => write!(f, "the rule {name}"),
+            By::Rule { name, .. } => write!(f, "the rule {name}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule of an older log has no source: whatever its words are, it is one that somebody wrote.
+    #[test]
+    fn rules_of_older_logs_are_read() {
+        let older = r#"{"rule":{"name":"questions go to the lead first"}}"#;
+        let read: By = serde_json::from_str(older).unwrap();
+        assert_eq!(read, By::written_rule("questions go to the lead first"));
+        assert_ne!(read, By::routing());
+        assert_eq!(serde_json::to_string(&read).unwrap(), older);
+        let routing = serde_json::to_string(&By::routing()).unwrap();
+        assert_eq!(serde_json::from_str::<By>(&routing).unwrap(), By::routing());
     }
 }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
+use crate::activity::ToolUse;
 use crate::aim::Asking;
 use crate::answer::{Answer, By};
 use crate::check::PlanRemark;
@@ -352,6 +353,9 @@ pub enum Event {
         tool: String,
         /// What it was used on, such as a path or a command.
         what: String,
+        /// What the tool does. Logs of older versions do not say it.
+        #[serde(default, skip_serializing_if = "ToolUse::is_other")]
+        kind: ToolUse,
     },
     /// The agent printed a line that is not part of its protocol. It is kept for inspection.
     Unreadable {
@@ -706,6 +710,25 @@ pub enum Event {
     Unknown(Value),
 }
 
+/// What a fact is to somebody who reads the story of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactTone {
+    /// Somebody said or decided something.
+    Person,
+    /// The agent said or asked something, or proposes it.
+    Agent,
+    /// One step of the work.
+    Step,
+    /// Something went wrong, or may have.
+    Care,
+    /// A part of the session is over.
+    Ended,
+    /// Something that few want to know.
+    Quiet,
+    /// Something that only developers need.
+    Internal,
+}
+
 impl Event {
     /// What happened, in one line for people. Text of others in it is not yet safe to show.
     pub fn words(&self) -> String {
@@ -911,6 +934,93 @@ impl Event {
                 None => format!("cancelled by {by}"),
             },
             Self::Unknown(fact) => format!("a fact of a newer kind: {fact}"),
+        }
+    }
+
+    /// How this fact is drawn beside others, where a channel has no way of its own for it.
+    pub fn tone(&self) -> FactTone {
+        match self {
+            Self::Created(_)
+            | Self::Heard { .. }
+            | Self::Answered { .. }
+            | Self::Stopped { .. }
+            | Self::Restarted { .. }
+            | Self::Approved { .. }
+            | Self::Skipped { .. }
+            | Self::Reopened { .. }
+            | Self::Kept { .. }
+            | Self::Revoked { .. }
+            | Self::HostAllowed { .. }
+            | Self::TermsChanged { .. }
+            | Self::Applying { .. }
+            | Self::ApplyRequested { .. }
+            | Self::UndoStarted { .. }
+            | Self::WorkUndoStarted { .. }
+            | Self::PlanAccepted { .. }
+            | Self::PlanRestored { .. }
+            | Self::BatchResumed { .. }
+            | Self::DraftLeft { .. } => FactTone::Person,
+            Self::Said { .. }
+            | Self::Asked { .. }
+            | Self::PlanProposed { .. }
+            | Self::Drafted { .. }
+            | Self::TurnEnded { .. } => FactTone::Agent,
+            Self::Used { .. } | Self::ActionEnded { .. } => FactTone::Step,
+            Self::Failed { .. }
+            | Self::CutOff { .. }
+            | Self::Delayed { .. }
+            | Self::HostRefused { .. }
+            | Self::NotApplied(_)
+            | Self::UndoRefused { .. }
+            | Self::WorkUndoRefused { .. }
+            | Self::BatchPaused { .. }
+            | Self::Checked { .. } => FactTone::Care,
+            Self::BatchEnded { .. }
+            | Self::Reported { .. }
+            | Self::Applied { .. }
+            | Self::Undone { .. }
+            | Self::WorkUndone { .. }
+            | Self::Discarded { .. }
+            | Self::Cancelled { .. } => FactTone::Ended,
+            Self::TurnStarted { .. }
+            | Self::DraftStarted { .. }
+            | Self::PlanSaved { .. }
+            | Self::Closed { .. }
+            | Self::Declined { .. }
+            | Self::Queued { .. }
+            | Self::Parked { .. }
+            | Self::PlanChecked { .. }
+            | Self::PlanDiffers { .. }
+            | Self::Unchecked { .. }
+            | Self::Filed { .. }
+            | Self::Sealed { .. }
+            | Self::TurnFound(_)
+            | Self::TurnGone { .. }
+            | Self::Cleared { .. }
+            | Self::Unknown(_)
+            | Self::Granted { .. }
+            | Self::Unsaid { .. }
+            | Self::LeadAsks { .. }
+            | Self::LeadReleased { .. } => FactTone::Quiet,
+            Self::ReviewStarted { .. }
+            | Self::ActionAsked { .. }
+            | Self::Read { .. }
+            | Self::Outlined { .. }
+            | Self::Baselined { .. }
+            | Self::Connected { .. }
+            | Self::Unreadable { .. }
+            | Self::Noted { .. }
+            | Self::Snapshotted { .. }
+            | Self::AskedAgain { .. }
+            | Self::Taken { .. }
+            | Self::Cooled { .. }
+            | Self::StayedHot { .. }
+            | Self::Spent { .. }
+            | Self::Merged(_)
+            | Self::WorkLeft { .. }
+            | Self::Routed { .. }
+            | Self::LeadTold { .. }
+            | Self::Grounded { .. } => FactTone::Internal,
         }
     }
 

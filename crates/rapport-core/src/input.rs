@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::ToolUse;
 use crate::aim::Asking;
 use crate::answer::By;
 use crate::check::PlanRemark;
@@ -267,6 +268,8 @@ pub enum AgentDid {
         tool: String,
         /// The path, the command, or whatever else it is used on.
         what: String,
+        /// What the tool does.
+        kind: ToolUse,
     },
     /// It is delayed, and continues: the model's API failed and the call is retried, or its own program refused a
     /// call without asking.

@@ -61,6 +61,7 @@ pub mod slug;
 pub mod visible;
 
 mod action_plan;
+mod activity;
 mod aim;
 mod answer;
 mod branch;
@@ -95,8 +96,9 @@ pub use action_plan::{
     Action, ActionKind, ActionPlan, Change, Effect, Fenced, PlanError, Replacement, Resource, Shell, Sign,
     fenced, first_heading,
 };
+pub use activity::{Activity, ToolUse};
 pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
-pub use answer::{Answer, By, MAX_TEXT};
+pub use answer::{Answer, By, MAX_TEXT, RuleSource};
 pub use branch::{Branch, Destination, StateWanted};
 pub use created::{
     AgentCommand, Assignment, BranchPoint, Clarifier, Created, Decider, Origin, Seed, Terms, TermsChange,
@@ -106,7 +108,7 @@ pub use diff_stat::FileDiff;
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
-    Asker, Beside, ChangeStatus, Changes, Ending, Entry, Event, FORMAT, FileChange, TurnKind, Usage,
+    Asker, Beside, ChangeStatus, Changes, Ending, Entry, Event, FORMAT, FactTone, FileChange, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
 pub use input::{Act, AgentDid, ApplyTo, Ask, DayBudget, Draft, Input, Leave, Merged, NotMerged, World};
@@ -130,8 +132,7 @@ pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
 pub use session::{
-    MAX_TASK, NOT_RECORDED, NOT_RECORDED_THEN, QuestionView, RoundView, Session, Stretch, WorkUndo,
-    ruled_by_project,
+    MAX_TASK, QuestionView, RoundView, Session, Stretch, Unrecorded, WorkUndo, ruled_by_project,
 };
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,

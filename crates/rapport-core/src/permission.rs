@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::ToolUse;
 use crate::visible::{self, EMPTY_LINES};
 
 /// A tool call that has to be allowed.
@@ -14,6 +15,9 @@ pub struct Permission {
     pub tool: String,
     /// What identifies the call: the command, the path, or the beginning of its input.
     pub what: String,
+    /// What the tool does, as the driver of the agent knows it. Logs of older versions do not say it.
+    #[serde(default, skip_serializing_if = "ToolUse::is_other")]
+    pub kind: ToolUse,
     /// Everything that would happen. Empty only in older logs, which lack it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
@@ -97,6 +101,17 @@ impl Rule {
             Some(content) => Some(Pattern::parse(content)?),
         };
         Some(Self { tool: tool.into(), pattern })
+    }
+
+    /// Parses a rule that a person typed as it is shown. Characters that are shown by a stand-in cannot be typed.
+    pub fn typed(text: &str) -> Option<Self> {
+        let Some((tool, content)) = text.split_once('(') else { return Self::parse(text, None) };
+        let content = content.strip_suffix(')')?;
+        let quoted = content.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        match quoted.filter(|what| what.ends_with('*')) {
+            Some(what) => Some(Self::exactly(tool, what)),
+            None => Self::parse(tool, Some(content)),
+        }
     }
 
     /// The rule for exactly this call.
@@ -344,6 +359,7 @@ mod tests {
             (None, Some("Bash")),
         ] {
             let rule = Rule::parse("Bash", content).map(|rule| rule.to_string());
+            assert_eq!(rule.as_deref().and_then(Rule::typed).map(|rule| rule.to_string()), rule);
             assert_eq!(rule.as_deref(), written, "{content:?}");
         }
     }

@@ -45,7 +45,7 @@ pub fn with_files(text: &str, paths: &[String]) -> String {
 pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
     format!(
         "# Task\n\n{task}\n\n# What to do now\n\nUnderstand this task well enough to carry it out. Do not change \
-         anything yet.\n\nWhere something that matters is unclear, ask with AskUserQuestion: two to four questions at a \
+         anything yet.\n\nWhere something that matters is unclear, ask with your question tool: two to four questions at a \
          time, all that you can think of together, at most {max_rounds} times. Do not ask what the project itself \
          tells you, and do not ask for the sake of asking.\n\nThen answer with a plan in Markdown and nothing else: one \
          heading of two or three words that names the goal (`# Dark mode`), then the steps."
@@ -95,7 +95,7 @@ pub(crate) fn work<'a>(
     let plan = if plan.is_empty() { String::new() } else { format!("# Plan\n\n{plan}\n\n") };
     format!(
         "# Task\n\n{task}\n\n{requirements}{plan}# What to do now\n\nThe plan is confirmed. Carry it out. If something \
-         that matters turns out to be unclear, ask with AskUserQuestion rather than guess. End with a short report of \
+         that matters turns out to be unclear, ask with your question tool rather than guess. End with a short report of \
          what you did."
     )
 }

@@ -19,8 +19,6 @@ pub use words::{ROWS, WordRow, tokens};
 
 /// How many answers in a row a lead may give in a session before a person has to act there.
 pub const MOST_IN_A_ROW: u32 = 5;
-/// The name of the rule by which a lead is asked.
-pub const ROUTING: &str = "questions go to the lead first";
 /// How much more time a lead gets that asks its own person.
 pub const ASKING_TIME: SignedDuration = SignedDuration::from_mins(10);
 /// The maximum number of leads above a session.

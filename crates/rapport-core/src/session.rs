@@ -48,7 +48,7 @@ use flow::Flow;
 pub use agent::ruled_by_project;
 pub use read::{QuestionView, RoundView};
 pub use stretch::Stretch;
-pub use undo::{NOT_RECORDED, NOT_RECORDED_THEN, WorkUndo};
+pub use undo::{Unrecorded, WorkUndo};
 
 pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};

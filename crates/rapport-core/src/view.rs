@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::action_plan::ActionPlan;
+use crate::activity::Activity;
 use crate::aim::Aim;
 use crate::answer::By;
 use crate::created::{BranchPoint, Origin};
@@ -440,7 +441,7 @@ pub enum AgentState {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The tool it uses, or what it says.
-    pub doing: Option<String>,
+    pub doing: Option<Activity>,
     /// The tokens and money that this process has used so far.
     pub usage: Usage,
 }
@@ -597,7 +598,7 @@ impl Shared {
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
         let is_queued = turn.is_some_and(|turn| turn.is_queued);
         let waits = is_queued.then(|| "waits for a free place".to_owned());
-        let doing = waits.or_else(|| turn.and_then(|turn| turn.doing.clone()));
+        let doing = waits.or_else(|| turn.and_then(|turn| Some(turn.doing.as_ref()?.to_string())));
         let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
         let name = self.created.agent.as_ref().map(|agent| agent.name.clone());
         let unkept = self.turns.last().and_then(|turn| turn.unkept.clone());

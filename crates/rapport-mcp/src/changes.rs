@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn facts_and_lost_logs_are_changes_and_the_end_is_told() {
         let entry = || Update::Entry(Entry { seq: 1, at: jiff::Timestamp::UNIX_EPOCH, facts: Vec::new() });
-        let progress = || Update::Progress(Progress { doing: Some("...".into()), usage: Usage::default() });
+        let progress = || Update::Progress(Progress { doing: None, usage: Usage::default() });
         let all = [
             ("progress", vec![progress()]),
             ("fact", vec![progress(), entry()]),

@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use rapport_core::{
-    Act, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Refusal, Reply, SessionId, View,
+    Act, Activity, By, Entry, Event, OpenQuestion, Progress, Purpose, QuestionId, Refusal, Reply, SessionId,
+    View,
 };
 
 use super::cards::LONG_GUARD;
@@ -47,9 +48,9 @@ pub struct Plain<W> {
     /// The width of the terminal, if the lines go to one.
     columns: Option<fn() -> usize>,
     /// The agent's activity that was last printed.
-    doing: Option<String>,
+    doing: Option<Activity>,
     /// Its current activity, and when to print it.
-    progress: Option<(String, Duration)>,
+    progress: Option<(Activity, Duration)>,
 }
 
 impl<W: Write> Plain<W> {
@@ -102,18 +103,18 @@ impl<W: Write> Plain<W> {
                 self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
             }
             Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
-            Event::Said { text, .. } => self.told(text.trim()),
-            Event::Delayed { why, .. } => self.told(why),
-            Event::Used { tool, what, .. } => self.told(&format!("{tool}: {what}")),
-            Event::Asked { .. } | Event::AskedAgain { .. } => self.told("asks"),
+            Event::Said { text, .. } => self.told(Activity::words(text)),
+            Event::Delayed { why, .. } => self.told(Activity::words(why)),
+            Event::Used { tool, what, kind, .. } => self.told(Activity::tool(tool, what, *kind)),
+            Event::Asked { .. } | Event::AskedAgain { .. } => self.told(Activity::words("asks")),
             Event::TurnEnded { .. } | Event::Parked { .. } | Event::CutOff { .. } => self.progress = None,
             _ => {}
         }
     }
 
     /// A fact mentions the agent's activity, so it is not printed again.
-    fn told(&mut self, doing: &str) {
-        self.doing = Some(doing.to_owned());
+    fn told(&mut self, doing: Activity) {
+        self.doing = Some(doing);
         self.progress = None;
     }
 
@@ -216,8 +217,12 @@ impl<W: Write> Plain<W> {
     }
 
     fn progress(&mut self, progress: Progress, now: Duration) {
-        let is_told = |doing: &String| {
-            self.doing.as_ref().is_some_and(|told| told.starts_with(doing.trim_end_matches('…')))
+        let is_told = |doing: &Activity| {
+            let is_same = |told: &Activity| {
+                std::mem::discriminant(told) == std::mem::discriminant(doing)
+                    && told.to_string().starts_with(doing.to_string().trim_end_matches('…'))
+            };
+            self.doing.as_ref().is_some_and(is_same)
         };
         if let Some(doing) = progress.doing.filter(|doing| !is_told(doing)) {
             self.progress = Some((doing, now + QUIET));
@@ -226,8 +231,7 @@ impl<W: Write> Plain<W> {
 
     fn tell_progress(&mut self, now: Duration) -> Option<Effect> {
         let (doing, _) = self.progress.take_if(|(_, due)| *due <= now)?;
-        let shown = doing.lines().next().unwrap_or_default();
-        let shown = self.story.view().map_or(shown.to_owned(), |view| words::activity(shown, view));
+        let shown = words::activity(&doing, self.story.view());
         let line = Line::new(Tone::Text, "… ").and(Tone::Text, &shown).hanging(2);
         self.doing = Some(doing);
         Some(Effect::Print(vec![line]))

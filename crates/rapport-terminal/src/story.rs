@@ -197,9 +197,9 @@ impl Story {
                 self.held = Some(text.clone());
                 Vec::new()
             }
-            Event::Used { tool, what, .. } => {
+            Event::Used { tool, what, kind, .. } => {
                 let used = Line::new(Tone::Dim, "· ").and(Tone::Text, tool);
-                let what = self.view.as_ref().map_or(what.as_str(), |view| words::subject(tool, what, view));
+                let what = self.view.as_ref().map_or(what.as_str(), |view| words::subject(*kind, what, view));
                 vec![used.and_giving(Tone::Dim, &format!(" {what}")).hanging(2)]
             }
             Event::Delayed { why, .. } => vec![passing(why)],

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use rapport_core::routing::{Grounding, Hop, Recipient};
-use rapport_core::{By, OpenQuestion, Permission, Purpose, Usage, View};
+use rapport_core::{Activity, By, OpenQuestion, Permission, Purpose, ToolUse, Usage, View};
 
 /// The title of a question: its header, or the question itself.
 pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
@@ -18,31 +18,26 @@ pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
 
 /// A call that a permission is about.
 pub(super) fn call(asked: &Permission, view: Option<&View>) -> String {
-    let what = view.map_or(asked.what.as_str(), |view| subject(&asked.tool, &asked.what, view));
+    let what = view.map_or(asked.what.as_str(), |view| subject(asked.kind, &asked.what, view));
     format!("{} {what}", asked.tool)
 }
 
-/// The tool that runs commands. A command is shown as it is, wherever it names a file.
-const COMMANDS: &str = "Bash";
-
-/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of
-/// the session, which is named after it.
-pub(super) fn subject<'a>(tool: &str, what: &'a str, view: &View) -> &'a str {
+/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of the
+/// session, which is named after it. A command is shown as it is, wherever it names a file.
+pub(super) fn subject<'a>(kind: ToolUse, what: &'a str, view: &View) -> &'a str {
     let inside = |root: &str| what.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/');
     let in_workplace = || Some(what.split_once(&format!("/{}/", view.id))?.1);
     let path = view.workplace.as_ref().and_then(|_| in_workplace()).or_else(|| inside(&view.project));
     // A path with `..` may lead anywhere.
-    let path = path.filter(|path| tool != COMMANDS && !path.split('/').any(|part| part == ".."));
+    let path = path.filter(|path| kind.is_on_file() && !path.split('/').any(|part| part == ".."));
     path.unwrap_or(what)
 }
 
-/// The agent's activity (`Edit: src/main.rs`), with the path of a file as above.
-pub(super) fn activity(doing: &str, view: &View) -> String {
-    match doing.split_once(' ') {
-        Some((tool, what)) => {
-            format!("{tool} {}", subject(tool.trim_end_matches(':'), what, view))
-        }
-        None => doing.to_owned(),
+/// The agent's activity (`Edit src/main.rs`), with the path of a file as above.
+pub(super) fn activity(doing: &Activity, view: Option<&View>) -> String {
+    match (doing, view) {
+        (Activity::Tool { tool, what, kind }, Some(view)) => format!("{tool} {}", subject(*kind, what, view)),
+        (doing, _) => doing.to_string(),
     }
 }
 
@@ -93,7 +88,7 @@ pub(super) fn answered_by(by: &By, me: &By, auto: Option<&By>) -> Option<String>
         return None;
     }
     match by {
-        By::Rule { name } if auto == Some(by) => Some(format!("answered by the {name} itself")),
+        By::Rule { name, .. } if auto == Some(by) => Some(format!("answered by the {name} itself")),
         _ => Some(format!("answered by {}", somebody(by))),
     }
 }
@@ -178,7 +173,7 @@ mod tests {
     fn people() {
         let me = By::Person { channel: "terminal".into(), id: "me".into() };
         let anna = By::Person { channel: "telegram".into(), id: "anna".into() };
-        let demo = By::Rule { name: "demo".into() };
+        let demo = By::written_rule("demo");
         assert_eq!(answered_by(&me, &me, None), None);
         assert_eq!(answered_by(&anna, &me, None).as_deref(), Some("answered by anna in telegram"));
         assert_eq!(answered_by(&demo, &me, Some(&demo)).as_deref(), Some("answered by the demo itself"));

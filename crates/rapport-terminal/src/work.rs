@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rapport_core::{Event, Progress, Usage, View};
+use rapport_core::{Activity, Event, Progress, Usage, View};
 
 use super::render::progress;
 use super::text::Line;
@@ -10,7 +10,7 @@ use super::words;
 
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    doing: Option<String>,
+    doing: Option<Activity>,
     /// The usage of the process since the last fact about it.
     usage: Usage,
     since: Duration,
@@ -23,8 +23,8 @@ impl Work {
                 self.since = now;
                 self.doing = None;
             }
-            Event::Used { tool, what, .. } => self.doing = Some(format!("{tool} {}", first_line(what))),
-            Event::Said { text, .. } => self.doing = Some(first_line(text)),
+            Event::Used { tool, what, kind, .. } => self.doing = Some(Activity::tool(tool, what, *kind)),
+            Event::Said { text, .. } => self.doing = Some(Activity::words(text)),
             Event::Asked { .. } | Event::Answered { .. } | Event::TurnEnded { .. } => self.doing = None,
             Event::Spent { .. } => self.usage = Usage::default(),
             _ => {}
@@ -35,17 +35,14 @@ impl Work {
     pub(super) fn progress(&mut self, progress: Progress) {
         self.usage = progress.usage;
         if let Some(doing) = progress.doing {
-            self.doing = Some(first_line(&doing));
+            self.doing = Some(doing);
         }
     }
 
     pub(super) fn line(&self, view: Option<&View>, now: Duration) -> Line {
         let mut usage = view.map(|view| view.usage).unwrap_or_default();
         usage += self.usage;
-        let told = self
-            .doing
-            .as_deref()
-            .map(|doing| view.map_or(doing.to_owned(), |view| words::activity(doing, view)));
+        let told = self.doing.as_ref().map(|doing| words::activity(doing, view));
         let doing = told.or_else(|| view.map(|view| progress::doing(view).to_owned()));
         progress::line(doing.as_deref().unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
     }
@@ -54,8 +51,4 @@ impl Work {
     pub(super) fn next_frame(&self, now: Duration) -> Duration {
         now + progress::FRAME
     }
-}
-
-fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().to_owned()
 }

@@ -190,7 +190,7 @@ impl Board {
                 Update::Entry(entry) => entries.push(entry),
                 Update::Progress(progress) => {
                     if let Some(doing) = progress.doing {
-                        let doing = shortened(&doing, LONGEST_DOING);
+                        let doing = shortened(&doing.to_string(), LONGEST_DOING);
                         self.tell(BoardChange::Doing(session.clone(), doing));
                     }
                 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 use rapport::channels::terminal::{AutoAnswer, ColourChoice, Link, Outcome, Terminal, run_with};
 use rapport::engine::{DoorError, Update};
 use rapport_core::{
-    Act, AgentDid, Ask, By, ChangeStatus, Changes, Entry, FileChange, OpenQuestion, Permission, Progress,
-    Purpose, Reply, World,
+    Act, Activity, AgentDid, Ask, By, ChangeStatus, Changes, Entry, FileChange, OpenQuestion, Permission,
+    Progress, Purpose, Reply, ToolUse, World,
 };
 use rapport_core::{Status, View};
 use stage::{PLAN, Stage, auth, language, tests, usage};
@@ -64,7 +64,7 @@ fn demo() -> AutoAnswer {
         _ => Reply::Choices(vec![0]),
     };
     AutoAnswer {
-        by: By::Rule { name: "demo".into() },
+        by: By::written_rule("demo"),
         pause: Duration::from_millis(1500 / pace()),
         pick: Box::new(pick),
     }
@@ -153,10 +153,15 @@ impl Play {
     }
 
     async fn use_tool(&self, tool: &str, what: &str) {
-        let progress = Progress { doing: Some(format!("{tool} {what}")), usage: usage(5_200, 310, 30_000) };
+        let progress = Progress {
+            doing: Some(Activity::tool(tool, what, ToolUse::Other)),
+            usage: usage(5_200, 310, 30_000),
+        };
         let _ = self.send.send(Update::Progress(progress));
         self.rest(700).await;
-        self.act(|stage| stage.agent(AgentDid::Use { tool: tool.into(), what: what.into() }));
+        self.act(|stage| {
+            stage.agent(AgentDid::Use { tool: tool.into(), what: what.into(), kind: ToolUse::Other })
+        });
     }
 
     async fn until(&self, is: impl Fn(&View) -> bool) {

@@ -25,7 +25,7 @@ session, the question, your answer and the ground it rests on: `preference:ID`, 
 `file:PATH:LINES` of a file that you have read. Read the file first; a ground that is not there does not count. Without a ground \
 your answer is only a draft that the person may send.
 
-If it is not for you to decide (permissions, plans, money, secrets, what cannot be undone), or you do not know, tell the person what is asked, ask them with AskUserQuestion, and \
+If it is not for you to decide (permissions, plans, money, secrets, what cannot be undone), or you do not know, tell the person what is asked, ask them with your question tool, and \
 respond when they have answered, with `answer:` and the id of your own session and question as the ground. Never invent an answer.
 
 Example: `[Claude Code Question - Session 20260124-add-auth]` asks which test runner to use. You read package.json and find vitest \

@@ -12,7 +12,7 @@ const QUESTIONS: &str = "{{questions}}";
 const ASSUME: &str = "Do NOT ask questions, with any tool or in words: nobody answers them. Where something is not said, \
     assume what is most likely, and write each assumption under Analysis.";
 const ADAPTIVE: &str = "Where a fact is missing that the plan depends on, and neither the request nor the project tells it, \
-    ask with AskUserQuestion: 2 to 5 questions together, about what would change the plan, each with the options you see. \
+    ask with your question tool: 2 to 5 questions together, about what would change the plan, each with the options you see. \
     Do not ask for the sake of asking; a request that is specific needs no question. You may ask in at most {{rounds}}.";
 
 /// The reply to an agent that asks although it has to assume.

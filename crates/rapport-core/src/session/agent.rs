@@ -3,7 +3,8 @@
 use super::flow::{AskedCall, FlowRules};
 use super::round::{Item, Round};
 use super::shared::{Process, Shared, Turn};
-use crate::answer::{Answer, By};
+use crate::activity::ToolUse;
+use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{AgentDid, Ask, Draft, Leave};
@@ -37,8 +38,8 @@ impl Shared {
                 self.connect(current, conversation, model.as_deref())
             }
             AgentDid::Say { text } => vec![Event::Said { turn, text: text.clone() }],
-            AgentDid::Use { tool, what } => {
-                vec![Event::Used { turn, tool: tool.clone(), what: what.clone() }]
+            AgentDid::Use { tool, what, kind } => {
+                vec![Event::Used { turn, tool: tool.clone(), what: what.clone(), kind: *kind }]
             }
             AgentDid::Delay { why } => {
                 vec![Event::Delayed { turn, why: why.clone(), is_unkept: false }]
@@ -353,20 +354,15 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     }
 }
 
-/// The tools of Rapport itself, as the agent names them.
-const OWN_TOOLS: &str = "mcp__rapport__";
-
-/// The answer to a lead that wants to use Rapport's own tools: yes, because the tools themselves check what it may
-/// do.
+/// The answer to a lead that wants to use Rapport's own tools: yes, because the tools
+/// themselves check what it may do.
 fn own_tools(questions: &[Question]) -> Option<Event> {
     let [question] = questions else { return None };
     let Purpose::Permission(asked) = &question.purpose else { return None };
-    let by = By::Rule { name: "a lead may use Rapport's own tools".into() };
+    let by = By::rule(RuleSource::OwnTools, "a lead may use Rapport's own tools");
     let answer = Answer { values: vec![ALLOW.into()], text: None };
     let question = question.id.clone();
-    // The name of another server may begin alike; then two more underscores precede its tool.
-    let is_own = asked.tool.strip_prefix(OWN_TOOLS).is_some_and(|name| !name.contains("__"));
-    is_own.then_some(Event::Answered { question, answer, by })
+    (asked.kind == ToolUse::Own).then_some(Event::Answered { question, answer, by })
 }
 
 /// The answers that rules give to questions that were just asked. No rule allows anything before the plan is confirmed,
@@ -375,7 +371,7 @@ fn ruled(questions: &[Question], rules: &[Rule], scope: &str) -> Vec<Event> {
     let ruled = questions.iter().filter_map(|question| {
         let Purpose::Permission(asked) = &question.purpose else { return None };
         let rule = rules.iter().find(|rule| rule.covers(asked)).filter(|_| asked.rule.is_some())?;
-        let by = By::Rule { name: format!("{rule} for {scope}") };
+        let by = By::rule(RuleSource::Granted, format!("{rule} for {scope}"));
         let answer = Answer { values: vec![ALLOW.into()], text: None };
         Some(Event::Answered { question: question.id.clone(), answer, by })
     });

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::round::{Given, Item, Round, State};
 use super::shared::{Declined, Life, Message, Process, Shared, Turn};
-use super::work::may_write;
+use crate::activity::Activity;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
@@ -37,14 +37,14 @@ impl Shared {
                     turn.unkept = None;
                 });
             }
-            Event::Said { turn, text } => self.doing(*turn, first_line(text)),
+            Event::Said { turn, text } => self.doing(*turn, Activity::words(text)),
             Event::Delayed { turn, why, is_unkept } => {
-                self.doing(*turn, why.clone());
+                self.doing(*turn, Activity::Words(why.clone()));
                 self.with_turn(*turn, |turn| turn.unkept = is_unkept.then(|| why.clone()));
             }
-            Event::Used { turn, tool, what } => {
-                self.doing(*turn, format!("{tool} {}", first_line(what)));
-                self.with_turn(*turn, |turn| turn.may_have_written |= may_write(tool));
+            Event::Used { turn, tool, what, kind } => {
+                self.doing(*turn, Activity::tool(tool, what, *kind));
+                self.with_turn(*turn, |turn| turn.may_have_written |= kind.may_write());
             }
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
@@ -337,7 +337,7 @@ impl Shared {
         }
     }
 
-    fn doing(&mut self, turn: TurnId, what: String) {
+    fn doing(&mut self, turn: TurnId, what: Activity) {
         self.alive(turn);
         self.with_turn(turn, |turn| turn.doing = Some(what));
     }
@@ -367,8 +367,4 @@ impl Shared {
     fn process(&mut self, turn: TurnId, process: Process) {
         self.with_turn(turn, |turn| turn.process = process);
     }
-}
-
-fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().to_owned()
 }

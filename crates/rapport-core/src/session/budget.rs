@@ -3,7 +3,7 @@
 
 use super::flow::FlowRules;
 use super::shared::Shared;
-use crate::answer::{Answer, By};
+use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Event, Usage};
 use crate::id::QuestionId;
 use crate::input::DayBudget;
@@ -51,7 +51,7 @@ impl Shared {
         let spent = self.spending.usage.cost_micros.saturating_add(cost_micros);
         let asked = self.ask_about_budget(spent).or_else(|| self.ask_about_day(today?));
         let Some(asked) = asked.filter(|_| !is_stopped) else { return Vec::new() };
-        let by = By::Rule { name: "budget".into() };
+        let by = By::rule(RuleSource::Budget, "budget");
         let Ok(stopped) = self.stop(flow, &by) else { return Vec::new() };
         stopped.into_iter().chain([asked]).collect()
     }

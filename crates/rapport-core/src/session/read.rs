@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::flow::Flow;
 use super::{Item, Life, Process, Round, Session, State, Stretch, Turn, WorkUndo};
+use crate::activity::Activity;
 use crate::answer::{Answer, By};
 use crate::created::{AgentCommand, Created};
 use crate::event::{Asker, Ending};
@@ -71,8 +72,14 @@ impl Session {
     pub fn trigger(&self, id: &SessionId, question: &QuestionId) -> Option<String> {
         let (_, item) = self.shared.item(question)?;
         let created = &self.shared.created;
-        let last_words = self.shared.turn().and_then(|turn| turn.doing.as_deref());
-        Some(prompt::lead::trigger(id, &created.project, &created.task, &item.question, last_words))
+        let last_words = self.last_doing().map(ToString::to_string);
+        Some(prompt::lead::trigger(
+            id,
+            &created.project,
+            &created.task,
+            &item.question,
+            last_words.as_deref(),
+        ))
     }
 
     /// The class of a question, as it is known now.
@@ -210,8 +217,8 @@ impl Session {
     }
 
     /// The agent's last activity in the current turn.
-    pub fn last_doing(&self) -> Option<&str> {
-        self.shared.turn().and_then(|turn| turn.doing.as_deref())
+    pub fn last_doing(&self) -> Option<&Activity> {
+        self.shared.turn().and_then(|turn| turn.doing.as_ref())
     }
 
     /// Whether the state of the files before its work is recorded, or known to be unavailable.

@@ -12,6 +12,7 @@ use super::round::{Given, Item, Round};
 use super::rounds::AskedRounds;
 use super::routes::Routes;
 use super::stretch::WorkRecord;
+use crate::activity::Activity;
 use crate::answer::By;
 use crate::created::Created;
 use crate::event::{Beside, Ending, Event, TurnKind};
@@ -108,7 +109,7 @@ pub(crate) struct Turn {
     pub(crate) declined: Vec<Declined>,
     /// The number of its declined questions.
     pub(crate) refused: u32,
-    pub(crate) doing: Option<String>,
+    pub(crate) doing: Option<Activity>,
     /// Whether it used a tool that may have changed a file.
     pub(crate) may_have_written: bool,
     /// Why no copy of the conversation and work of its last process could be stored.

@@ -4,6 +4,8 @@
 //! Two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. The step between
 //! them is idempotent: a path is touched only while it is as the work left it.
 
+use std::fmt;
+
 use super::flow::FlowRules;
 use super::shared::Shared;
 use super::stretch::{Stretch, Stretches, WorkRecord};
@@ -18,12 +20,33 @@ use crate::want::Want;
 const UNDOING: &str = "undoing";
 
 /// Why changes can neither be shown nor undone.
-pub const NOT_RECORDED: &str =
-    "the project was not in a git repository, so the state of its files before the work was not recorded";
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// The project was in no git repository before the work.
+    NoRepository,
+    /// The conversation was run by a version that did not record changes.
+    OlderVersion,
+}
 
-/// Why the changes of older conversations can neither be shown nor undone.
-pub const NOT_RECORDED_THEN: &str =
-    "the version of Rapport that ran it did not record what conversations change";
+impl Unrecorded {
+    /// The reason in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoRepository => {
+                "the project was not in a git repository, so the state of its files before the work was not recorded"
+            }
+            Self::OlderVersion => {
+                "the version of Rapport that ran it did not record what conversations change"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// The progress of undoing the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,9 +103,9 @@ impl Shared {
     fn why_nothing_is_undoable(&self) -> &'static str {
         let mut stretches = self.record.stretches.all();
         match stretches.find(|stretch| stretch.from.is_none() || stretch.to.is_none()) {
-            Some(Stretch { from: None, .. }) => NOT_RECORDED,
+            Some(Stretch { from: None, .. }) => Unrecorded::NoRepository.as_str(),
             Some(_) => "the state of the files after its work is unknown",
-            None if self.record.is_incomplete => NOT_RECORDED_THEN,
+            None if self.record.is_incomplete => Unrecorded::OlderVersion.as_str(),
             None if self.created.aim == Aim::Files => "its batches are undone one by one",
             None => "it changed no file",
         }

@@ -6,8 +6,6 @@
 mod in_text;
 mod planner;
 
-pub(super) use in_text::may_write;
-
 use jiff::Timestamp;
 
 use super::agent::decline;

@@ -15,7 +15,7 @@ fn lead() -> By {
 }
 
 fn everybody() -> [By; 5] {
-    [ann(), bob(), lead(), By::Model { name: "haiku".into() }, By::Rule { name: "style".into() }]
+    [ann(), bob(), lead(), By::Model { name: "haiku".into() }, By::written_rule("style")]
 }
 
 fn terms(apply: Decider) -> Terms {

@@ -7,8 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::Uid;
-use rapport_core::routing::ROUTING;
-use rapport_core::{By, SessionId};
+use rapport_core::{By, RuleSource, SessionId};
 use rapport_durable::{Lock, Taken, private_folder};
 use tokio::task::spawn_blocking;
 
@@ -104,7 +103,7 @@ impl Claims {
             By::Lead { .. } => is_held(&lease(&self.folder, LEADS, pid)),
             // Any process that runs sessions asks their leads. That is safe: it could act as the person, who may do
             // more.
-            By::Rule { name } => name == ROUTING,
+            By::Rule { source, .. } => *source == RuleSource::Routing,
             // Other processes never answer as a model.
             By::Model { .. } => false,
         }

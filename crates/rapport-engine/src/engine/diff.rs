@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use rapport_core::{NOT_RECORDED, NOT_RECORDED_THEN, Session, SessionId};
+use rapport_core::{Session, SessionId, Unrecorded};
 
 use super::batch_diff;
 use crate::workers::local::Directory;
@@ -15,17 +15,17 @@ pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Re
         return batch_diff::diff(id, session, out);
     }
     match unrecorded(session) {
-        Some(why) => Err(why.into()),
+        Some(why) => Err(why.to_string()),
         None => of_stretches(session, out).map_err(|error| error.to_string()),
     }
 }
 
 /// Why the session's changes to the project are unknown, if they are.
-pub fn unrecorded(session: &Session) -> Option<&'static str> {
+pub fn unrecorded(session: &Session) -> Option<Unrecorded> {
     let stretches = session.stretches();
     match stretches.is_empty() {
-        true => session.is_record_incomplete().then_some(NOT_RECORDED_THEN),
-        false => stretches.iter().all(|stretch| stretch.from.is_none()).then_some(NOT_RECORDED),
+        true => session.is_record_incomplete().then_some(Unrecorded::OlderVersion),
+        false => stretches.iter().all(|stretch| stretch.from.is_none()).then_some(Unrecorded::NoRepository),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::routing::{Class, Ground, Grounding};
-use rapport_core::{By, Entry, Event, QuestionId, Session, SessionId, visible};
+use rapport_core::{By, Entry, Event, QuestionId, Session, SessionId, ToolUse, visible};
 use tokio::task::spawn_blocking;
 
 use super::sessions::file_in;
@@ -19,10 +19,8 @@ use crate::stores::Store;
 const LONGEST_QUOTE: usize = 300;
 /// The maximum number of lines of a file in a ground.
 const MOST_LINES: u32 = 40;
-/// The tool by which an agent reads a file.
-const READING: &str = "Read";
-/// The end of the name of the tool by which a lead reads what is known about a project.
-const LOOKING: &str = "__project_context";
+/// Rapport's own tool by which a lead looks at what is known about a project. Agents put more before its name.
+const LOOKING: &str = "project_context";
 
 /// Where a ground is looked up.
 pub(super) struct GroundSite {
@@ -56,7 +54,7 @@ impl GroundSite {
         let seen = self.store.counted(&self.lead, 0).await.ok()?;
         let (known, project, id) = (self.known.clone(), self.project.clone(), id.to_owned());
         let found = spawn_blocking(move || known.preference(&project, &id)).await.ok()??;
-        let is_look = |fact: &Event| matches!(fact, Event::Used { tool, .. } if tool.ends_with(LOOKING));
+        let is_look = |fact: &Event| matches!(fact, Event::Used { tool, kind: ToolUse::Own, .. } if tool.ends_with(LOOKING));
         let looks = seen.iter().filter(|entry| entry.facts.iter().any(is_look));
         // A preference that people wrote into the file has no time; it counts as older than all facts.
         let is_shown =
@@ -107,7 +105,7 @@ fn has_read(entries: &[Entry], project: &Path, path: &str) -> bool {
     let is_it = |what: &str| project.join(what).canonicalize().is_ok_and(|read| read == wanted);
     let facts = entries.iter().flat_map(|entry| &entry.facts);
     let mut read = facts.filter_map(|fact| match fact {
-        Event::Used { tool, what, .. } if tool == READING => Some(what.as_str()),
+        Event::Used { what, kind: ToolUse::Reads, .. } => Some(what.as_str()),
         _ => None,
     });
     read.any(is_it)

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use rapport_core::routing::{ROUTING, check_tree};
+use rapport_core::routing::check_tree;
 use rapport_core::{
     Act, By, Created, Event, Input, Purpose, QuestionId, Refusal, Session, SessionId, Want, World,
 };
@@ -40,7 +40,7 @@ impl EventLoop {
         let (lead, question, sessions) = (lead.clone(), question.clone(), self.door());
         let (done, id) = (self.done_to.clone(), id.clone());
         tokio::spawn(async move {
-            let by = By::Rule { name: ROUTING.into() };
+            let by = By::routing();
             let outcome = sessions.act(&lead, &by, &act).await;
             let world = if is_new {
                 World::LeadTold { question, outcome: outcome.map(drop).map_err(in_words) }

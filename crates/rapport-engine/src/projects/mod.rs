@@ -17,3 +17,4 @@ pub mod stack;
 mod structure;
 mod tree;
 pub mod trust;
+pub mod written_reports;

@@ -76,7 +76,7 @@ impl Busy {
     /// Records the agent's current activity.
     pub(super) fn note(&mut self, progress: Progress) {
         if let Some(doing) = progress.doing {
-            self.does(doing);
+            self.does(doing.to_string());
         }
         self.cost_micros = progress.usage.cost_micros;
     }
@@ -156,7 +156,7 @@ impl ChatState {
         let (room, session) = (shown.room, shown.presenter.session());
         let is_working = session.has_turn() || shown.presenter.is_thinking();
         if shown.at_home && shown.presenter.focus().is_empty() && is_working {
-            let doing = session.last_doing().map(str::to_owned);
+            let doing = session.last_doing().map(ToString::to_string);
             let is_new = shown.busy.is_none();
             let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
             if let Some(doing) = doing {

@@ -249,7 +249,7 @@ fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Vec<String> {
     };
     let auto = screen.auto.as_ref().filter(|_| screen.auto_due().is_some());
     let itself = auto.map(|auto| match &auto.by {
-        By::Rule { name } => format!("the {name} answers this itself"),
+        By::Rule { name, .. } => format!("the {name} answers this itself"),
         by => format!("{by} answers this"),
     });
     itself.into_iter().chain(keys.into_iter().map(str::to_owned)).collect()

@@ -151,7 +151,7 @@ fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
 pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> Markup {
     let session = setup.presenter.session();
     let created = session.created();
-    let doing = session.last_doing().filter(|doing| !doing.trim().is_empty());
+    let doing = session.last_doing().map(ToString::to_string).filter(|doing| !doing.trim().is_empty());
     html! {
         header {
             p.about {
@@ -159,7 +159,7 @@ pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> M
                 span.where { (setup.site.board.project(&created.project)) " · " (times::ago(setup.site, at)) }
             }
             h1 #card-title tabindex="-1" { (title) }
-            @if let Some(doing) = doing { p.doing { "After " code { (shortened(doing, 160)) } } }
+            @if let Some(doing) = doing { p.doing { "After " code { (shortened(&doing, 160)) } } }
         }
     }
 }

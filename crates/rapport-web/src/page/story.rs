@@ -1,7 +1,7 @@
 //! The facts of a session as a story that people read, the newest first.
 
 use maud::{Markup, html};
-use rapport_core::{By, Entry, Event, Presenter, Purpose, QuestionId, visible};
+use rapport_core::{By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, visible};
 
 use super::{markdown, times};
 use crate::acts::find;
@@ -56,7 +56,7 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
     format!("/s/{}?before={seq}", encoded(id))
 }
 
-/// A fact in words; `None` if it says nothing to people.
+/// A fact in words; `None` if it says nothing to people. Facts without an arm of their own are drawn by their tone.
 fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
     let told = |class, sign, words: Markup| Some(Told { class, sign, words });
     let plain = |words: &str| html! { (visible::lines(words)) };
@@ -103,91 +103,30 @@ fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
         Event::PlanProposed { text, .. } => {
             told("plan", "¶", html! { details { summary { "A plan is proposed" } (markdown(text)) } })
         }
-        Event::TurnEnded { result, .. } if !result.trim().is_empty() => {
-            told("agent", "“", markdown(&cut(result)))
-        }
+        Event::TurnEnded { result, .. } if result.trim().is_empty() => None,
+        Event::TurnEnded { result, .. } => told("agent", "“", markdown(&cut(result))),
         Event::Failed { reason, .. } => told("failed", "✗", plain(reason)),
-        Event::CutOff { .. }
-        | Event::Delayed { .. }
-        | Event::HostRefused { .. }
-        | Event::NotApplied(_)
-        | Event::UndoRefused { .. }
-        | Event::WorkUndoRefused { .. }
-        | Event::BatchPaused { .. } => told("care", "!", plain(&fact.words())),
         Event::BatchEnded { report, .. } => told(
             "plan",
             "■",
             html! { (visible::line(&fact.words())) details { summary { "The report" } (markdown(report)) } },
         ),
         Event::Drafted { .. } => told("agent", "✎", plain(&cut(&fact.words()))),
-        Event::ActionEnded { .. } => told("step", "▸", plain(&fact.words())),
         Event::Checked { check, .. } => {
             told(if check.has_passed() { "answered" } else { "care" }, "■", plain(&check.words()))
         }
-        Event::Reported { .. }
-        | Event::Applied { .. }
-        | Event::Undone { .. }
-        | Event::WorkUndone { .. }
-        | Event::Discarded { .. }
-        | Event::Cancelled { .. } => told("ended", "■", plain(&fact.words())),
-        Event::Stopped { .. }
-        | Event::Restarted { .. }
-        | Event::Approved { .. }
-        | Event::Skipped { .. }
-        | Event::Reopened { .. }
-        | Event::Kept { .. }
-        | Event::Revoked { .. }
-        | Event::HostAllowed { .. }
-        | Event::TermsChanged { .. }
-        | Event::Applying { .. }
-        | Event::ApplyRequested { .. }
-        | Event::UndoStarted { .. }
-        | Event::WorkUndoStarted { .. }
-        | Event::PlanAccepted { .. }
-        | Event::PlanRestored { .. }
-        | Event::BatchResumed { .. }
-        | Event::DraftLeft { .. } => told("person", "●", plain(&fact.words())),
-        Event::TurnStarted { .. }
-        | Event::DraftStarted { .. }
-        | Event::PlanSaved { .. }
-        | Event::Closed { .. }
-        | Event::Declined { .. }
-        | Event::Queued { .. }
-        | Event::Parked { .. }
-        | Event::PlanChecked { .. }
-        | Event::PlanDiffers { .. }
-        | Event::Unchecked { .. }
-        | Event::Filed { .. }
-        | Event::Sealed { .. }
-        | Event::TurnFound(_)
-        | Event::TurnGone { .. }
-        | Event::Cleared { .. }
-        | Event::Unknown(_)
-        | Event::Granted { .. }
-        | Event::Unsaid { .. }
-        | Event::LeadAsks { .. }
-        | Event::LeadReleased { .. } => told("quiet", "·", plain(&cut(&fact.words()))),
-        // Only developers need these; the log has them.
-        Event::ReviewStarted { .. }
-        | Event::ActionAsked { .. }
-        | Event::Read { .. }
-        | Event::Outlined { .. }
-        | Event::Baselined { .. }
-        | Event::Connected { .. }
-        | Event::Unreadable { .. }
-        | Event::Noted { .. }
-        | Event::Snapshotted { .. }
-        | Event::AskedAgain { .. }
-        | Event::Taken { .. }
-        | Event::Cooled { .. }
-        | Event::StayedHot { .. }
-        | Event::Spent { .. }
-        | Event::TurnEnded { .. }
-        | Event::Merged(_)
-        | Event::WorkLeft { .. }
-        | Event::Routed { .. }
-        | Event::LeadTold { .. }
-        | Event::Grounded { .. } => None,
+        _ => {
+            let (class, sign) = match fact.tone() {
+                FactTone::Person => ("person", "●"),
+                FactTone::Agent => ("agent", "“"),
+                FactTone::Step => ("step", "▸"),
+                FactTone::Care => ("care", "!"),
+                FactTone::Ended => ("ended", "■"),
+                FactTone::Quiet => ("quiet", "·"),
+                FactTone::Internal => return None,
+            };
+            told(class, sign, plain(&cut(&fact.words())))
+        }
     }
 }
 

@@ -48,7 +48,7 @@ use rapport::stores::{Holder, Store};
 use rapport::workers::local::Local;
 use rapport_core::{
     Act, AgentDid, Asker, By, CallId, Choice, Created, Event, Leave, Order, Purpose, Question, QuestionId,
-    Reply, RoundId, Session, SessionId, TurnId,
+    Reply, RoundId, Session, SessionId, ToolUse, TurnId,
 };
 
 use support::scripted_agent::{Commands, Mouth, ScriptedAgent};
@@ -242,7 +242,7 @@ fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
     let steps = [
         vec![Event::Connected { turn, conversation: created(n).conversation, model: Some("a-model".into()) }],
         vec![Event::Said { turn, text: "I need to know a few things first.".into() }],
-        vec![Event::Used { turn, tool: "Read".into(), what: "src/main.rs".into() }],
+        vec![Event::Used { turn, tool: "Read".into(), what: "src/main.rs".into(), kind: ToolUse::Reads }],
         vec![asked(1, call(1), &["q1", "q2"])],
         vec![answered("q1", "JWT")],
         vec![answered("q2", "Session")],

@@ -1,6 +1,6 @@
 //! `rapport diff`: the changes of a session; `diff_sessions` and `diff_turns` compare two.
 
-use rapport_core::{FileDiff, NOT_RECORDED, Session, SessionId, WorkplaceState};
+use rapport_core::{FileDiff, Session, SessionId, Unrecorded, WorkplaceState};
 use serde_json::json;
 
 use super::output::{say_json, warn};
@@ -111,9 +111,11 @@ fn refuse_unrecorded(place: &Place, id: &SessionId) -> Outcome {
     let Some(why) = unrecorded(&session).filter(|_| !session.created().works_apart()) else { return Ok(()) };
     let failure = Failure::new(Code::Refused, format!("cannot show what {id} changed: {why}"));
     Err(match why {
-        NOT_RECORDED => failure
+        Unrecorded::NoRepository => failure
             .hint("For the next one, make it a repository: git init && git add --all && git commit -m Begin"),
-        _ => failure.hint("What it changes from now on is recorded. All changes: git diff"),
+        Unrecorded::OlderVersion => {
+            failure.hint("What it changes from now on is recorded. All changes: git diff")
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{NOT_RECORDED, SessionId, Stretch};
+use rapport_core::{SessionId, Stretch, Unrecorded};
 use serde_json::json;
 
 use super::output::say_json;
@@ -66,12 +66,12 @@ fn work(place: &Place, known: Known) -> Result<Work, String> {
         return Err(why.into());
     };
     if from.is_none() {
-        return Err(NOT_RECORDED.into());
+        return Err(Unrecorded::NoRepository.to_string());
     }
     let now = || {
         let workplace = place.workers().find(&known.id, known.session.created()).map_err(in_words)?;
         let workplace = workplace.ok_or("it has not changed anything yet")?;
-        workplace.snapshot().map_err(in_words)?.ok_or_else(|| NOT_RECORDED.to_owned())
+        workplace.snapshot().map_err(in_words)?.ok_or_else(|| Unrecorded::NoRepository.to_string())
     };
     let to = to.clone().map_or_else(now, Ok)?;
     let mut files = BTreeSet::new();

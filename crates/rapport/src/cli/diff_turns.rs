@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use rapport_core::report::Report;
 use rapport_core::review::unified;
-use rapport_core::{ActionPlan, FileEffect, PlanEffects, Session, SessionId, Status};
+use rapport_core::{
+    ActionEnd, ActionPlan, ActionResult, FileBatch, FileEffect, FileTurn, PlanEffects, Session, SessionId,
+    Status, visible,
+};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 
@@ -99,7 +102,7 @@ impl Lineage<'_> {
             let now = own.is_none().then(|| self.now(path));
             own.into_iter().chain(now).chain(other).collect()
         };
-        side(&turn, drawn, &begins)
+        side(&turn, drawn, self.session.file_turn(name).and_then(FileTurn::batch), &begins)
     }
 
     /// A file before the last batch of a turn; `None` if no batch of it was to change the file.
@@ -248,6 +251,7 @@ fn compare(page: &mut Page, one: &str, other: &str) {
 fn side(
     turn: &Turn,
     drawn: tree::Drawn,
+    batch: Option<&FileBatch>,
     begins: &dyn Fn(&str) -> Vec<Option<String>>,
 ) -> Result<Side, Failure> {
     let plan = wait(turn.text(PLAN))?.and_then(|plan| ActionPlan::parse(&plan).ok());
@@ -264,6 +268,10 @@ fn side(
         })
     });
     let actions = plan.iter().flat_map(|plan| &plan.actions);
+    let results = match (batch, &plan) {
+        (Some(batch), Some(plan)) => results(plan, batch),
+        _ => report.as_deref().map(reported_results).unwrap_or_default(),
+    };
     Ok(Side {
         name: turn.name.to_string(),
         status: drawn.status,
@@ -273,12 +281,27 @@ fn side(
         actions: actions.map(|action| format!("{}\n", action.kind.in_brief())).collect(),
         effects: plan.as_ref().map(|plan| PlanEffects::of(plan, begins)).unwrap_or_default(),
         state: state.collect(),
-        results: report.as_deref().map(results).unwrap_or_default(),
+        results,
     })
 }
 
-/// The results of actions in a report: name, status and outcome, one per line.
-fn results(report: &str) -> String {
+/// The results of the actions of a batch, one per line.
+fn results(plan: &ActionPlan, batch: &FileBatch) -> String {
+    let line = |end: &ActionEnd| {
+        let action = plan.actions.get(end.action)?;
+        let result = match end.result {
+            ActionResult::Done => "done",
+            ActionResult::Failed => "failed",
+            ActionResult::Skipped => "skipped",
+        };
+        let why = end.why.iter().map(|why| format!(": {}", visible::line(why)));
+        Some(format!("{}  {result}{}\n", action.kind.in_brief(), why.collect::<String>()))
+    };
+    batch.ended.values().filter_map(line).collect()
+}
+
+/// The results in the report of a turn without facts, which an older version ran: name, status and outcome, one per line.
+fn reported_results(report: &str) -> String {
     let mut lines = Vec::<String>::new();
     let log = report.split_once("\n## Action Log").map(|(_, log)| log).unwrap_or_default();
     let mut in_fence: Option<&str> = None;
@@ -325,6 +348,9 @@ mod tests {
         let report = "# Execution Report: x\n\n## Action Log\n\n### `EXECUTE`\n\n- **Status:** Approved ✅\n\
             - **Execution:** Failure 🔴\n- **Exit Code:** 1\n\n````text\n### `CREATE`\n```\n- **Status:** no\n````\n\n\
             ### `CREATE`\n\n- **Status:** Skipped 🟡\n- **Reason:** later\n";
-        assert_eq!(results(report), "EXECUTE  Approved ✅  Failure 🔴  1\nCREATE  Skipped 🟡  later\n");
+        assert_eq!(
+            reported_results(report),
+            "EXECUTE  Approved ✅  Failure 🔴  1\nCREATE  Skipped 🟡  later\n"
+        );
     }
 }

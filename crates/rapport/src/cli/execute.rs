@@ -18,6 +18,7 @@ use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::files::{replace, text};
 use crate::projects::memos;
+use crate::projects::written_reports::WrittenReports;
 use crate::stores::Holder;
 use crate::stores::blocking::{BlockingStore, wait};
 use crate::threads::off_thread;
@@ -51,9 +52,6 @@ pub(super) struct Args {
 
 /// Why changes of the Active Context are left out.
 const NO_NEXT_TURN: &str = "the plan belongs to no session, so there is no next turn";
-
-/// The first line of Rapport's reports.
-const REPORT_BEGINS: &str = "# Execution Report: ";
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Place::find(common)?;
@@ -296,15 +294,17 @@ impl Job<'_> {
     /// turn; then ours gets a number.
     fn write(&self, report: &str) -> Result<PathBuf, Failure> {
         let is_turn = is_of_session(self.place, &self.here);
+        let written = WrittenReports::of(&self.place.home, &self.place.project);
         let numbered = (2..1000).map(|number| format!("report-{number}.md"));
         for name in [REPORT.to_owned()].into_iter().chain(numbered) {
             let path = self.here.join(name);
             let is_ours = match text(&path) {
                 Ok(None) => true,
-                Ok(Some(there)) => !is_turn && there.starts_with(REPORT_BEGINS),
+                Ok(Some(there)) => !is_turn && written.contains(there.as_bytes())?,
                 Err(_) => false,
             };
             if is_ours {
+                written.add(report.as_bytes())?;
                 replace(&path, report.as_bytes())?;
                 return Ok(path);
             }

@@ -70,7 +70,7 @@ async fn answer(
     for question in &view.questions {
         if tried.insert(question.id.clone()) {
             let act = Act::Answer { question: Some(question.id.clone()), reply: pick(question) };
-            sessions.act(&view.id, &By::Rule { name: (*name).into() }, &act).await?;
+            sessions.act(&view.id, &By::written_rule(*name), &act).await?;
         }
     }
     Ok(())

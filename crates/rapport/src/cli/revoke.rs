@@ -37,7 +37,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let Some(named) = &args.rule else { return list(common, &held) };
     let chosen: Vec<&Held> = match named.parse::<usize>() {
         Ok(number) => number.checked_sub(1).and_then(|place| held.get(place)).into_iter().collect(),
-        Err(_) => held.iter().filter(|held| held.rule.to_string() == *named).collect(),
+        Err(_) => {
+            let rule = Rule::typed(named);
+            held.iter().filter(|held| rule.as_ref() == Some(&held.rule)).collect()
+        }
     };
     if chosen.is_empty() {
         return Err(Failure::new(Code::NotFound, format!("{named} is not allowed here"))

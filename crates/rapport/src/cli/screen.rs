@@ -45,7 +45,7 @@ pub(super) async fn show(
     let auto = match answering {
         Answering::Person => None,
         Answering::Rule { name, pick } => {
-            Some(AutoAnswer { by: By::Rule { name: name.into() }, pause: LOOK, pick: Box::new(pick) })
+            Some(AutoAnswer { by: By::written_rule(name), pause: LOOK, pick: Box::new(pick) })
         }
     };
     let config = Terminal {

@@ -13,14 +13,6 @@ use crate::want::Told;
 /// A reply with at least this many characters is not a question.
 const TOO_LONG: usize = 500;
 
-/// Tools that only read, by the names that agents give them. Any other may have written something.
-const READING: [&str; 7] = ["Glob", "Grep", "LS", "NotebookRead", "Read", "WebFetch", "WebSearch"];
-
-/// Whether the use of this tool may have changed a file.
-pub(in crate::session) fn may_write(tool: &str) -> bool {
-    !READING.contains(&tool)
-}
-
 /// Whether a reply looks like a question: it is short, has a question mark, and no code.
 fn looks_like_one(reply: &str) -> bool {
     reply.contains('?') && !reply.contains("```") && reply.chars().count() < TOO_LONG

@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 use rapport_core::{
     Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, DayBudget, Draft, Input, Leave, Merged,
-    Permission, PhaseView, QuestionId, Reply, RoundId, Status, Terms, TurnId, UndoneFiles, Usage, Want,
-    WorkCheck, World,
+    Permission, PhaseView, QuestionId, Reply, RoundId, Status, Terms, ToolUse, TurnId, UndoneFiles, Usage,
+    Want, WorkCheck, World,
 };
 
 use super::watch::Watch;
@@ -157,7 +157,7 @@ fn by(how: u8) -> By {
         0 | 1 => ann(),
         2 => bob(),
         3 => lead(),
-        _ => By::Rule { name: "style".into() },
+        _ => By::written_rule("style"),
     }
 }
 
@@ -250,7 +250,7 @@ fn does(watch: &Watch, whom: u8, how: u8) -> Input {
             AgentDid::Connect { conversation: ConversationId::new("other"), model: None }
         }
         2 | 3 => AgentDid::Say { text: "Looking around\nat things".into() },
-        4 => AgentDid::Use { tool: "Read".into(), what: "src/lib.rs".into() },
+        4 => AgentDid::Use { tool: "Read".into(), what: "src/lib.rs".into(), kind: ToolUse::Reads },
         5 if whom.is_multiple_of(2) => AgentDid::Note { line: r#"{"type":"news"}"#.into() },
         5 => AgentDid::Babble { line: "warning: something".into() },
         6 => AgentDid::Withdraw { call },

@@ -2,7 +2,9 @@
 
 use jiff::SignedDuration;
 use rapport_core::routing::{Class, NoTree, Policy, Recipient, RoutingTerms, check_tree};
-use rapport_core::{Act, AgentDid, Ask, By, Created, Input, Permission, Reply, SessionId, Terms, World};
+use rapport_core::{
+    Act, AgentDid, Ask, By, Created, Input, Permission, Reply, SessionId, Terms, ToolUse, World,
+};
 
 use super::{LEAD, found, lead, led};
 use crate::support::{Story, agent, ann, bob, call, created, draft, person, question};
@@ -424,21 +426,21 @@ fn the_message_to_a_lead_is_short_and_names_everything() {
 /// A lead uses Rapport's own tools without asking anybody, and nothing else.
 #[test]
 fn a_lead_may_use_the_tools_of_rapport() {
-    let ask = |tool: &str| AgentDid::Ask {
+    let ask = |kind| AgentDid::Ask {
         call: call("c1"),
-        ask: Ask::Permission(Permission::new(tool, "x")),
+        ask: Ask::Permission(Permission { kind, ..Permission::new("tool", "x") }),
         parkable: false,
     };
     let chat = Created { aim: rapport_core::Aim::Chat, is_lead: true, ..created("Hello", Terms::default()) };
     let rule = "q1 answered allow by the rule a lead may use Rapport's own tools";
-    for (tool, is_lead, expected) in [
-        ("mcp__rapport__claude_code_respond", true, format!("c1 asked round 1: q1; {rule}")),
-        ("mcp__rapport__claude_code_respond", false, "c1 asked round 1: q1".to_owned()),
-        ("mcp__other__rapport", true, "c1 asked round 1: q1".to_owned()),
-        ("Bash", true, "c1 asked round 1: q1".to_owned()),
+    for (kind, is_lead, expected) in [
+        (ToolUse::Own, true, format!("c1 asked round 1: q1; {rule}")),
+        (ToolUse::Own, false, "c1 asked round 1: q1".to_owned()),
+        (ToolUse::Other, true, "c1 asked round 1: q1".to_owned()),
+        (ToolUse::Runs, true, "c1 asked round 1: q1".to_owned()),
     ] {
         let mut story = Story::begun(Created { is_lead, ..chat.clone() });
-        story.baseline().connects().check(&agent(1, ask(tool)), &expected);
+        story.baseline().connects().check(&agent(1, ask(kind)), &expected);
     }
 }
 
@@ -448,7 +450,7 @@ fn a_message_that_waits_is_taken_back() {
     let chat = Created { aim: rapport_core::Aim::Chat, is_lead: true, ..created("Hello", Terms::default()) };
     let mut story = Story::begun(chat);
     let say = |id: &str| Act::Say { text: format!("about {id}"), id: Some(id.into()) };
-    let rule = By::Rule { name: "routing".into() };
+    let rule = By::written_rule("routing");
     story
         .baseline()
         .connects()

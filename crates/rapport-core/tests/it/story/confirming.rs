@@ -140,7 +140,7 @@ fn chat_30_confirming_starts_work_with_every_answer() {
         "# Task\n\nAdd login\n\n# Requirements\n\nThese answers count, also where earlier ones were different.\n\n\
          Q: Which way?\nA: Passkeys\n\nQ: How long?\nA: A week\n\n# Plan\n\n# Passkey login\n\n1. Write it\n\n\
          # What to do now\n\nThe plan is confirmed. Carry it out. If something that matters turns out to be unclear, \
-         ask with AskUserQuestion rather than guess. End with a short report of what you did."
+         ask with your question tool rather than guess. End with a short report of what you did."
     );
     story
         .act(Act::Confirm, "refused: confirming is not possible now: the agent is working")

@@ -1,6 +1,6 @@
 //! Agents that ask in their reply instead of with their tool.
 
-use rapport_core::{AgentDid, Status, Terms};
+use rapport_core::{AgentDid, Status, Terms, ToolUse};
 
 use crate::support::Story;
 
@@ -8,9 +8,9 @@ fn switched_on() -> Terms {
     Terms { questions_in_text: true, ..Terms::default() }
 }
 
-fn uses(story: &mut Story, tool: &str) {
-    let used = AgentDid::Use { tool: tool.into(), what: "src/login.rs".into() };
-    story.did(used, &format!("used {tool} src/login.rs"));
+fn uses(story: &mut Story, kind: ToolUse) {
+    let used = AgentDid::Use { tool: "tool".into(), what: "src/login.rs".into(), kind };
+    story.did(used, "used tool src/login.rs");
 }
 
 /// WORK-6: a reply is a question if it has a question mark, no fence, fewer than 500 characters, and no tool that
@@ -30,14 +30,16 @@ fn a_short_reply_with_a_question_mark_is_a_question() {
         (long.as_str(), None, false),
         ("# Login\n\n1. Passkeys.", None, false),
         ("Like this?\n```\nfn login()\n```", None, false),
-        ("Passkeys or passwords?", Some("Edit"), false),
-        ("Passkeys or passwords?", Some("Bash"), false),
-        ("Passkeys or passwords?", Some("Read"), true),
+        ("Passkeys or passwords?", Some(ToolUse::Writes), false),
+        ("Passkeys or passwords?", Some(ToolUse::Runs), false),
+        ("Passkeys or passwords?", Some(ToolUse::Other), false),
+        ("Passkeys or passwords?", Some(ToolUse::Reads), true),
+        ("Passkeys or passwords?", Some(ToolUse::Looks), true),
     ] {
         let mut story = Story::with("Add login", switched_on());
         story.connects();
-        if let Some(tool) = used {
-            uses(&mut story, tool);
+        if let Some(kind) = used {
+            uses(&mut story, kind);
         }
         let expected = if is_question { asked.to_owned() } else { planned(reply) };
         story.finishes(reply, &expected);
@@ -80,7 +82,7 @@ fn the_answer_to_a_question_in_a_reply_goes_on_in_the_same_conversation() {
             "q2 answered \"src/login.rs\" by ann (terminal); turn 4 started to work",
         )
         .connects();
-    uses(&mut story, "Edit");
+    uses(&mut story, ToolUse::Writes);
     story.finishes("Done. Anything else?", "turn 4 ended");
     assert_eq!(story.play.session.wants().len(), 1, "the report");
 }

@@ -54,8 +54,8 @@ fn clarify_17_the_prompt_is_of_its_mode_and_asks_only_where_it_may() {
         let (standard, adaptive) =
             (plan_prompt(mode, Asking::Assume, 5), plan_prompt(mode, Asking::Adaptive, 5));
         assert!(standard.contains("Do NOT ask") && standard.contains("assume"));
-        assert!(!standard.contains("AskUserQuestion"));
-        assert!(adaptive.contains("AskUserQuestion") && adaptive.contains("2 to 5 questions"));
+        assert!(!standard.contains("your question tool"));
+        assert!(adaptive.contains("your question tool") && adaptive.contains("2 to 5 questions"));
         assert!(adaptive.contains("5 rounds") && !adaptive.contains("Do NOT ask"));
         assert!(adaptive.contains("Do not ask for the sake of asking"));
         for prompt in [standard, adaptive] {
@@ -72,7 +72,7 @@ fn clarify_17_the_prompt_is_of_its_mode_and_asks_only_where_it_may() {
 
 #[test]
 fn clarify_18_the_first_message_has_the_stack_and_the_request() {
-    for (asking, says) in [(Asking::Assume, "Do NOT ask"), (Asking::Adaptive, "AskUserQuestion")] {
+    for (asking, says) in [(Asking::Assume, "Do NOT ask"), (Asking::Adaptive, "your question tool")] {
         let prompt = Story::begun(aimed(asking)).order().prompt;
         assert!(prompt.contains(says));
         assert!(

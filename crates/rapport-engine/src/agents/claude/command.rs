@@ -226,7 +226,7 @@ impl ClaudeConfig {
 }
 
 /// The name of Rapport's own server, by which the agent names its tools.
-const OWN_SERVER: &str = "rapport";
+pub(super) const OWN_SERVER: &str = "rapport";
 
 /// The permission mode in which the CLI changes nothing.
 pub(super) const PLAN: &str = "plan";
@@ -258,6 +258,9 @@ pub(super) const OWN_SETTINGS: [&str; 2] = ["--setting-sources", "user"];
 const FOR_DRAFTS: [&str; 5] =
     ["--disallowedTools", NOT_FOR_DRAFTS, "--tools", "AskUserQuestion", "--strict-mcp-config"];
 
+/// Names the tool that prompts call the question tool.
+const QUESTION_TOOL: &str = "Your question tool is AskUserQuestion.";
+
 /// These variables keep the CLI from adding its own instructions and memories.
 const NOTHING_ADDED: [&str; 2] = ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"];
 
@@ -282,9 +285,12 @@ impl FromProject {
 /// The arguments for the system prompt and the disallowed tools. A draft is made only from what it is shown.
 fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
+        // It has no other tool, and is told exactly what is on record.
         TurnKind::Draft => ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned)),
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
-            ("--append-system-prompt", from_project.with_instructions(system))
+            let system = system.filter(|system| !system.is_empty()).map(|system| format!("\n\n{system}"));
+            let system = format!("{QUESTION_TOOL}{}", system.unwrap_or_default());
+            ("--append-system-prompt", from_project.with_instructions(Some(&system)))
         }
     };
     let system = system.map(|system| [naming.to_owned(), system]);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rapport_core::routing::Recipient;
 use rapport_core::{
-    Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question, QuestionId,
-    RoundView, visible,
+    Activity, Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question,
+    QuestionId, RoundView, visible,
 };
 
 use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short};
@@ -158,8 +158,8 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     };
     let mut text = text.plain("\n").italic(&task);
     // The call that waits for permission is shown below, in full.
-    let is_that_call = |doing: &&str| match purpose {
-        Purpose::Permission(asked) => doing.starts_with(asked.tool.as_str()),
+    let is_that_call = |doing: &&Activity| match purpose {
+        Purpose::Permission(asked) => doing.is_use_of(&asked.tool),
         Purpose::LeavePlanMode { .. }
         | Purpose::Clarify
         | Purpose::Elicit(_)
@@ -167,7 +167,7 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
         | Purpose::Budget { .. } => false,
     };
     if let Some(doing) = session.last_doing().filter(|doing| !is_that_call(doing)) {
-        text = text.plain("\n⚙️ ").code(&short(doing, TITLE));
+        text = text.plain("\n⚙️ ").code(&short(&doing.to_string(), TITLE));
     }
     let count = if of > 1 { format!("\nQ{} of {of}", number + 1) } else { String::new() };
     text.plain(&format!("\n{DIVIDER}{count}\n"))

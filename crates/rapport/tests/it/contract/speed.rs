@@ -12,7 +12,7 @@ use rapport::stores::blocking::BlockingStore;
 use rapport::stores::files::Files;
 use rapport_core::{
     Answer, Asker, By, CallId, Choice, ConversationId, Created, Event, Purpose, Question, QuestionId,
-    RoundId, TurnId, TurnKind, Usage,
+    RoundId, ToolUse, TurnId, TurnKind, Usage,
 };
 
 const SESSIONS: usize = 10_000;
@@ -105,7 +105,8 @@ fn rest() -> Vec<Vec<Event>> {
     let turn = TurnId(1);
     let call = CallId::new("toolu_01A09q90qw90lq917835lq9");
     let asker = Asker::Agent { turn, call: call.clone(), parkable: true };
-    let used = Event::Used { turn, tool: "Read".into(), what: "src/auth/session.rs".into() };
+    let used =
+        Event::Used { turn, tool: "Read".into(), what: "src/auth/session.rs".into(), kind: ToolUse::Reads };
     let mut facts = vec![
         Event::TurnStarted {
             turn,

@@ -127,7 +127,9 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
         By::Person { channel: "../telegram".into(), id: "42".into() },
         By::Lead { name: "lead".into() },
         By::Model { name: "sonnet".into() },
-        By::Rule { name: "always".into() },
+        By::written_rule("always"),
+        // The routing is known by its kind, not by its words.
+        By::written_rule("questions go to the lead first"),
     ];
     for by in &claims {
         match socket::send_for(&address, &session, &blue(), by).await {

@@ -160,6 +160,12 @@ fn a_report_of_somebody_else_stays() {
     let second = plan("Second", &[], &[], &[create("b.txt", "b")]);
     project.rapport_reading(&["execute", "-", "-y"], second.as_bytes()).check(0, "report-2.md");
     assert!(project.file("report-2.md").starts_with("# Execution Report: Second"));
+    // A person's words in a report make it theirs, however it begins.
+    let edited = format!("{}\nTo be discussed\n", project.file("report-2.md"));
+    std::fs::write(project.root().join("report-2.md"), &edited).unwrap();
+    let third = plan("Third", &[], &[], &[create("c.txt", "c")]);
+    project.rapport_reading(&["execute", "-", "-y"], third.as_bytes()).check(0, "report-3.md");
+    assert_eq!(project.file("report-2.md"), edited);
 }
 
 #[test]

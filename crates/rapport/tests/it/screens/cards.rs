@@ -1,8 +1,8 @@
 //! What each card looks like, at two widths, and which of it stands out.
 
 use rapport_core::{
-    AgentDid, Ask, ChangeStatus, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission, Progress,
-    World,
+    Activity, AgentDid, Ask, ChangeStatus, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission,
+    Progress, ToolUse, World,
 };
 
 use super::Sitting;
@@ -154,7 +154,10 @@ fn progress() {
         let mut sitting = Sitting::new(columns, 40);
         let doing =
             "Write src/a/very/deeply/nested/module/with/a/long/name/that/does/not/fit/on/a/row/jwt.rs";
-        sitting.progress(Progress { doing: Some(doing.into()), usage: usage(5_200, 1_234_567, 30_000) });
+        sitting.progress(Progress {
+            doing: Some(Activity::words(doing)),
+            usage: usage(5_200, 1_234_567, 30_000),
+        });
         sitting.pass(72_000);
         sitting
     });
@@ -175,7 +178,9 @@ fn done() {
     sitting.press("c");
     sitting.act(stage::Stage::connect);
     sitting.act(|stage| stage.agent(AgentDid::Say { text: "One.\nTwo.\n\nThree.\nFour.\nFive.".into() }));
-    sitting.act(|stage| stage.agent(AgentDid::Use { tool: "Write".into(), what: "src/auth.rs".into() }));
+    sitting.act(|stage| {
+        stage.agent(AgentDid::Use { tool: "Write".into(), what: "src/auth.rs".into(), kind: ToolUse::Writes })
+    });
     sitting.act(|stage| stage.agent(AgentDid::Say { text: "All done.".into() }));
     sitting.act(|stage| stage.agent(AgentDid::Spend { usage: usage(52_000, 900, 310_000) }));
     sitting.act(|stage| stage.finish("All done."));

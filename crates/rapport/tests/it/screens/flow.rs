@@ -5,7 +5,7 @@ use std::time::Duration;
 use rapport::channels::terminal::screen::Screen;
 use rapport::channels::terminal::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
 use rapport::engine::Update;
-use rapport_core::{Act, AgentDid, Ask, By, Leave, QuestionId, Reply, Status, World};
+use rapport_core::{Act, AgentDid, Ask, By, Leave, QuestionId, Reply, Status, ToolUse, World};
 
 use super::{Sitting, config, key};
 use crate::support::stage::{self, Stage, anna};
@@ -184,18 +184,19 @@ fn what_was_said_last_stays_when_one_leaves() {
 fn files_have_their_paths_from_the_project() {
     let mut sitting = Sitting::working(80, 40);
     let project = sitting.stage.view().project;
-    let uses = |tool: &str, what: String| AgentDid::Use { tool: tool.into(), what };
-    sitting.act(|stage| stage.agent(uses("Edit", format!("{project}/src/auth.rs"))));
+    let uses = |tool: &str, kind, what: String| AgentDid::Use { tool: tool.into(), what, kind };
+    sitting.act(|stage| stage.agent(uses("Edit", ToolUse::Writes, format!("{project}/src/auth.rs"))));
     assert_eq!(sitting.last(), "· Edit src/auth.rs");
     assert!(sitting.frame().contains("Edit src/auth.rs"), "{}", sitting.frame());
     let command = format!("cat {project}/x");
-    for (tool, what) in [
-        ("Read", "/etc/passwd".to_owned()),
-        ("Read", format!("{project}/../other/x")),
-        ("Read", format!("{project}-other/x")),
-        ("Bash", command.clone()),
+    for (tool, kind, what) in [
+        ("Read", ToolUse::Reads, "/etc/passwd".to_owned()),
+        ("Read", ToolUse::Reads, format!("{project}/../other/x")),
+        ("Read", ToolUse::Reads, format!("{project}-other/x")),
+        ("Bash", ToolUse::Runs, command.clone()),
+        ("Bash", ToolUse::Runs, format!("{project}/run")),
     ] {
-        sitting.act(|stage| stage.agent(uses(tool, what.clone())));
+        sitting.act(|stage| stage.agent(uses(tool, kind, what.clone())));
         assert_eq!(sitting.last(), format!("· {tool} {what}"));
     }
 }
@@ -204,7 +205,11 @@ fn files_have_their_paths_from_the_project() {
 fn a_session_that_is_resumed_is_told_in_brief() {
     let (mut stage, first) = Stage::new("Add user authentication");
     let mut entries = vec![first, stage.connect()];
-    entries.push(stage.agent(AgentDid::Use { tool: "Read".into(), what: "src/main.rs".into() }));
+    entries.push(stage.agent(AgentDid::Use {
+        tool: "Read".into(),
+        what: "src/main.rs".into(),
+        kind: ToolUse::Reads,
+    }));
     entries.push(stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));
     entries.push(stage.person(anna(), answer("q1", 0)).expect("she may"));
     entries.push(stage.agent(AgentDid::Leave(Leave::Stopped)));
@@ -227,7 +232,7 @@ fn a_session_that_is_resumed_is_told_in_brief() {
 
 #[test]
 fn what_answers_by_itself_says_so_and_only_after_the_question_was_shown() {
-    let by = By::Rule { name: "demo".into() };
+    let by = By::written_rule("demo");
     let pick = Box::new(|_: &rapport_core::OpenQuestion| Reply::Choices(vec![1]));
     let auto = AutoAnswer { by, pause: Duration::from_secs(2), pick };
     let mut sitting = Sitting::new(80, 40);

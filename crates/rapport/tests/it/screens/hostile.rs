@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rapport::channels::terminal::style::Theme;
 use rapport::channels::terminal::{Happening, Size};
-use rapport_core::{AgentDid, Ask, Draft, Permission};
+use rapport_core::{AgentDid, Ask, Draft, Permission, ToolUse};
 
 use super::Sitting;
 use crate::support::stage;
@@ -14,7 +14,9 @@ const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\r\u{9b}31m \u{202e}gnp.exe \u{2
 fn nothing_from_outside_reaches_the_terminal_as_it_is() {
     let draft = Draft { header: Some(EVIL.into()), ..stage::draft("", EVIL, &[(EVIL, EVIL), ("fine", "")]) };
     let mut sitting = Sitting::asked(80, 40, vec![draft]);
-    sitting.act(|stage| stage.agent(AgentDid::Use { tool: EVIL.into(), what: EVIL.into() }));
+    sitting.act(|stage| {
+        stage.agent(AgentDid::Use { tool: EVIL.into(), what: EVIL.into(), kind: ToolUse::Other })
+    });
     sitting.act(|stage| stage.agent(AgentDid::Say { text: EVIL.into() }));
     sitting.act(|stage| stage.agent(AgentDid::Babble { line: EVIL.into() }));
     sitting.paste(EVIL);

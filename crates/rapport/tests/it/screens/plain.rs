@@ -6,8 +6,8 @@ use rapport::channels::terminal::plain::Plain;
 use rapport::channels::terminal::{AutoAnswer, Effect, Front as _, Happening, Outcome, Terminal};
 use rapport::engine::Update;
 use rapport_core::{
-    Act, AgentDid, Ask, By, Draft, Entry, OpenQuestion, Permission, Progress, Purpose, QuestionId, Reply,
-    Status, World,
+    Act, Activity, AgentDid, Ask, By, Draft, Entry, OpenQuestion, Permission, Progress, Purpose, QuestionId,
+    Reply, Status, ToolUse, World,
 };
 
 use super::config;
@@ -95,7 +95,9 @@ fn the_whole_story() {
     telling.act(Stage::save_plan);
     telling.act(|stage| stage.person(anna(), Act::Confirm).expect("she may"));
     telling.act(Stage::connect);
-    telling.act(|stage| stage.agent(AgentDid::Use { tool: "Write".into(), what: "src/auth.rs".into() }));
+    telling.act(|stage| {
+        stage.agent(AgentDid::Use { tool: "Write".into(), what: "src/auth.rs".into(), kind: ToolUse::Writes })
+    });
     telling.act(|stage| stage.agent(AgentDid::Spend { usage: usage(52_000, 900, 310_000) }));
     telling.act(|stage| stage.finish("All done."));
     telling.act(|stage| stage.world(World::Report { changes: None }));
@@ -137,7 +139,9 @@ fn labels_that_mean_something_to_a_shell_are_named_by_number() {
 fn nothing_but_text_is_written_and_every_line_at_once() {
     let mut telling = Telling::new(None);
     let evil = "\u{1b}[2Jred\r\u{7}";
-    telling.act(|stage| stage.agent(AgentDid::Use { tool: "Bash".into(), what: evil.into() }));
+    telling.act(|stage| {
+        stage.agent(AgentDid::Use { tool: "Bash".into(), what: evil.into(), kind: ToolUse::Runs })
+    });
     let lines: Vec<_> = telling.text.lines().map(str::to_owned).collect();
     assert_eq!(lines.last().map(String::as_str), Some("· Bash ␛[2Jred␍␇"));
     assert!(telling.text.chars().all(|c| c == '\n' || !c.is_control()));
@@ -159,23 +163,23 @@ fn time_and_keys_answer_nothing() {
 #[test]
 fn progress_is_told_where_no_fact_tells_it() {
     let mut telling = Telling::new(None);
-    let doing = |what: &str| {
-        Happening::Update(Update::Progress(Progress { doing: Some(what.into()), usage: usage(1, 1, 1) }))
+    let doing = |what: Activity| {
+        Happening::Update(Update::Progress(Progress { doing: Some(what), usage: usage(1, 1, 1) }))
     };
-    let used = |what: &str| AgentDid::Use { tool: "Read".into(), what: what.into() };
+    let used = |what: &str| AgentDid::Use { tool: "Read".into(), what: what.into(), kind: ToolUse::Reads };
     let before = telling.text.len();
-    telling.step(doing("Read: a"));
+    telling.step(doing(Activity::tool("Read", "a", ToolUse::Reads)));
     telling.act(|stage| stage.agent(used("a")));
-    telling.step(doing("Read: a"));
+    telling.step(doing(Activity::tool("Read", "a", ToolUse::Reads)));
     telling.pass(6);
-    telling.step(doing("thinks"));
+    telling.step(doing(Activity::words("thinks")));
     telling.pass(4);
-    telling.step(doing("thinks hard"));
+    telling.step(doing(Activity::words("thinks hard")));
     telling.pass(4);
     telling.pass(1);
-    telling.step(doing("thinks hard"));
+    telling.step(doing(Activity::words("thinks hard")));
     telling.pass(6);
-    telling.step(doing("Read: b"));
+    telling.step(doing(Activity::tool("Read", "b", ToolUse::Reads)));
     telling.act(|stage| stage.agent(used("b")));
     telling.pass(60);
     assert_eq!(&telling.text[before..], "· Read a\n… thinks hard\n· Read b\n");
@@ -188,7 +192,7 @@ fn the_demo_answers_everything_in_its_own_name() {
         Purpose::Confirm => Reply::Words(vec!["confirm".into()]),
         _ => Reply::Choices(vec![0]),
     };
-    let by = By::Rule { name: "demo".into() };
+    let by = By::written_rule("demo");
     let mut telling =
         Telling::new(Some(AutoAnswer { by, pause: Duration::from_secs(1), pick: Box::new(pick) }));
     telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));

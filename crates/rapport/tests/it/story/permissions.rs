@@ -103,7 +103,7 @@ invocations:
 
 fn rules(facts: &[Event]) -> Vec<String> {
     let by_rule = facts.iter().filter_map(|fact| match fact {
-        Event::Answered { question, by: By::Rule { name }, .. } => Some(format!("{question} {name}")),
+        Event::Answered { question, by: By::Rule { name, .. }, .. } => Some(format!("{question} {name}")),
         _ => None,
     });
     by_rule.collect()

@@ -2,14 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use super::crates;
+use super::{crates, sources, without_tests};
 
 /// The most files that a new thing may touch.
 const MOST: usize = 5;
 
 /// What the table has to tell of.
-const THINGS: [&str; 9] =
-    ["channel", "agent", "worker", "store", "command", "fact", "act", "kind of action", "setting"];
+const THINGS: [&str; 10] =
+    ["channel", "agent", "worker", "store", "command", "fact", "act", "want", "kind of action", "setting"];
+
+/// The enums that some code has to name every variant of: the thing, the file and the name of its enum.
+const NAMED_EVERYWHERE: [(&str, &str, &str); 4] = [
+    ("fact", "crates/rapport-core/src/event.rs", "Event"),
+    ("act", "crates/rapport-core/src/input.rs", "Act"),
+    ("want", "crates/rapport-core/src/want.rs", "Want"),
+    ("kind of action", "crates/rapport-core/src/action_plan/kinds.rs", "ActionKind"),
+];
+
+/// A file that names at least this share of the variants, in percent, most probably has to name the next one as well.
+const NEARLY_ALL: usize = 90;
 
 /// A row: the thing, and the files that it touches.
 type Row = (String, Vec<String>);
@@ -54,6 +65,66 @@ fn mistakes_in_the_table_are_noticed() {
     assert_eq!(mistakes(&("fact".into(), Vec::new()), folder.path()), ["fact: names no file"]);
     let none = ("fact".to_owned(), vec!["src/<name>/".to_owned()]);
     assert_eq!(mistakes(&none, folder.path()), ["fact: there is no src/<name>/"]);
+}
+
+/// A file that names nearly all facts, acts, wants or kinds of action has to name the next one too, so its row has it.
+#[test]
+fn files_that_name_nearly_all_things_of_a_kind_are_in_its_row() {
+    let table = rows(&page("ARCHITECTURE.md"));
+    for (thing, file, name) in NAMED_EVERYWHERE {
+        let all = variants(&page(file), name);
+        assert!(all.len() > 5, "{all:?}");
+        let (_, row) = table.iter().find(|(row, _)| row == thing).unwrap();
+        let missing: Vec<_> = sources()
+            .iter()
+            .filter(|path| {
+                names_nearly_all(without_tests(&std::fs::read_to_string(path).unwrap()), name, &all)
+            })
+            .map(|path| path.strip_prefix(root()).unwrap().to_string_lossy().into_owned())
+            .filter(|path| !row.iter().any(|pattern| fits(pattern, path)))
+            .collect();
+        assert!(missing.is_empty(), "a new {thing} touches these as well: {missing:?}");
+    }
+}
+
+#[test]
+fn files_that_name_nearly_all_are_found() {
+    let all = ["One", "OneMore", "Two"].map(str::to_owned);
+    for (text, expected) in [
+        ("Event::One { .. } | Event::OneMore(_) | Event::Two =>", true),
+        ("Self::One | Self::OneMore | Self::Two", true),
+        ("Event::OneMore | Event::Two", false),
+        ("Other::One | Other::OneMore | Other::Two", false),
+    ] {
+        assert_eq!(names_nearly_all(text, "Event", &all), expected, "{text}");
+    }
+    let row = "crates/rapport-core/src/session/<who>.rs";
+    assert!(
+        fits(row, "crates/rapport-core/src/session/wants.rs")
+            && !fits(row, "crates/rapport-core/src/want.rs")
+    );
+}
+
+/// Whether a text names nearly all variants of an enum.
+fn names_nearly_all(text: &str, name: &str, all: &[String]) -> bool {
+    let own = format!("{name}::");
+    let is_named = |variant: &&String| {
+        let is_whole = |at: usize| !text[at..].starts_with(|c: char| c.is_alphanumeric());
+        [own.as_str(), "Self::"].iter().any(|of| {
+            let path = format!("{of}{variant}");
+            let is_start = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric());
+            text.match_indices(&path).any(|(at, _)| is_start(at) && is_whole(at + path.len()))
+        })
+    };
+    all.iter().filter(is_named).count() * 100 >= all.len() * NEARLY_ALL
+}
+
+/// Whether a path is one that a row names, perhaps with a placeholder.
+fn fits(pattern: &str, path: &str) -> bool {
+    match (pattern.split_once('<'), pattern.split_once('>')) {
+        (Some((before, _)), Some((_, after))) => path.starts_with(before) && path.ends_with(after),
+        _ => pattern == path,
+    }
 }
 
 /// The rows of the table, without its head.
@@ -111,7 +182,7 @@ fn inside(folder: &Path, part: &str) -> Vec<PathBuf> {
 #[test]
 fn every_fact_is_in_the_format_of_the_log() {
     let source = page("crates/rapport-core/src/event.rs");
-    let facts = variants(&source);
+    let facts: Vec<_> = variants(&source, "Event").iter().map(|name| snake_case(name)).collect();
     assert!(facts.len() > 60 && facts.contains(&"asked_again".to_owned()), "{facts:?}");
     let format = page("docs/formats/log.md");
     let told: Vec<_> =
@@ -123,9 +194,9 @@ fn every_fact_is_in_the_format_of_the_log() {
     assert!(silent.is_empty(), "{silent:?}");
 }
 
-/// The facts as a log names them.
-fn variants(source: &str) -> Vec<String> {
-    let (_, rest) = source.split_once("\npub enum Event {\n").unwrap();
+/// The variants of an enum.
+fn variants(source: &str, name: &str) -> Vec<String> {
+    let (_, rest) = source.split_once(&format!("\npub enum {name} {{\n")).unwrap();
     let body = rest.split("\n}\n").next().unwrap_or_default();
     let is_variant = |line: &&str| {
         let rest = line.strip_prefix("    ");
@@ -134,8 +205,7 @@ fn variants(source: &str) -> Vec<String> {
     let name =
         |line: &str| line.trim().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
     // What a newer program wrote is kept under its own name.
-    let names = body.lines().filter(is_variant).map(name).filter(|name| name != "Unknown");
-    names.map(|name| snake_case(&name)).collect()
+    body.lines().filter(is_variant).map(name).filter(|name| name != "Unknown").collect()
 }
 
 fn snake_case(name: &str) -> String {

@@ -21,7 +21,8 @@ pub(super) fn permission(tool: &str, input: Option<&RawValue>, suggestions: Opti
     let what = words::what(tool, input);
     let input: Value = input.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let parts = parts(tool, &input).unwrap_or_else(|| vec![Part::Input(pretty(&input))]);
-    let mut asked = Permission { tool: tool.into(), what, parts, ..Permission::default() };
+    let mut asked =
+        Permission { tool: tool.into(), what, kind: words::kind(tool), parts, ..Permission::default() };
     asked.rule = rule(&asked, suggestions);
     asked
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, Said};
+use rapport_core::{
+    Activity, AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, Said,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -277,7 +279,7 @@ impl Talk {
             }
             WireKind::Retry => {
                 let why = words::retry(line);
-                self.progress(why.clone());
+                self.progress(Activity::Words(why.clone()));
                 let kept = self.retries.keep(|| why);
                 self.did_some(kept.map(|why| AgentDid::Delay { why }));
             }
@@ -288,7 +290,7 @@ impl Talk {
             WireKind::Result => return self.result(line),
             WireKind::RateLimit => {
                 if line.is_limited() {
-                    self.progress(words::RATE_LIMITED.into());
+                    self.progress(Activity::words(words::RATE_LIMITED));
                 }
                 self.note(text);
             }
@@ -360,7 +362,7 @@ impl Talk {
         let by_agent_itself = line.parent_tool_use_id.is_empty();
         for text in message.texts().filter(|text| by_agent_itself && !text.trim().is_empty()) {
             self.did(AgentDid::Say { text: text.to_owned() });
-            self.progress(words::glance(text));
+            self.progress(Activity::Words(words::glance(text)));
         }
         for block in message.blocks().filter(|block| block.is_tool_use()) {
             self.tool_use(block);
@@ -369,14 +371,14 @@ impl Talk {
 
     fn tool_use(&mut self, block: &Block<'_>) {
         match &*block.name {
-            wire::ASK => self.progress("asks".into()),
+            wire::ASK => self.progress(Activity::words("asks")),
             wire::EXIT_PLAN_MODE => {
                 self.plans.extend(plan_in(block.input).map(|plan| (block.id.to_string(), plan)));
             }
             tool => {
                 let what = words::used_on(tool, block.input);
-                self.progress(words::glance(&format!("{tool}: {what}")));
-                self.did(AgentDid::Use { tool: tool.to_owned(), what });
+                self.progress(words::use_of(tool, &what));
+                self.did(AgentDid::Use { tool: tool.to_owned(), what, kind: words::kind(tool) });
             }
         }
     }
@@ -623,8 +625,8 @@ impl Talk {
         is_some
     }
 
-    fn progress(&mut self, doing: String) {
-        let doing = Some(doing).filter(|doing| !doing.is_empty());
+    fn progress(&mut self, doing: Activity) {
+        let doing = Some(doing).filter(|doing| !matches!(doing, Activity::Words(words) if words.is_empty()));
         self.reports.push_back(Happened::Progress(Progress { doing, usage: self.response.spent_so_far() }));
     }
 

@@ -1,9 +1,11 @@
 //! Lines and tool inputs in words for people: short, and safe to show.
 
+use rapport_core::{Activity, ToolUse};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agents::claude::wire::Line;
+use crate::agents::claude::command::OWN_SERVER;
+use crate::agents::claude::wire::{ASK, Line};
 
 /// The maximum length of a description of what a tool is used on, in characters.
 const LONG: usize = 2_000;
@@ -32,6 +34,30 @@ pub(super) fn what(tool: &str, input: Option<&RawValue>) -> String {
 /// The same, shortened for the log.
 pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
     cut(&what(tool, input), LONG)
+}
+
+/// What a tool of this name does.
+pub(super) fn kind(tool: &str) -> ToolUse {
+    match tool {
+        "Read" | "NotebookRead" => ToolUse::Reads,
+        "Glob" | "Grep" | "LS" | "WebFetch" | "WebSearch" => ToolUse::Looks,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ToolUse::Writes,
+        "Bash" => ToolUse::Runs,
+        ASK => ToolUse::Asks,
+        _ if is_own(tool) => ToolUse::Own,
+        _ => ToolUse::Other,
+    }
+}
+
+/// Whether a tool is of Rapport's own server. A tool of a server whose name begins alike has two more underscores before its name.
+fn is_own(tool: &str) -> bool {
+    let server = tool.strip_prefix("mcp__").and_then(|name| name.strip_prefix(OWN_SERVER));
+    server.and_then(|rest| rest.strip_prefix("__")).is_some_and(|name| !name.contains("__"))
+}
+
+/// The use of a tool, for a person to glance at.
+pub(super) fn use_of(tool: &str, what: &str) -> Activity {
+    Activity::tool(tool, &glance(what), kind(tool))
 }
 
 /// The beginning of a line outside of the protocol, with control characters replaced.
@@ -76,5 +102,24 @@ fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tools_of_its_own_server_are_rapports() {
+        for (tool, expected) in [
+            ("mcp__rapport__project_context", ToolUse::Own),
+            ("mcp__rapport__evil__run", ToolUse::Other),
+            ("mcp__rapport2__run", ToolUse::Other),
+            ("mcp__github__rapport", ToolUse::Other),
+            ("Read", ToolUse::Reads),
+            ("Task", ToolUse::Other),
+        ] {
+            assert_eq!(kind(tool), expected, "{tool}");
+        }
     }
 }

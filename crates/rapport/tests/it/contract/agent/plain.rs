@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, Scenario, Step};
 use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Report, RunId};
-use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Draft, Leave, Order, Usage};
+use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Draft, Leave, Order, ToolUse, Usage};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -92,7 +92,7 @@ impl Play {
     /// Makes a call, and gives it back if it waits for somebody.
     async fn call(&mut self, id: CallId, call: &Call) -> Option<CallId> {
         let Call::Ask(round) = call else {
-            self.did(AgentDid::Use { tool: "work".into(), what: String::new() }).await;
+            self.did(AgentDid::Use { tool: "work".into(), what: String::new(), kind: ToolUse::Other }).await;
             return Some(id);
         };
         let ask = Ask::Questions(drafts(round));
