@@ -35,6 +35,10 @@ const INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local
 /// The maximum number and size of files to read; beyond that nobody can trust them.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1024 * 1024;
+/// The line before and after the front matter of a skill, command or agent.
+const FRONT_MATTER: &str = "---";
+/// The maximum number of lines to show of a skill, command or agent.
+const MOST_LINES: usize = 60;
 /// The maximum length of a project's instructions, because they become an argument of a program.
 const MOST_TOLD: usize = 64 * 1024;
 
@@ -153,9 +157,10 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let own_name = entry.file_name().to_string_lossy().into_owned();
-        let is_known = name == FOLDER
-            && (HARMLESS.contains(&own_name.as_str()) || SETTINGS.contains(&own_name.as_str()));
-        if is_known || own_name.ends_with(".lock") {
+        // The CLI locks some of its files by others beside them. Deeper, and as a directory, `x.lock` is a name like any other.
+        let is_lock = || own_name.ends_with(".lock") && entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_known = || HARMLESS.contains(&own_name.as_str()) || SETTINGS.contains(&own_name.as_str());
+        if name == FOLDER && (is_known() || is_lock()) {
             continue;
         }
         let (path, name) = (entry.path(), format!("{name}/{own_name}"));
@@ -171,11 +176,39 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
         found.push(match read_file(&path, LARGEST) {
             Ok(content) => {
                 let lines = content.iter().filter(|byte| **byte == b'\n').count();
-                Brought::new(name, &content, vec![format!("{lines} lines: {}", path.display())])
+                let says =
+                    [format!("{lines} lines: {}", path.display())].into_iter().chain(would_run(&content));
+                Brought::new(name, &content, says.collect())
             }
             Err(error) => Brought::unseen(name, error),
         });
     }
+}
+
+/// What a skill, command or agent of the CLI decides and runs: its front matter, which has hooks, tools that are allowed and the
+/// model, and the commands that the CLI runs when it reads the text.
+fn would_run(content: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(content);
+    let mut lines = text.trim_start_matches('\u{feff}').trim_start().lines().peekable();
+    let mut says = Vec::new();
+    if lines.next_if(|line| line.trim_end() == FRONT_MATTER).is_some() {
+        let head = lines.by_ref().take_while(|line| line.trim_end() != FRONT_MATTER);
+        says.extend(head.filter(|line| !line.trim().is_empty()).map(|line| line.trim_end().to_owned()));
+    }
+    let mut is_block = false;
+    for line in lines {
+        let is_fence = line.trim_start().starts_with("```");
+        let begins = line.trim_start().starts_with("```!");
+        if begins || is_block || line.contains("!`") {
+            says.push(format!("runs: {}", line.trim()));
+        }
+        is_block = begins || is_block && !is_fence;
+    }
+    if says.len() > MOST_LINES {
+        let more = says.split_off(MOST_LINES).len();
+        says.push(format!("and {more} more lines like these: look into the file"));
+    }
+    says
 }
 
 /// Settings of the CLI: hooks with their commands, and everything else by name.
@@ -258,7 +291,7 @@ mod tests {
         let skill = format!(
             "3 lines: {}",
             app.canonicalize().unwrap().join(".claude/skills/deploy/SKILL.md").display()
-        );
+        ) + "|name: deploy";
         assert_eq!(
             told,
             [
@@ -271,6 +304,48 @@ mod tests {
             ]
         );
         assert_eq!(brought(&home.join("other"), &own(&home)), [], "what is in the home is the person's");
+    }
+
+    /// The CLI reads skills, commands and agents at any depth, whatever the directories on the way are called.
+    #[test]
+    fn nothing_is_left_out_because_of_its_name() {
+        for name in [
+            "skills/deploy.lock/SKILL.md",
+            "commands/x.lock/y.md",
+            "commands/y.md.lock",
+            "agents.lock/z.md",
+            "skills/todos/SKILL.md",
+            "skills/CLAUDE.md/SKILL.md",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            write(&folder.path().join(".claude").join(name), "---\nname: x\n---\n");
+            let found = brought(folder.path(), &Own::default());
+            let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
+            assert_eq!(names, [format!(".claude/{name}")]);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join(".claude/settings.json.lock"), "");
+        assert_eq!(brought(folder.path(), &Own::default()), [], "a lock of the CLI");
+    }
+
+    /// Trust pins what was shown, so what would run is shown.
+    #[test]
+    fn what_skills_commands_and_agents_would_run_is_told() {
+        for (content, expected) in [
+            ("plain\ntext! `not run`\n", ""),
+            (
+                "\u{feff}---\r\nname: x\r\nallowed-tools: Bash(rm *)\r\nhooks:\r\n  Stop:\r\n    - ./evil\r\n---\r\nBe kind.\r\n",
+                "name: x|allowed-tools: Bash(rm *)|hooks:|  Stop:|    - ./evil",
+            ),
+            ("Now: !`cat ~/.ssh/id_rsa`\n", "runs: Now: !`cat ~/.ssh/id_rsa`"),
+            ("```!\n./evil\n```\nand\n```sh\nls\n```\n", "runs: ```!|runs: ./evil|runs: ```"),
+            ("---\nname: never ended\n", "name: never ended"),
+        ] {
+            assert_eq!(would_run(content.as_bytes()).join("|"), expected, "{content}");
+        }
+        let many = would_run("!`x`\n".repeat(MOST_LINES + 5).as_bytes());
+        assert_eq!(many.len(), MOST_LINES + 1);
+        assert_eq!(many.last().unwrap(), "and 5 more lines like these: look into the file");
     }
 
     #[test]
