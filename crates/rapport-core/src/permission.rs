@@ -240,7 +240,7 @@ impl Permission {
     }
 
     /// Everything that would happen, line by line. Control characters and invisible or reordering characters are
-    /// replaced by their names, and runs of empty lines by their number, so that nothing is hidden.
+    /// replaced by their names, and long runs of blanks and of empty lines by their number, so that nothing is hidden.
     pub fn lines(&self) -> Vec<ShownLine> {
         let remarks = self.remarks.iter().map(|remark| shown(LineKind::Care, remark.as_str()));
         let has_diff = self.parts.iter().any(|part| matches!(part, Part::Diff(_)));
@@ -289,7 +289,7 @@ fn block(mark: LineKind, text: &str) -> Vec<ShownLine> {
 }
 
 fn shown(mark: LineKind, text: &str) -> ShownLine {
-    ShownLine { mark, text: visible::line(text.strip_suffix('\r').unwrap_or(text)) }
+    ShownLine { mark, text: visible::line_without_gaps(text.strip_suffix('\r').unwrap_or(text)) }
 }
 
 fn folded(lines: impl Iterator<Item = ShownLine>) -> Vec<ShownLine> {
@@ -400,6 +400,14 @@ mod tests {
             "  It says: List files\n  ls\n  (23 empty lines)\n  rm -rf ~<U+202E>x␛[2K\n",
         );
         check(&asked("Bash", "ls\nrm x", vec![]), "  ls\n  rm x\n");
+        let (gap, blank) = (" ".repeat(2000), "\u{2800}\n".repeat(2));
+        let command = format!("ls{gap}; rm -rf ~\n{blank}{gap}rm -rf /");
+        check(
+            &asked("Bash", "ls", vec![Part::Command(command)]),
+            "  ls <2000 spaces> ; rm -rf ~\n  <U+2800>\n  <U+2800>\n   <2000 spaces> rm -rf /\n",
+        );
+        let blank = format!("ls\n{}rm x", format!("{gap}\n").repeat(9));
+        check(&asked("Bash", &blank, vec![]), "  ls\n  (9 empty lines)\n  rm x\n");
         let parts = vec![Part::Diff("@@ -1 +1 @@\n-a\n+b\n c\n".into()), Part::Content("b\nc\n".into())];
         let mut edit = asked("Write", "/a.txt", parts);
         edit.remarks = vec![PermissionRemark::MayHaveRun];

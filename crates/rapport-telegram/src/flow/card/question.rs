@@ -19,8 +19,6 @@ use crate::text::{Style, Text, fitting, units};
 const LONGEST_QUESTION: usize = 200;
 /// The maximum length of an agent's question or permission on the card.
 const LONGEST_BODY: usize = 2600;
-/// The number of lines that a permission may have; more are folded until they are tapped.
-const SHORT_DEED: usize = 15;
 /// The length of the beginning that is shown if the text does not fit.
 const BEGINNING: usize = 1200;
 /// The maximum length of a given answer.
@@ -228,17 +226,16 @@ fn said(question: &Question, most: usize) -> Text {
     previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
 }
 
-/// A tool call: in full if it is short, folded if it fits, else its beginning and a file.
+/// A tool call: in full and never folded if it fits, because a phone shows only the first lines of a folded quote, right
+/// above the buttons; else its beginning, below a file with all of it.
 fn permission(question: &Question, asked: &Permission) -> Body {
     let (what, meaning) = (asked.text(), explained(&question.options, usize::MAX));
     let what = what.trim_end();
-    let lines = what.lines().count();
     if units(what) + meaning.units() <= LONGEST_BODY {
-        let style = if lines <= SHORT_DEED { Style::Pre(None) } else { Style::Folded };
-        return Body { shown: Text::new().styled(style, what).text(&meaning), whole: None };
+        return Body { shown: Text::new().pre(None, what).text(&meaning), whole: None };
     }
     let first = &what[..fitting(what, BEGINNING)];
-    let more = lines + 1 - first.lines().count();
+    let more = what.lines().count() + 1 - first.lines().count();
     let text = Text::new().styled(Style::Folded, first.trim_end());
     let shown = text.plain(&format!("\n📄 {more} more lines, in the file above ☝️"));
     let caption = format!("Everything that the agent wants to do with {}", short(&asked.tool, TITLE));

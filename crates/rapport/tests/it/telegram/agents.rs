@@ -273,6 +273,33 @@ async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// Seen before allowed: a phone shows only the first lines of a folded quote, so a permission that fits its card is never folded.
+#[tokio::test]
+async fn a_permission_of_many_lines_is_not_folded_above_its_buttons() {
+    let lines: String = (1..=29).map(|n| format!("echo {n}\\n")).collect();
+    let scenario = PERMISSION_ONLY.replace("COMMAND", &format!("{lines}rm -rf built"));
+    let stage = Stage::playing(&scenario).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    let card = anna.sees("May the agent use Bash?").await;
+    let shown = card.marked("pre").concat();
+    assert!(shown.contains("  echo 1\n") && shown.contains("  echo 29\n  rm -rf built"), "{}", card.text());
+    assert_eq!(card.marked("expandable_blockquote"), Vec::<String>::new());
+    anna.taps("Deny").await;
+}
+
+/// Blanks hide nothing: what stands behind two thousand of them is in sight.
+#[tokio::test]
+async fn nothing_is_hidden_behind_spaces() {
+    let command = format!("ls{}; rm -rf built", " ".repeat(2000));
+    let stage = Stage::playing(&PERMISSION_ONLY.replace("COMMAND", &command)).await;
+    let anna = stage.anna();
+    anna.types("build it");
+    let card = anna.sees("May the agent use Bash?").await;
+    assert_eq!(card.marked("pre").concat().trim_end(), "  ls <2000 spaces> ; rm -rf built");
+    anna.taps("Deny").await;
+}
+
 /// Empty lines hide nothing, and a call of another tool is not cut either: what does not fit goes out as a file first.
 #[tokio::test]
 async fn nothing_is_hidden_behind_empty_lines_or_at_the_end_of_a_long_file() {
