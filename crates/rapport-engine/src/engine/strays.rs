@@ -3,6 +3,7 @@
 //! for long are released, because their worker can make them again from what the store has. Before a place is stopped or
 //! released, its work is stored. The place of a session that another process holds is not touched.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,15 +64,18 @@ impl Sweeper {
         }
     }
 
-    /// Looks at every place once.
+    /// Looks at every place once; not if another process is just doing that.
     pub async fn sweep(&self) {
         let (worker, project) = (self.worker.clone(), self.project.clone());
-        let found = spawn_blocking(move || match worker.may_keep(&project) {
-            true => worker.kept(&project),
-            false => Ok(Vec::new()),
+        let found = spawn_blocking(move || {
+            let alone = if worker.may_keep(&project) { sweep_alone(&project) } else { None };
+            match alone {
+                Some(alone) => worker.kept(&project).map(|found| (found, Some(alone))),
+                None => Ok((Vec::new(), None)),
+            }
         });
         // Without an engine there is nothing to look at.
-        let Ok(Ok(found)) = found.await else { return };
+        let Ok(Ok((found, _alone))) = found.await else { return };
         for place in found {
             let name = place.name.clone();
             if let Err(error) = self.look_after(place).await {
@@ -94,6 +98,8 @@ impl Sweeper {
             held => held?,
         };
         let session = self.store.replay(&place.session, &entries)?;
+        let is_running = place.is_running && self.still_runs(&place, session.created()).await?;
+        let place = KeptPlace { is_running, ..place };
         let state = session.view(&place.session).workplace.map(|place| place.state);
         let fate = match state {
             _ if place.is_visited => Fate::Kept,
@@ -106,6 +112,14 @@ impl Sweeper {
         // Until here nobody else could use the place.
         drop(log);
         done
+    }
+
+    /// Whether a place runs that ran when places were listed. Since then, somebody else may have used it and stopped it; whoever reads
+    /// its work would start it again.
+    async fn still_runs(&self, place: &KeptPlace, created: &Created) -> Result<bool, StraysError> {
+        let (worker, session, created) = (self.worker.clone(), place.session.clone(), created.clone());
+        let now = spawn_blocking(move || worker.now(&session, &created)).await??;
+        Ok(now.is_some_and(|now| now.is_running))
     }
 
     /// Carries it out; the caller holds the session, if there is one.
@@ -136,6 +150,15 @@ impl Sweeper {
     }
 }
 
+/// Lets nobody else look at the places of a project; `None` if another process does. Where there are no locks, all may.
+fn sweep_alone(project: &Path) -> Option<File> {
+    let folder = File::open(project).ok()?;
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => None,
+        Ok(()) | Err(TryLockError::Error(_)) => Some(folder),
+    }
+}
+
 /// The work in a place, if there is a place with work.
 async fn work(
     worker: Arc<dyn Worker>,
@@ -143,7 +166,12 @@ async fn work(
     created: Created,
 ) -> Result<Option<Vec<u8>>, StraysError> {
     let read = move || match worker.find(&session, &created) {
-        Ok(Some(place)) => place.work(),
+        Ok(Some(place)) => {
+            let work = place.work();
+            // A place that was started to read it ends before the session is free, and not when its next host has started it.
+            place.close()?;
+            work
+        }
         Ok(None) | Err(WorkerError::WorkplaceGone { .. }) => Ok(None),
         Err(error) => Err(error),
     };
