@@ -49,6 +49,12 @@ fn is_brief(holder: &Holder) -> bool {
     holder.address.is_none() && *holder != Holder::UNKNOWN
 }
 
+/// Whether a session with this holder may be free soon, after so many attempts. A process that takes a session or leaves it has no name
+/// for a moment.
+fn is_soon_free(holder: &Holder, tried: u32) -> bool {
+    is_brief(holder) || (*holder == Holder::UNKNOWN && tried < TRIES)
+}
+
 #[derive(Clone)]
 pub struct ProjectSessions {
     store: Arc<dyn Store>,
@@ -480,9 +486,11 @@ impl Sessions for ProjectSessions {
 
     fn resume<'a>(&'a self, id: &'a SessionId) -> Reply<'a, ()> {
         async move {
-            for _ in 0..LONG_TRIES {
+            for tried in 0..LONG_TRIES {
                 match self.resume_here(id).await {
-                    Err(DoorError::Store(StoreError::Busy { holder, .. })) if is_brief(&holder) => {
+                    Err(DoorError::Store(StoreError::Busy { holder, .. }))
+                        if is_soon_free(&holder, tried) =>
+                    {
                         tokio::time::sleep(PAUSE).await;
                     }
                     outcome => return outcome,

@@ -4,6 +4,7 @@
 //! workplace is stopped or released, its work is stored. The workplace of a session that another process holds is not
 //! touched.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,15 +65,18 @@ impl Sweeper {
         }
     }
 
-    /// Cleans up every workplace once.
+    /// Cleans up every workplace once, unless another process is just doing that.
     pub async fn sweep(&self) {
         let (worker, project) = (self.worker.clone(), self.project.clone());
-        let found = spawn_blocking(move || match worker.may_keep(&project) {
-            true => worker.kept(&project),
-            false => Ok(Vec::new()),
+        let found = spawn_blocking(move || {
+            let alone = if worker.may_keep(&project) { sweep_alone(&project) } else { None };
+            match alone {
+                Some(alone) => worker.kept(&project).map(|found| (found, Some(alone))),
+                None => Ok((Vec::new(), None)),
+            }
         });
         // If the container engine cannot be reached, there is nothing to clean up.
-        let Ok(Ok(found)) = found.await else { return };
+        let Ok(Ok((found, _alone))) = found.await else { return };
         for place in found {
             let name = place.name.clone();
             if let Err(error) = self.look_after(place).await {
@@ -95,6 +99,8 @@ impl Sweeper {
             held => held?,
         };
         let session = self.store.replay(&place.session, &entries)?;
+        let is_running = place.is_running && self.still_runs(&place, session.created()).await?;
+        let place = KeptPlace { is_running, ..place };
         let state = session.view(&place.session).workplace.map(|place| place.state);
         let fate = match state {
             _ if place.is_visited => Fate::Kept,
@@ -107,6 +113,14 @@ impl Sweeper {
         // The lock on the session excluded other users of the workplace until here.
         drop(log);
         done
+    }
+
+    /// Whether a workplace that ran when workplaces were listed still runs. Another process may have stopped it since;
+    /// reading its work would start it again.
+    async fn still_runs(&self, place: &KeptPlace, created: &Created) -> Result<bool, StraysError> {
+        let (worker, session, created) = (self.worker.clone(), place.session.clone(), created.clone());
+        let now = spawn_blocking(move || worker.now(&session, &created)).await??;
+        Ok(now.is_some_and(|now| now.is_running))
     }
 
     /// Carries out what was decided; the caller holds the session, if it exists.
@@ -137,14 +151,29 @@ impl Sweeper {
     }
 }
 
-/// The work in a workplace, if there is any.
+/// Locks the workplaces of a project against other sweepers; `None` if another process has the lock. Where the system
+/// has no locks, every process sweeps.
+fn sweep_alone(project: &Path) -> Option<File> {
+    let folder = File::open(project).ok()?;
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => None,
+        Ok(()) | Err(TryLockError::Error(_)) => Some(folder),
+    }
+}
+
+/// The work in a place, if there is a place with work.
 async fn work(
     worker: Arc<dyn Worker>,
     session: SessionId,
     created: Created,
 ) -> Result<Option<Vec<u8>>, StraysError> {
     let read = move || match worker.find(&session, &created) {
-        Ok(Some(place)) => place.work(),
+        Ok(Some(place)) => {
+            let work = place.work();
+            // A place that was started to read it ends before the session is free, and not when its next host has started it.
+            place.close()?;
+            work
+        }
         Ok(None) | Err(WorkerError::WorkplaceGone { .. }) => Ok(None),
         Err(error) => Err(error),
     };

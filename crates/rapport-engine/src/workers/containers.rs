@@ -220,7 +220,7 @@ impl Containers {
 impl Worker for Containers {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
         if let Some(found) = self.find_place(session, created)? {
-            found.container.make_folders()?;
+            self.make_folders(&found.container, created)?;
             // A process may have been killed while it restored the files.
             let is_filled = |container: Arc<Container>| async move { transfer::is_filled(&container).await };
             if container::wait(&found.container, is_filled)? {
@@ -229,18 +229,15 @@ impl Worker for Containers {
             return Err(WorkerError::WorkplaceGone { directory: PathBuf::from(&found.container.name) });
         }
         // The leftover of a process that was killed while creating it; nobody has worked there.
-        self.clear(session, created)?;
-        let prepared = self.prepared(session, created)?;
-        let place = self.contained_from(session, created, prepared)?;
-        let _lock = lock(&place.apart.project)?;
-        make_folder(&self.folder)?;
-        place.container.make_folders()?;
-        let made = transfer::fill(&place.container, &place.apart, &place.inside, None);
+        let container = Arc::new(self.container_of(session, created, None));
+        self.remove_all(&container, created, session)?;
+        self.make_folders(&container, created)?;
+        let made = self.fill(session, created, None);
         if made.is_err() {
             // What was made is of no use; if it cannot be removed either, the next attempt does.
-            let _ = self.remove(&place.container);
+            let _ = self.remove(&container);
         }
-        made.map(|()| Arc::new(place) as Arc<dyn Workplace>)
+        made
     }
 
     fn find(
@@ -258,27 +255,19 @@ impl Worker for Containers {
         created: &Created,
         work: &[u8],
     ) -> Result<Arc<dyn Workplace>, WorkerError> {
-        let prepared = self.prepared(session, created)?;
-        let place = self.contained_from(session, created, prepared)?;
-        let _lock = lock(&place.apart.project)?;
-        place.container.make_folders()?;
+        prefix(Path::new(&created.project))?;
+        let container = Arc::new(self.container_of(session, created, None));
+        self.make_folders(&container, created)?;
         // Part of it may be left.
-        container::wait(&place.container, |container| async move { container.remove().await })?;
-        let patch = (!work.is_empty()).then_some(work);
-        transfer::fill(&place.container, &place.apart, &place.inside, patch)?;
-        Ok(Arc::new(place))
+        container::wait(&container, |container| async move { container.remove().await })?;
+        self.fill(session, created, (!work.is_empty()).then_some(work))
     }
 
     fn clear(&self, session: &SessionId, created: &Created) -> Result<(), WorkerError> {
         let container = Arc::new(self.container_of(session, created, None));
-        let apart = Apart::of(Path::new(&created.project), session);
-        // Its folders are made before the container, and removed after it.
-        if apart.is_made() || container.run.exists() {
-            self.remove(&container)?;
-        }
-        if prefix(&apart.project).is_ok() {
-            apart.forget()?;
-        }
+        self.remove_all(&container, created, session)?;
+        let project = Path::new(&created.project);
+        let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
         remove_last(&self.folder);
         Ok(())
     }
@@ -341,6 +330,42 @@ pub(super) fn settle() {
 }
 
 impl Containers {
+    /// Makes the folders of this machine that a container uses. The lock is for the directory that contains them: who removes the last
+    /// container of the project removes that as well. With these folders in it, it stays.
+    fn make_folders(&self, container: &Container, created: &Created) -> Result<(), WorkerError> {
+        let _lock = lock(Path::new(&created.project))?;
+        make_folder(&self.folder)?;
+        container.make_folders()
+    }
+
+    /// Fills a new container, whose folders exist, with the project; after the setup, if there is one.
+    fn fill(
+        &self,
+        session: &SessionId,
+        created: &Created,
+        patch: Option<&[u8]>,
+    ) -> Result<Arc<dyn Workplace>, WorkerError> {
+        let prepared = self.prepared(session, created)?;
+        let place = self.contained_from(session, created, prepared)?;
+        transfer::fill(&place.container, &place.apart, &place.inside, patch)?;
+        Ok(Arc::new(place))
+    }
+
+    /// Removes whatever there is of a session's container, and forgets the state at its start.
+    fn remove_all(
+        &self,
+        container: &Arc<Container>,
+        created: &Created,
+        session: &SessionId,
+    ) -> Result<(), WorkerError> {
+        let apart = Apart::of(Path::new(&created.project), session);
+        // Its folders are made before the container, and removed after it.
+        if apart.is_made() || container.run.exists() {
+            self.remove(container)?;
+        }
+        if prefix(&apart.project).is_ok() { apart.forget() } else { Ok(()) }
+    }
+
     /// Removes a container, its volume and its folders.
     fn remove(&self, container: &Arc<Container>) -> Result<(), WorkerError> {
         container::wait(container, |container| async move { container.remove().await })?;
@@ -733,7 +758,10 @@ fn package(program: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use rapport_core::By;
+
     use super::*;
+    use crate::clock::new_conversation;
 
     #[test]
     fn the_packages_of_a_program_come_with_it() {
@@ -742,5 +770,38 @@ mod tests {
         assert_eq!(package(Path::new("/usr/bin/claude")), None);
         assert!(found(OsStr::new("sh")).is_some_and(|path| path.is_absolute()));
         assert_eq!(found(OsStr::new("no-such-program")), None);
+    }
+    /// Containers that are never made, in a project.
+    fn unused(folder: &Path) -> (Containers, Created) {
+        let project = folder.join("app");
+        std::fs::create_dir(&project).unwrap();
+        git(&project, None, &["init", "--quiet"]).unwrap();
+        git(&project, None, &["commit", "--quiet", "--allow-empty", "-m", "begun"]).unwrap();
+        let setup = WorkerSetup { worktrees: folder.join("worktrees"), ..WorkerSetup::default() };
+        let path = project.to_string_lossy().into_owned();
+        let by = By::Person { channel: "terminal".into(), id: "anna".into() };
+        let created = Created::new("paint".into(), path, new_conversation(), by);
+        (Containers::new(&setup, &ContainerSettings::default()), created)
+    }
+
+    /// Another process makes the directory of all workplaces under the project's lock, and for a moment that is empty, as it is when the
+    /// last workplace has been removed.
+    #[test]
+    fn the_directory_of_workplaces_is_not_removed_while_another_process_makes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (containers, created) = unused(folder.path());
+        let making = lock(Path::new(&created.project)).unwrap();
+        std::fs::create_dir(&containers.folder).unwrap();
+        std::thread::scope(|scope| {
+            let (done, is_done) = std::sync::mpsc::channel();
+            let (clearing, created) = (containers.clone(), &created);
+            scope.spawn(move || done.send(clearing.clear(&SessionId::new("20260124-other"), created)));
+            let early = is_done.recv_timeout(Duration::from_millis(300));
+            assert!(early.is_err(), "it waits for the lock: {early:?}");
+            assert!(containers.folder.is_dir());
+            drop(making);
+            is_done.recv().unwrap().unwrap();
+        });
+        assert!(!containers.folder.exists(), "nothing was made in it");
     }
 }

@@ -20,7 +20,7 @@ use crate::workers::command::{self, CommandCall, CommandEnd, CommandEnding, Stop
 use crate::workers::git::git;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::network::NetworkAccess;
-use crate::workers::separate_work::{Apart, make_folder, prefix};
+use crate::workers::separate_work::{Apart, prefix};
 use crate::workers::{WorkerError, file_error};
 
 /// Files that pin the versions of what a project depends on, wherever they are in it.
@@ -72,7 +72,7 @@ impl Containers {
         let Some(command) = self.settings.setup.clone() else { return Ok(None) };
         let apart = Apart::of(Path::new(&created.project), session);
         let name = self.prepared_name(&command, &apart)?;
-        make_folder(&self.folder)?;
+        // The directory stays while this is done: the caller made the session's own folders in it.
         let file = self.folder.join("setup.lock");
         // Others that need the same wait until it is made.
         let lock = Lock::wait(&file).map_err(file_error("lock", &file))?;

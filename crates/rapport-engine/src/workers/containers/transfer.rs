@@ -12,7 +12,7 @@ use super::container::{self, Container, give, give_all};
 use super::{GIVEN, PREPARED, PROJECT};
 use crate::workers::git::{git, line};
 use crate::workers::local::{self, Scratch};
-use crate::workers::separate_work::Apart;
+use crate::workers::separate_work::{Apart, lock};
 use crate::workers::{OURS, WorkerError, file_error};
 use crate::workers::{repositories, repository};
 
@@ -105,9 +105,12 @@ pub(super) fn fill(
     inside: &str,
     patch: Option<&[u8]>,
 ) -> Result<(), WorkerError> {
-    let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
+    let given = Given::gather(container, apart, patch)?;
     container::wait(container, |container| async move { container.make().await })?;
-    put_in(container, apart, inside, &base, patch)?;
+    given.put_into(container, apart, inside)?;
+    // What it was filled from is gone before the work begins: after that, nobody would look for it.
+    let base = given.base.clone();
+    drop(given);
     apart.begin(&base)
 }
 
@@ -117,58 +120,89 @@ pub(super) fn fill_template(
     apart: &Apart,
     inside: &str,
 ) -> Result<(), WorkerError> {
-    let base = new_base(apart)?;
+    let given = Given::gather(container, apart, None)?;
     container::wait(container, |container| async move { container.make_template().await })?;
-    put_in(container, apart, inside, &base, None)
+    given.put_into(container, apart, inside)
 }
 
-/// Puts the history up to this commit and the files that belong to it into a container.
-fn put_in(
-    container: &Arc<Container>,
-    apart: &Apart,
-    inside: &str,
-    base: &str,
-    patch: Option<&[u8]>,
-) -> Result<(), WorkerError> {
-    let given = &container.given;
-    let put = |name: &str, content: &[u8]| {
-        let path = given.join(name);
+/// What a container is filled from: the history up to a commit and the files that belong to it, in the folder of what it is given.
+/// They are removed on drop.
+struct Given {
+    folder: PathBuf,
+    /// The commit at which the work begins.
+    base: String,
+    history: Bundle,
+    _modules: Vec<Bundle>,
+    /// The format of the repository's names.
+    format: String,
+}
+
+impl Given {
+    /// The files in the folder.
+    const NAMES: [&str; 5] = ["bundle", "config", "patch", "include", "modules"];
+
+    /// Gathers it. The files of the project are complete meanwhile: nobody applies or undoes work. The container itself is not made
+    /// under the lock, because that takes long, and others want to begin as well.
+    fn gather(container: &Container, apart: &Apart, patch: Option<&[u8]>) -> Result<Self, WorkerError> {
+        let _lock = lock(&apart.project)?;
+        let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
+        let folder = container.given.clone();
+        let history = bundle(&apart.project, &apart.session, &base, folder.join("bundle"))?;
+        let modules = modules(apart, &base, &folder)?;
+        let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
+        let given = Self { folder, base, history, _modules: modules, format };
+        given.write("config", &repository::of_people(&apart.project)?)?;
+        match patch {
+            Some(patch) => given.write("patch", patch)?,
+            None => {
+                durable::remove(&given.folder.join("patch")).map_err(file_error("remove", &given.folder))?;
+            }
+        }
+        include(apart, &given.folder)?;
+        Ok(given)
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), WorkerError> {
+        let path = self.folder.join(name);
         let written = durable::replace_private(&path, content).and_then(|()| give(&path));
         written.map_err(file_error("write", &path))
-    };
-    let bundled = bundle(&apart.project, &apart.session, base, given.join("bundle"))?;
-    let modules = modules(apart, base, given)?;
-    put("config", &repository::of_people(&apart.project)?)?;
-    match patch {
-        Some(patch) => put("patch", patch)?,
-        None => durable::remove(&given.join("patch")).map_err(file_error("remove", given))?,
     }
-    include(apart, given)?;
-    let format = line(&apart.project, &["rev-parse", "--show-object-format"])?;
-    let start = format!("{base}^");
-    let (name, branch, inside) = (bundled.name.clone(), branch(apart), inside.to_owned());
-    let home = container.home.to_string_lossy().into_owned();
-    let names: Vec<_> = ["bundle", "config", "patch", "include", "modules"].map(PathBuf::from).to_vec();
-    let given_names: Vec<_> = names.into_iter().filter(|name| given.join(name).exists()).collect();
-    let filled = container::wait(container, |container| async move {
-        let inside = if inside.is_empty() { "." } else { inside.as_str() };
-        let args = [GIVEN, &name, &start, &branch, &format, inside, PREPARED, &home];
-        container.show(&given_names).await?;
-        let filled = container.script(FILL, &args).await;
-        container.hide(&given_names).await?;
-        filled
-    })?;
-    drop((bundled, modules));
-    for name in ["config", "patch"] {
-        durable::remove(&given.join(name)).map_err(file_error("remove", given))?;
+
+    /// Puts it into a container.
+    fn put_into(&self, container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<(), WorkerError> {
+        let start = format!("{}^", self.base);
+        let (name, branch, inside) = (self.history.name.clone(), branch(apart), inside.to_owned());
+        let (format, home) = (self.format.clone(), container.home.to_string_lossy().into_owned());
+        let names = Self::NAMES.map(PathBuf::from).into_iter();
+        let names: Vec<_> = names.filter(|name| self.folder.join(name).exists()).collect();
+        let filled = container::wait(container, |container| async move {
+            let inside = if inside.is_empty() { "." } else { inside.as_str() };
+            let args = [GIVEN, &name, &start, &branch, &format, inside, PREPARED, &home];
+            container.show(&names).await?;
+            let filled = container.script(FILL, &args).await;
+            container.hide(&names).await?;
+            filled
+        })?;
+        if filled.code != 0 {
+            return Err(WorkerError::Engine {
+                what: "put the project into the container",
+                why: filled.why(),
+            });
+        }
+        Ok(())
     }
-    for name in ["include", "modules"] {
-        durable::remove_folder(&given.join(name)).map_err(file_error("remove", given))?;
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        // Leftovers are replaced the next time. The bundles are removed with their refs.
+        for name in ["config", "patch"] {
+            let _ = durable::remove(&self.folder.join(name));
+        }
+        for name in ["include", "modules"] {
+            let _ = durable::remove_folder(&self.folder.join(name));
+        }
     }
-    if filled.code != 0 {
-        return Err(WorkerError::Engine { what: "put the project into the container", why: filled.why() });
-    }
-    Ok(())
 }
 
 /// Whether a container has all that was put into it.

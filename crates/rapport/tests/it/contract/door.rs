@@ -275,6 +275,27 @@ async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
     frozen.stop().await;
 }
 
+/// A process that takes a session or leaves it has written no name for a moment, or none any more. Whoever resumes the session waits
+/// that long; if the holder has no name for longer, it is refused.
+#[tokio::test]
+async fn a_session_whose_holder_has_no_name_is_resumed_once_it_is_free() {
+    let store = Memory::new();
+    let facts = vec![Event::Created(task("x"))];
+    let (id, _, owner) =
+        store.create("x", clock::Clock::system().now(), facts, &Holder::UNKNOWN).await.unwrap();
+    let process = Process::start(Arc::new(store.clone()));
+    let mut resumed = process.sessions.resume(&id);
+    let early = tokio::time::timeout(Duration::from_millis(200), &mut resumed).await;
+    assert!(early.is_err(), "it waits: {early:?}");
+    drop(owner);
+    tokio::time::timeout(PATIENCE, resumed).await.unwrap().unwrap();
+    process.sessions.release(&id).await.unwrap();
+    let (_, _owner) = store.hold(&id, &Holder::UNKNOWN).await.unwrap();
+    let refused = tokio::time::timeout(PATIENCE, process.sessions.resume(&id)).await.unwrap();
+    assert!(matches!(refused, Err(DoorError::Store(StoreError::Busy { .. }))), "{refused:?}");
+    process.stop().await;
+}
+
 /// A log that cannot be read is no reason to say nothing.
 #[tokio::test]
 async fn a_log_that_becomes_unreadable_is_told_to_who_follows_it() {

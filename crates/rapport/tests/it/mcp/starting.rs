@@ -218,9 +218,9 @@ fn a_container_is_limited_to_less_than_the_settings_allow() {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut client = Client::start(&project, &[]);
     for (config, why) in [
-        (json!({ "memory": "3g" }), "the settings allow 2048m, and not more (memory)"),
-        (json!({ "cpus": "3" }), "the settings allow 2, and not more (cpus)"),
-        (json!({ "timeout": 600_001 }), "the settings allow 600000, and not more (timeout)"),
+        (json!({ "memory": "3g" }), "the settings allow at most 2048m (memory)"),
+        (json!({ "cpus": "3" }), "the settings allow at most 2 (cpus)"),
+        (json!({ "timeout": 600_001 }), "the settings allow at most 600000 (timeout)"),
         (json!({ "memory": "much" }), "not an amount of memory"),
         (json!({ "cpus": "0" }), "0"),
         (json!({ "disk": "1g" }), "disk"),
@@ -228,7 +228,7 @@ fn a_container_is_limited_to_less_than_the_settings_allow() {
         client.call("task_worker", start(config)).refuses("invalid", why);
     }
     let worktree = json!({ "task": "x", "worker": "worktree", "containerConfig": { "memory": "1g" } });
-    client.call("task_worker", worktree).refuses("invalid", "is no container");
+    client.call("task_worker", worktree).refuses("invalid", "cannot limit memory, processors or time");
     assert_eq!(project.store().list().unwrap(), []);
 
     let Some(engine) = needs::engine() else { return };

@@ -10,6 +10,7 @@ use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Log, Store};
 use rapport::workers::{KeptPlace, Worker, WorkerError, Workplace};
 use rapport_core::{By, Created, Event, SessionId};
+use rapport_door::WorkplaceNow;
 use tempfile::TempDir;
 
 use super::dummy::Copies;
@@ -19,6 +20,8 @@ use super::project;
 struct Keeping {
     copies: Copies,
     place: KeptPlace,
+    /// Whether it runs when one looks again.
+    still_runs: bool,
     is_readable: bool,
     done: Mutex<Vec<&'static str>>,
 }
@@ -50,6 +53,10 @@ impl Worker for Keeping {
         self.note("cleared")
     }
 
+    fn now(&self, _: &SessionId, _: &Created) -> Result<Option<WorkplaceNow>, WorkerError> {
+        Ok(Some(WorkplaceNow { is_running: self.still_runs, id: "place".into() }))
+    }
+
     fn may_keep(&self, _: &std::path::Path) -> bool {
         true
     }
@@ -71,6 +78,7 @@ impl Worker for Keeping {
 #[derive(Clone, Copy)]
 struct Case {
     is_running: bool,
+    still_runs: bool,
     is_visited: bool,
     unused_for: Option<SignedDuration>,
     is_readable: bool,
@@ -81,6 +89,7 @@ struct Case {
 /// Nobody uses it, and it does not run.
 const IDLE: Case = Case {
     is_running: false,
+    still_runs: true,
     is_visited: false,
     unused_for: Some(SignedDuration::from_hours(24)),
     is_readable: true,
@@ -121,7 +130,13 @@ async fn staged(case: Case) -> Staged {
         unused_since: case.unused_for.map(|time| now - time),
         removal: "rm place".into(),
     };
-    let worker = Arc::new(Keeping { copies, place, is_readable: case.is_readable, done: Mutex::default() });
+    let worker = Arc::new(Keeping {
+        copies,
+        place,
+        still_runs: case.still_runs,
+        is_readable: case.is_readable,
+        done: Mutex::default(),
+    });
     let sweeper = Sweeper {
         worker: worker.clone(),
         store,
@@ -167,6 +182,26 @@ async fn a_place_is_left_alone_while_it_is_used_or_its_work_cannot_be_stored() {
     }
 }
 
+/// Two processes listed a place that a killed host left running, and one of them has stopped it: the other does not start it again to
+/// read what is stored.
+#[tokio::test]
+async fn a_place_that_was_stopped_since_it_was_listed_is_left_alone() {
+    assert_eq!(swept(Case { is_running: true, still_runs: false, ..IDLE }).await, (vec![], false));
+}
+
+/// Of the processes that begin at the same time, one looks after the places of their project.
+#[tokio::test]
+async fn while_one_process_looks_after_places_no_other_does() {
+    let staged = staged(Case { is_running: true, ..IDLE }).await;
+    let other = std::fs::File::open(&staged.sweeper.project).unwrap();
+    other.lock().unwrap();
+    staged.sweeper.sweep().await;
+    assert!(staged.worker.done.lock().unwrap().is_empty());
+    drop(other);
+    staged.sweeper.sweep().await;
+    assert_eq!(*staged.worker.done.lock().unwrap(), vec!["stopped"]);
+}
+
 /// WORK-18: the periodic job looks once an hour, for as long as its process lives.
 #[tokio::test(start_paused = true)]
 async fn places_are_looked_after_every_hour() {
@@ -197,8 +232,9 @@ async fn only_the_places_of_sessions_that_do_not_exist_are_strays() {
         removal: "rm place".into(),
     };
     let copies = Copies::new(folder.path());
+    let done = Mutex::default();
     let worker =
-        Arc::new(Keeping { copies, place: place.clone(), is_readable: true, done: Mutex::default() });
+        Arc::new(Keeping { copies, place: place.clone(), still_runs: true, is_readable: true, done });
     let found = strays(worker.clone(), &Memory::new(), folder.path()).await.unwrap();
     assert_eq!(found, [place]);
     let sessions = folder.path().join("sessions");
