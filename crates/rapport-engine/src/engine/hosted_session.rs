@@ -69,11 +69,12 @@ impl Access {
         }
     }
 
-    /// Notes that nothing happens there.
-    pub(super) fn leave(&mut self) {
-        if let Self::Open(place) = self {
-            *self = Self::Left(place.clone());
-        }
+    /// Notes that nothing happens there; returns it if something happened there until now.
+    pub(super) fn leave(&mut self) -> Option<Arc<dyn Workplace>> {
+        let Self::Open(place) = self else { return None };
+        let place = place.clone();
+        *self = Self::Left(place.clone());
+        Some(place)
     }
 
     /// Notes that it is being closed; returns it if it was left.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::SignedDuration;
 use rapport_core::{
     BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, WorkCheck, World,
 };
@@ -156,8 +158,12 @@ impl EventLoop {
         if !hosted.is_idle() || !hosted.effects.is_empty() || hosted.is_storing() {
             return;
         }
-        hosted.workplace.leave();
+        let left = hosted.workplace.leave();
         if !hosted.session.is_over() && !hosted.session.is_failed() {
+            let asked = hosted.session.view(id).questions.into_iter().map(|open| open.asked_at).max();
+            if let (Some(place), Some(asked)) = (left, asked) {
+                rest(place, self.parts.clock.now().duration_since(asked));
+            }
             return;
         }
         let Some(workplace) = hosted.workplace.close() else { return };
@@ -491,4 +497,14 @@ impl AgentRun {
             self.tell(Command::Stop);
         }
     }
+}
+
+/// WORK-17: tells a workplace that was left how long its session has waited for an answer. Nothing depends on it.
+fn rest(place: Arc<dyn Workplace>, waited: SignedDuration) {
+    let waited = Duration::try_from(waited).unwrap_or_default();
+    drop(spawn_blocking(move || {
+        if let Err(error) = place.rest(waited) {
+            tracing::warn!(%error, "a workplace was not told since when its session waits");
+        }
+    }));
 }

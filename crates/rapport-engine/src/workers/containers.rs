@@ -505,6 +505,10 @@ impl Workplace for Contained {
         container::wait(&self.container, |container| async move { container.end_own().await })
     }
 
+    fn rest(&self, waited: Duration) -> Result<(), WorkerError> {
+        container::wait(&self.container, move |container| async move { container.rest(waited).await })
+    }
+
     fn fetch(&self, file: &Path) -> io::Result<()> {
         if !self.container.docker.is_remote() || !file.starts_with(&self.container.home) {
             return Ok(());

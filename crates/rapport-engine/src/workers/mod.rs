@@ -31,6 +31,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
@@ -163,6 +164,12 @@ pub trait Workplace: Send + Sync {
 
     /// Ends what is left running there. The files stay, and it can be used again.
     fn close(&self) -> Result<(), WorkerError> {
+        Ok(())
+    }
+
+    /// Notes that nothing runs there, because the session has waited for people for this long: a place that stops by itself counts from
+    /// there. Does not start it. May block.
+    fn rest(&self, _waited: Duration) -> Result<(), WorkerError> {
         Ok(())
     }
 

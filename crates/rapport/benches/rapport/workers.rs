@@ -15,11 +15,9 @@ use rapport::engine::{Engine, Parts};
 use rapport::stores::Holder;
 use rapport::workers::container_kind::ContainerSettings;
 use rapport::workers::containers::Containers;
-use rapport::workers::keeper::mark::Mark;
-use rapport::workers::process::{Kept, Launch, ProcessKind};
 use rapport::workers::sandboxes::Sandboxes;
 use rapport::workers::worktrees::Worktrees;
-use rapport::workers::{Worker, WorkerSetup, Workplace};
+use rapport::workers::{Worker, WorkerError, WorkerSetup, Workplace};
 use rapport_core::{AgentCommand, Created, SessionId};
 
 use super::{Outcome, contained, row};
@@ -31,6 +29,8 @@ const HISTORY: usize = 50 * 1024 * 1024;
 
 pub(crate) const ENGINE: &str = "RAPPORT_TEST_ENGINE";
 const IMAGE: &str = "rapport-test";
+/// The folder of what belongs to containers.
+const CONTAINERS: &str = "containers";
 const TARGET: &str = "target: under 1.3";
 /// What hangs is to be seen.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,15 +43,17 @@ pub(super) fn measure() -> Outcome {
     let stage = Stage::new(folder.path())?;
     let worktrees: Arc<dyn Worker> = Arc::new(Worktrees::new(folder.path().join("worktrees")));
     let bare = stage.median(|number| stage.bare_worktree(number, &[]))?;
-    let ours = stage.median(|number| stage.first_byte(&worktrees, "worktree", number))?;
+    let ours = stage.median(|number| stage.first_byte(&worktrees, "worktree", number, &|_| None))?;
     told("worktree, to the agent's first byte", "git worktree add", ours, bare);
     match Sandboxes::check() {
         Ok(_) => {
-            let sandboxes: Arc<dyn Worker> = Arc::new(Sandboxes::new(folder.path().join("sandboxes"), None));
+            let places = folder.path().join("sandboxes");
+            let sandboxes: Arc<dyn Worker> = Arc::new(Sandboxes::new(places.clone(), None));
             let walls =
                 ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--"];
             let bare = stage.median(|number| stage.bare_worktree(number, &walls))?;
-            let ours = stage.median(|number| stage.first_byte(&sandboxes, "sandbox", number))?;
+            let home = |id: &SessionId| Some(home_in(&places, id));
+            let ours = stage.median(|number| stage.first_byte(&sandboxes, "sandbox", number, &home))?;
             told("sandbox, to the agent's first byte", "git worktree add, bwrap", ours, bare);
         }
         Err(none) => println!("  sandboxes are not measured: {}", none.why),
@@ -150,9 +152,15 @@ impl Stage {
         }
     }
 
-    /// A session of ours from its acceptance on: the engine stores it, opens its workplace and starts its agent, which notes when it has
-    /// read a byte.
-    fn first_byte(&self, worker: &Arc<dyn Worker>, name: &str, number: usize) -> Outcome<Duration> {
+    /// A session of ours from its acceptance on: the engine stores it, opens its workplace and starts its agent, which notes in its home
+    /// when it has read a byte. Some workplaces have a home of their own.
+    fn first_byte(
+        &self,
+        worker: &Arc<dyn Worker>,
+        name: &str,
+        number: usize,
+        own_home: &dyn Fn(&SessionId) -> Option<PathBuf>,
+    ) -> Outcome<Duration> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let home = self.folder.join("home");
         fs::create_dir_all(&home)?;
@@ -175,8 +183,7 @@ impl Stage {
             });
             let began = SystemTime::now();
             let id = engine.gateway().create(created.clone()).await?;
-            let place = self.folder.join(format!("{name}s/{id}.home"));
-            let read = noted([home, place]).await?;
+            let read = noted(&own_home(&id).unwrap_or(home)).await?;
             engine.stop().await;
             Outcome::Ok((id, read.duration_since(began)?))
         })?;
@@ -189,24 +196,43 @@ impl Stage {
         let bundle = self.folder.join("bare.bundle");
         self.git(&["bundle", "create", "--quiet", &bundle.to_string_lossy(), "HEAD"])?;
         let bare = self.median(|_| bare_container(engine, &bundle))?;
-        let cold = self.median(|number| self.first_byte(&ours, "container", number))?;
+        let places = self.folder.join(CONTAINERS);
+        let home = |id: &SessionId| Some(home_in(&places, id));
+        let cold = self.median(|number| self.first_byte(&ours, "container", number, &home))?;
         told("container, to the agent's first byte, cold", "docker run, a clone of the bundle", cold, bare);
-        // In a container that is there and runs, there is nothing to accept any more.
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let _inside = runtime.enter();
-        let (session, created) = (SessionId::new("20260124-warm"), self.created("container", 0));
-        drop(ours.open(&session, &created)?);
-        let warm = self.median(|_| {
-            let began = Instant::now();
-            let place = ours.open(&session, &created)?;
-            let kept = reads_one(&*place)?;
-            let took = began.elapsed();
-            drop(kept);
-            drop(place);
+        // A container that is made and filled, and runs, is given to the session that is accepted: what a pool of them would save.
+        let warm = self.median(|number| {
+            let (session, created) =
+                (SessionId::new(&format!("20260124-warm-{number}")), self.created("container", 0));
+            let warm: Arc<dyn Worker> = Arc::new(Warm(ours.open(&session, &created)?));
+            let took = self.first_byte(&warm, "container", number, &|_| Some(home_in(&places, &session)))?;
+            drop(warm);
+            ours.clear(&session, &created)?;
             Ok(took)
         })?;
-        ours.clear(&session, &created)?;
         told("container, to the agent's first byte, warm", "the same", warm, bare);
+        Ok(())
+    }
+}
+
+/// The home of a session's agent beside its workplace.
+fn home_in(places: &Path, session: &SessionId) -> PathBuf {
+    places.join(format!("{session}.home"))
+}
+
+/// Gives every session a workplace that was opened before.
+struct Warm(Arc<dyn Workplace>);
+
+impl Worker for Warm {
+    fn open(&self, _: &SessionId, _: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
+        Ok(self.0.clone())
+    }
+
+    fn find(&self, _: &SessionId, _: &Created) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn clear(&self, _: &SessionId, _: &Created) -> Result<(), WorkerError> {
         Ok(())
     }
 }
@@ -214,19 +240,17 @@ impl Stage {
 /// What stands in for an agent of the engine: it notes that it has read a byte. The arguments of the CLI mean nothing to it.
 const NOTES_A_BYTE: &str = r#"head -c 1 > /dev/null; : > "$HOME/first-byte"; exec sleep 60"#;
 
-/// When an agent with one of these homes noted that it had read a byte.
-async fn noted(homes: [PathBuf; 2]) -> Outcome<SystemTime> {
-    let began = Instant::now();
+/// When the agent with this home noted that it had read a byte.
+async fn noted(home: &Path) -> Outcome<SystemTime> {
+    let (began, note) = (Instant::now(), home.join("first-byte"));
     while began.elapsed() < PATIENCE {
-        for note in homes.iter().map(|home| home.join("first-byte")) {
-            if let Ok(found) = fs::metadata(&note) {
-                fs::remove_file(&note)?;
-                return Ok(found.modified()?);
-            }
+        if let Ok(found) = fs::metadata(&note) {
+            fs::remove_file(&note)?;
+            return Ok(found.modified()?);
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    Err("the agent read nothing".into())
+    Err(format!("the agent read nothing: there is no {}", note.display()).into())
 }
 
 /// The engine's own container with a clone of this bundle of the project, and a process in it.
@@ -252,7 +276,7 @@ pub(crate) fn containers_at(folder: &Path, engine: &str) -> Containers {
         &WorkerSetup {
             home: folder.to_owned(),
             keeper: env!("CARGO_BIN_EXE_rapport").into(),
-            worktrees: folder.join("containers"),
+            worktrees: folder.join(CONTAINERS),
             ..WorkerSetup::default()
         },
         &containers,
@@ -277,30 +301,4 @@ fn read_one(command: &mut Command) -> Outcome {
     drop(input);
     child.wait()?;
     Ok(())
-}
-
-/// The same in a workplace, under its keeper.
-fn reads_one(place: &dyn Workplace) -> Outcome<Kept> {
-    let (input, mut written) = std::io::pipe()?;
-    let (mut said, output) = std::io::pipe()?;
-    let args = READER[1..].iter().map(Into::into).collect::<Vec<_>>();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let kept = place.spawn(Launch {
-        keeper: Path::new(env!("CARGO_BIN_EXE_rapport")),
-        kind: ProcessKind::Agent,
-        program: READER[0].as_ref(),
-        args: &args,
-        env: vec![("PATH".into(), path)],
-        mark: Mark::unnamed(),
-        stdin: input.try_clone()?.into(),
-        stdout: output.into(),
-        stderr: fs::File::open("/dev/null")?.into(),
-        beside: input.into(),
-        tools: &[],
-        service: None,
-        refused: None,
-    })?;
-    written.write_all(b"x")?;
-    said.read_exact(&mut [0])?;
-    Ok(kept)
 }

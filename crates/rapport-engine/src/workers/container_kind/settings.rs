@@ -160,9 +160,8 @@ impl ContainerSettings {
             processes: self.limits.processes,
         };
         let idle = less.idle_ms.map_or(self.idle, |idle| self.idle.min(Duration::from_millis(idle)));
-        // WORK-17: the time begins with the question, at which the agent waits for the hot time first. It counts in seconds.
-        let hot = Duration::try_from(created.terms.hot).unwrap_or_default();
-        let idle = idle.saturating_sub(hot).max(Duration::from_secs(1));
+        // It counts in seconds.
+        let idle = idle.max(Duration::from_secs(1));
         Self { limits, idle, ..self.clone() }
     }
 }

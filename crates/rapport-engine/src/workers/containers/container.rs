@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, chown, lchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bollard::models::{
     ContainerCreateBody, ContainerInspectResponse, HostConfig, HostConfigLogConfig, Mount, MountType,
@@ -30,6 +31,9 @@ use crate::workers::{NoWorkplace, WorkerError, file_error};
 const OPEN: &str = "rapport";
 /// The user of agents, if the person is root: inside nobody is.
 const USER: u32 = 1000;
+
+/// Notes how much time is left.
+const NOTE: &str = r#"rm -rf -- "$2" && echo "$1" > "$2""#;
 
 /// How often to start a container that stops before it is used.
 const TRIES: usize = 5;
@@ -327,6 +331,24 @@ impl Container {
         let Some(ours) = self.started_here() else { return Ok(()) };
         let found = self.docker.inspect(&self.name).await?;
         if found.as_ref().and_then(running_since) == Some(ours) { self.end().await } else { Ok(()) }
+    }
+
+    /// Tells its first program that its session has waited for this long. Whatever uses it after that begins the time anew.
+    pub(super) async fn rest(&self, waited: Duration) -> Result<(), WorkerError> {
+        let idle = self.making.settings.idle;
+        // Of a question that was just asked there is nothing to tell.
+        if waited < idle / 10 || self.has_stopped().await? {
+            return Ok(());
+        }
+        let left = idle.saturating_sub(waited).as_secs().to_string();
+        let exec = Exec {
+            user: Self::user_name(),
+            directory: FILES.to_owned(),
+            command: ["sh", "-c", NOTE, "sh", &left, idle::NOTE].map(str::to_owned).to_vec(),
+            env: Vec::new(),
+        };
+        let ran = self.docker.run(&self.name, exec).await?;
+        if ran.code == 0 { Ok(()) } else { Err(WorkerError::Engine { what: "note a time", why: ran.why() }) }
     }
 
     /// Removes it, and its volume.

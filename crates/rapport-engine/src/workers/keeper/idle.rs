@@ -3,7 +3,7 @@
 
 use std::io;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::descendants;
 
@@ -13,19 +13,46 @@ pub(in crate::workers) const IDLE: &str = "--idle";
 /// How often to look.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Waits until nothing else has run here for this long. What runs for less than a pause counts too, because it was given a
-/// process id.
+/// The file in which the host notes how many seconds are left, because the session waits since before the last use. Whoever can write
+/// it shortens the life of their own container, and does not prolong it.
+pub(in crate::workers) const NOTE: &str = "/work/left";
+/// The length of the longest note.
+const LONGEST: u64 = 20;
+/// How long a note may be made before the end of the use that made it.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// Waits until nothing else has run here for this long, or for as long as the host noted. What runs for less than a pause counts too,
+/// because it was given a process id.
 pub(super) fn wait(seconds: &str) -> io::Result<u8> {
     let time = seconds.parse().map(Duration::from_secs).map_err(io::Error::other)?;
-    let (mut used, mut newest) = (Instant::now(), newest_process());
-    while used.elapsed() < time {
+    let (mut used, mut newest) = ((Instant::now(), SystemTime::now()), newest_process());
+    loop {
         let now_newest = newest_process();
         if is_used() || now_newest != newest {
-            (used, newest) = (Instant::now(), now_newest);
+            (used, newest) = ((Instant::now(), SystemTime::now()), now_newest);
+        }
+        if used.0.elapsed() >= left(time, used.1, note()) {
+            return Ok(0);
         }
         sleep(PAUSE.min(time));
     }
-    Ok(0)
+}
+
+/// The time since the last use after which this ends. A note holds if nothing has used this since it was made.
+fn left(time: Duration, used: SystemTime, note: Option<(SystemTime, Duration)>) -> Duration {
+    match note {
+        Some((made, left)) if made + SLACK >= used => left.min(time),
+        _ => time,
+    }
+}
+
+/// What the host noted, and when.
+fn note() -> Option<(SystemTime, Duration)> {
+    // Anything else would block, or be endless.
+    let found = std::fs::symlink_metadata(NOTE).ok();
+    let made = found.filter(|found| found.is_file() && found.len() <= LONGEST)?.modified().ok()?;
+    let left = std::fs::read_to_string(NOTE).ok()?.trim().parse().ok()?;
+    Some((made, Duration::from_secs(left)))
 }
 
 /// The id of the process that was started last here.
@@ -39,4 +66,26 @@ fn is_used() -> bool {
     let (this, parent) = (std::process::id(), nix::unistd::getppid().as_raw() as u32);
     let is_other = |pid: u32| pid != this && pid != parent && pid != 1;
     descendants::processes().iter().any(|found| is_other(found.pid) && found.name.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// WORK-17: the time counts from the question, also if an agent waited at it before.
+    #[test]
+    fn a_note_shortens_the_time_until_the_next_use() {
+        let (time, made) = (Duration::from_secs(600), SystemTime::UNIX_EPOCH + Duration::from_secs(1000));
+        let note = |seconds: u64| Some((made, Duration::from_secs(seconds)));
+        let after = |seconds: u64| made + Duration::from_secs(seconds);
+        for (used, note, expected) in [
+            (made, None, 600),
+            (after(1), note(300), 300),
+            (after(1), note(0), 0),
+            (after(1), note(9_999), 600),
+            (after(10), note(300), 600),
+        ] {
+            assert_eq!(left(time, used, note), Duration::from_secs(expected), "{used:?} {note:?}");
+        }
+    }
 }

@@ -1,8 +1,11 @@
 //! A story in a container, in which something is killed around its durable writes: its host, the keeper inside, the engine. It is
 //! resumed, and comes to the end that is written down here.
 //!
-//! A run with a container takes seconds, so not every point is tried: each of these tests takes every so many, and together they
-//! take points all over the story. The crash tests go through every point on this machine itself.
+//! A run with a container takes seconds, so not every point is tried at once: each of these tests takes every so many, and begins
+//! with another one in each run (`sampled`). The crash tests go through every point on this machine itself.
+//!
+//! What is not the host has no durable writes of its own here. It is killed between two writes of the host: that is after one, and
+//! before the next.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +18,7 @@ use rapport_core::{Event, Purpose, Question};
 use super::engines::OwnEngine;
 use super::{ASKS, World};
 use crate::support::project::Running;
+use crate::support::sampled::sampled;
 
 /// How many hosts a story may take.
 const ENOUGH: usize = 5;
@@ -66,18 +70,17 @@ fn answer_everything(world: &World, running: &mut Running, happens: &mut impl Fn
 }
 
 /// How many durable writes a story without any trouble has.
-fn appends() -> Option<u64> {
+fn appends() -> Option<usize> {
     let world = World::new(ASKS)?;
     assert_eq!(play(&world, &[], |_| {}), 1);
-    let appends = world.project.store().read(&world.project.session(), 0).unwrap().len() as u64;
+    let appends = world.project.store().read(&world.project.session(), 0).unwrap().len();
     world.assert_painted();
     assert!(appends >= 12, "the story has only {appends} durable writes");
     Some(appends)
 }
 
 /// Plays it with each of these, side by side.
-fn each<T: Send>(points: impl Iterator<Item = T>, check: impl Fn(T) + Sync) {
-    let points: Vec<_> = points.collect();
+fn each(points: Vec<usize>, check: impl Fn(usize) + Sync) {
     let half = points.len().div_ceil(2);
     let mut points = points.into_iter();
     let first: Vec<_> = points.by_ref().take(half).collect();
@@ -87,9 +90,9 @@ fn each<T: Send>(points: impl Iterator<Item = T>, check: impl Fn(T) + Sync) {
     });
 }
 
-fn killed(how: &str, first: usize) {
+fn killed(how: &str) {
     let Some(appends) = appends() else { return };
-    each((1..=appends).skip(first).step_by(3), |number| {
+    each(sampled(appends, 3), |number| {
         let (world, trial) = (World::new(ASKS).unwrap(), format!("{how}:{number}"));
         let hosts = play(&world, &[("RAPPORT_TRIAL", &trial)], |_| {});
         assert_eq!(hosts, 2, "{trial} killed it once");
@@ -97,15 +100,14 @@ fn killed(how: &str, first: usize) {
     });
 }
 
-/// Every third write from the first, and from the second.
 #[test]
 fn killed_before_a_durable_write_it_comes_out_the_same_in_a_container() {
-    killed("kill-before", 0);
+    killed("kill-before");
 }
 
 #[test]
 fn killed_after_a_durable_write_it_comes_out_the_same_in_a_container() {
-    killed("kill-after", 1);
+    killed("kill-after");
 }
 
 /// Around every write of the work that is stored with the session.
@@ -125,17 +127,17 @@ fn killed_around_the_store_of_the_work_it_comes_out_the_same_in_a_container() {
     assert!((2..MOST.len()).contains(&points), "there were {points} points to be killed at");
 }
 
-/// The keeper inside is killed, from outside, after every third write, or as soon as there is one: the agent does not outlive it, and is
+/// The keeper inside is killed, from outside, after a write, or as soon as there is one: the agent does not outlive it, and is
 /// started again.
 #[test]
 fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
     let Some(appends) = appends() else { return };
     let killed = AtomicUsize::new(0);
-    each((1..=appends).skip(2).step_by(3), |number| {
+    each(sampled(appends, 3), |number| {
         let world = World::new(ASKS).unwrap();
         let mut is_due = true;
         play(&world, &[], |seq| {
-            if seq >= number && is_due {
+            if seq >= number as u64 && is_due {
                 // Between two processes there is none.
                 let keepers = kill_keepers(&world);
                 is_due = keepers == 0;
@@ -161,16 +163,16 @@ fn kill_keepers(world: &World) -> usize {
     keepers.len()
 }
 
-/// The engine is killed after every fifth write, and comes back; what it had running is gone then.
+/// The engine is killed after a write, and comes back; what it had running is gone then.
 #[test]
 fn with_its_engine_killed_after_a_durable_write_it_comes_out_the_same() {
     let Some(appends) = appends() else { return };
     let Some(mut engine) = OwnEngine::start() else { return };
-    for number in (1..=appends).skip(1).step_by(5) {
+    for number in sampled(appends, 5) {
         let world = engine.world();
         let mut is_due = true;
         play(&world, &[], |seq| {
-            if seq == number && std::mem::take(&mut is_due) {
+            if seq == number as u64 && std::mem::take(&mut is_due) {
                 engine.kill();
                 engine.come_back();
             }

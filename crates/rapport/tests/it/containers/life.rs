@@ -90,6 +90,35 @@ fn an_unused_container_stops_and_an_answer_starts_it_again() {
     World::new(ASKS).into_iter().for_each(stops_and_is_started_again);
 }
 
+/// WORK-17: the time begins with the question. At the confirmation of a plan no agent waits, and the container has all of it; at a
+/// question of the agent, which waits there first, it has the rest.
+#[test]
+fn the_time_of_an_unused_container_begins_with_the_question() {
+    const IDLE: i64 = 14;
+    let Some(mut world) = World::new(ASKS) else { return };
+    world.project = world.project.set("RAPPORT_WORKER_IDLE", &format!("{IDLE}s"));
+    let mut running = world.project.start(&["--hot", "7s", "paint"], &[]);
+    running.until_asked();
+    let at = |is_it: &dyn Fn(&Event) -> bool| {
+        let entries = world.project.store().read(&world.project.session(), 0).unwrap();
+        entries.iter().rev().find(|entry| entry.facts.iter().any(is_it)).unwrap().at
+    };
+    let stopped_after = |time: Timestamp| {
+        until("the container stops", || !world.is_running());
+        let stopped: Timestamp = world.told("{{.State.FinishedAt}}").parse().unwrap();
+        stopped.duration_since(time).as_secs()
+    };
+    let took = stopped_after(at(&|fact| matches!(fact, Event::Asked { .. })));
+    assert!(took >= IDLE - 1, "at the confirmation after {took} s");
+    world.project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Parked { .. }));
+    let took = stopped_after(at(&|fact| matches!(fact, Event::Parked { .. })));
+    assert!(took < IDLE - 1, "after the agent was parked {took} s");
+    world.answer();
+    assert_eq!(running.finish(), 0);
+    world.assert_painted();
+}
+
 /// WORK-17, WORK-12: the same with the real CLI.
 #[test]
 fn an_unused_container_of_the_real_cli_stops_and_an_answer_starts_it_again() {

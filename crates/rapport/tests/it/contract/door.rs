@@ -280,18 +280,18 @@ async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
 #[tokio::test]
 async fn a_session_whose_holder_has_no_name_is_resumed_once_it_is_free() {
     let store = Memory::new();
-    let facts = vec![Event::Created(task("x"))];
-    let (id, _, owner) =
-        store.create("x", clock::Clock::system().now(), facts, &Holder::UNKNOWN).await.unwrap();
+    let held = async |name: &str| {
+        let facts = vec![Event::Created(task(name))];
+        store.create(name, Clock::system().now(), facts, &Holder::UNKNOWN).await.unwrap()
+    };
+    let ((id, _, owner), (other, _, _other_owner)) = (held("x").await, held("y").await);
     let process = Process::start(Arc::new(store.clone()));
     let mut resumed = process.sessions.resume(&id);
     let early = tokio::time::timeout(Duration::from_millis(200), &mut resumed).await;
     assert!(early.is_err(), "it waits: {early:?}");
     drop(owner);
     tokio::time::timeout(PATIENCE, resumed).await.unwrap().unwrap();
-    process.sessions.release(&id).await.unwrap();
-    let (_, _owner) = store.hold(&id, &Holder::UNKNOWN).await.unwrap();
-    let refused = tokio::time::timeout(PATIENCE, process.sessions.resume(&id)).await.unwrap();
+    let refused = tokio::time::timeout(PATIENCE, process.sessions.resume(&other)).await.unwrap();
     assert!(matches!(refused, Err(DoorError::Store(StoreError::Busy { .. }))), "{refused:?}");
     process.stop().await;
 }

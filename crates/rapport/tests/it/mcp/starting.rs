@@ -246,7 +246,7 @@ fn a_container_is_limited_to_less_than_the_settings_allow() {
     let name = docker(&["ps", "--all", "--filter", &label, "--format", "{{.Names}}"]);
     let format = "{{.HostConfig.Memory}} {{.HostConfig.NanoCpus}} {{.Config.Cmd}}";
     let told = docker(&["inspect", "--format", format, &name]);
-    assert!(told.starts_with("536870912 1000000000 ") && told.ends_with(" 60]"), "{told}");
+    assert!(told.starts_with("536870912 1000000000 ") && told.ends_with(" 90]"), "{told}");
     drop(client);
     project.wait_alone(std::time::Duration::from_secs(20));
     docker(&["rm", "--force", "--volumes", &name]);

@@ -15,6 +15,7 @@ pub(crate) mod rehearsal;
 pub(crate) mod remote;
 pub(crate) mod rounds_api;
 pub(crate) mod running;
+pub(crate) mod sampled;
 pub(crate) mod scenarios;
 pub(crate) mod scripted_agent;
 pub(crate) mod serving;

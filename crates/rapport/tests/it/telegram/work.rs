@@ -16,12 +16,18 @@ async fn stage() -> Stage {
     stage
 }
 
-/// Has the work done, and sees its changes.
-async fn seen(stage: &Stage) -> Person {
+/// Has the work done.
+async fn done(stage: &Stage) -> Person {
     let anna = stage.anna();
     anna.types("/plan add JWT authentication");
     super::cases::answer_all(&anna).await;
     anna.taps("✅ Confirm & Start").await;
+    anna
+}
+
+/// Has the work done, and sees its changes.
+async fn seen(stage: &Stage) -> Person {
+    let anna = done(stage).await;
     anna.sees("this work waits until you decide about it").await;
     assert_eq!(stage.project.file("auth.txt"), "");
     assert!(!anna.on_screen_button("✅ Apply"), "the changes are seen first");
@@ -43,6 +49,25 @@ async fn work_is_seen_and_applied_in_the_chat() {
         (stage.project.git(&["worktree", "list"]).lines().count() == 1).then_some(())
     });
     assert_eq!(stage.server.violations(), []);
+}
+
+/// `worker.check` ran before the work is reviewed: how it ended is on the card with the work, and what it printed if it failed.
+#[tokio::test]
+async fn the_card_of_the_work_says_how_its_check_ended() {
+    for (command, mark, words, output) in [
+        ("cat auth.txt; echo tested $((1 + 1))", "Check: ✅", "passed in", false),
+        ("cat auth.txt; echo tested $((1 + 1)); exit 3", "Check: ⚠️", "failed with exit code 3", true),
+    ] {
+        let project = Project::with_scenario(AUTH).recorded().set("RAPPORT_WORKER", "worktree");
+        let mut stage = Stage::of(project.set("RAPPORT_WORKER_CHECK", command)).await;
+        stage.serve();
+        let anna = done(&stage).await;
+        let card = anna.sees("this work waits until you decide about it").await;
+        let text = card.text();
+        assert!(text.contains(mark) && text.contains(words), "{text}");
+        assert_eq!(text.contains("done\ntested 2"), output, "{text}");
+        assert_eq!(stage.server.violations(), []);
+    }
 }
 
 /// The buttons outlive the program. What the project changed too is told, and nothing is overwritten; then it is discarded.

@@ -1,6 +1,7 @@
 //! Rules about the code itself: which folder may use which, and what every file begins with.
 
 mod hints;
+mod image;
 mod names;
 mod new_things;
 mod settings;
