@@ -139,7 +139,7 @@ impl Transcript {
         self.result(call).is_some_and(|result| !result.is_error)
     }
 
-    /// Whether the call was interrupted or denied.
+    /// Whether the call was interrupted or denied, or its questions were closed without an answer.
     pub fn failed(&self, call: &CallId) -> bool {
         self.result(call).is_some_and(|result| result.is_error)
     }
@@ -235,7 +235,8 @@ impl Transcript {
     fn note_user(&mut self, message: &wire::Message<'_>, uuid: &str) {
         let line = self.lines;
         for block in message.blocks().filter(|block| block.is_tool_result()) {
-            let result = ToolResult { uuid: uuid.to_owned(), is_error: block.is_error.0 };
+            let is_error = block.is_error.0 || block.is_unanswered();
+            let result = ToolResult { uuid: uuid.to_owned(), is_error };
             self.results.insert(block.tool_use_id.to_string(), result);
         }
         // A message during a turn is identified by its name: the same words may be the prompt of another turn.

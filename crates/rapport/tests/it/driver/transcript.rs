@@ -21,7 +21,15 @@ fn a_call_is_answered_failed_or_put_away() {
     let message = r#"{"type":"user","message":{"content":"Here you are"}}"#;
     // lines -> answered, failed, put away
     let other = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"}]}}"#;
-    let cases: [(&[&str], [bool; 3]); 14] = [
+    let closed = |words: &str| ANSWER.replace("JWT", words);
+    let (now, before) = (
+        closed("The user did not answer the questions."),
+        closed("User has answered your questions: . You can now continue with the user's answers in mind."),
+    );
+    let cases: [(&[&str], [bool; 3]); 16] = [
+        // Somebody closed the questions in the CLI itself: the answer that was given since has yet to be told.
+        (&[CALL, &now], [false, true, false]),
+        (&[CALL, &before], [false, true, false]),
         (&[], [false, false, false]),
         (&[CALL], [false, false, false]),
         (&[CALL, ANSWER], [true, false, false]),

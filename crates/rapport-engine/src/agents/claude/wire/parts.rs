@@ -5,6 +5,10 @@ use serde_json::value::RawValue;
 
 use super::lenient::{Content, Flag, List, Number, Part, Text};
 
+/// The results of questions without an answer: since 2.1.197, and before.
+const UNANSWERED: [&str; 2] =
+    ["The user did not answer the questions.", "User has answered your questions: ."];
+
 /// A control request of the agent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -112,6 +116,9 @@ pub struct Block<'a> {
     pub tool_use_id: Text<'a>,
     /// Whether the result is an error.
     pub is_error: Flag,
+    /// The text of a tool result, if it is plain text.
+    #[serde(borrow)]
+    pub content: Text<'a>,
 }
 
 impl Block<'_> {
@@ -126,6 +133,12 @@ impl Block<'_> {
 
     pub fn is_tool_result(&self) -> bool {
         &*self.kind == "tool_result"
+    }
+
+    /// Whether this is the result of questions that somebody closed without an answer. The CLI does not call that an
+    /// error.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_tool_result() && UNANSWERED.iter().any(|words| self.content.starts_with(words))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::support::rehearsal::{LIVE, Live, ask_hook, hook};
 on_every_version! {
     parked_too_early_it_is_told_by_message [Parking SubAgents]
     taken_up_by_the_cli_it_is_not_told_again [Parking SubAgents]
+    closed_in_the_cli_it_is_told_by_message [Parking SubAgents]
 }
 
 const CALL: &str = "toolu_0101a";
@@ -39,6 +40,16 @@ async fn taken_up_by_the_cli_it_is_not_told_again(actor: Actor) {
     let answers = json!({"Which database?": ANSWER});
     raw(&stage, &["--resume", CONVERSATION], None, |live, request| live.answer(request, answers.clone()));
     assert_eq!(told(&stage).await, (1, 0));
+}
+
+/// Somebody resumes the conversation with the CLI itself and answers nothing: the CLI calls that a result, and the answer that was
+/// given to Rapport is still told.
+async fn closed_in_the_cli_it_is_told_by_message(actor: Actor) {
+    let stage = set(&actor);
+    put_away(&stage);
+    raw(&stage, &["--resume", CONVERSATION], None, |live, request| live.answer(request, json!({})));
+    let (as_result, by_message) = told(&stage).await;
+    assert_eq!((as_result, by_message), (0, 1));
 }
 
 fn set(actor: &Actor) -> Stage {
@@ -76,9 +87,8 @@ fn raw(stage: &Stage, flags: &[&str], message: Option<&str>, about: impl Fn(&mut
     loop {
         let event = live.event();
         match event["type"].as_str() {
-            Some("control_request") if event["request"]["subtype"] == "hook_callback" => {
-                about(&mut live, &event);
-            }
+            // A resumed CLI may ask before it knows of the hook: then it asks for permission.
+            Some("control_request") if is_about_questions(&event["request"]) => about(&mut live, &event),
             Some("control_request") => {
                 let input = &event["request"]["input"];
                 live.respond(&event, json!({"behavior": "allow", "updatedInput": input}));
@@ -88,6 +98,10 @@ fn raw(stage: &Stage, flags: &[&str], message: Option<&str>, about: impl Fn(&mut
         }
     }
     live.finish();
+}
+
+fn is_about_questions(request: &Value) -> bool {
+    request["subtype"] == "hook_callback" || request["tool_name"] == "AskUserQuestion"
 }
 
 /// Takes the session up with the answer. How often the model was told it in the end: as a call's result, and by message.
@@ -104,5 +118,6 @@ async fn told(stage: &Stage) -> (usize, usize) {
     let as_result = last.matches(&format!("\\\"=\\\"{ANSWER}\\\"")).count();
     let by_message = last.matches(&format!("1. {ANSWER}")).count();
     assert!(!last.contains("Tool result missing") || by_message > 0, "{last}");
+    println!("the last request: {last}");
     (as_result, by_message)
 }
