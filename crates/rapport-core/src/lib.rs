@@ -84,6 +84,7 @@ pub mod prompt;
 mod question;
 mod question_round;
 mod refusal;
+mod seen_from;
 mod session;
 mod turn;
 mod turn_card;
@@ -129,6 +130,7 @@ pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
+pub use seen_from::SeenFrom;
 pub use session::{
     MAX_TASK, NOT_RECORDED, NOT_RECORDED_THEN, QuestionView, RoundView, Session, Stretch, WorkUndo,
     ruled_by_project,

@@ -228,7 +228,7 @@ impl<W: Write> Plain<W> {
     fn tell_progress(&mut self, now: Duration) -> Option<Effect> {
         let (doing, _) = self.progress.take_if(|(_, due)| *due <= now)?;
         let shown = doing.lines().next().unwrap_or_default();
-        let shown = self.story.view().map_or(shown.to_owned(), |view| words::activity(shown, view));
+        let shown = self.story.view().map_or(shown.to_owned(), |view| view.seen_from().activity(shown));
         let line = Line::new(Tone::Text, "… ").and(Tone::Text, &shown).hanging(2);
         self.doing = Some(doing);
         Some(Effect::Print(vec![line]))

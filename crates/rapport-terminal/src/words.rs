@@ -18,32 +18,8 @@ pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
 
 /// A call that a permission is about.
 pub(super) fn call(asked: &Permission, view: Option<&View>) -> String {
-    let what = view.map_or(asked.what.as_str(), |view| subject(&asked.tool, &asked.what, view));
+    let what = view.map_or(asked.what.as_str(), |view| view.seen_from().subject(&asked.tool, &asked.what));
     format!("{} {what}", asked.tool)
-}
-
-/// The tool that runs commands. A command is shown as it is, wherever it names a file.
-const COMMANDS: &str = "Bash";
-
-/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of the
-/// session, which is named after it.
-pub(super) fn subject<'a>(tool: &str, what: &'a str, view: &View) -> &'a str {
-    let inside = |root: &str| what.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/');
-    let in_workplace = || Some(what.split_once(&format!("/{}/", view.id))?.1);
-    let path = view.workplace.as_ref().and_then(|_| in_workplace()).or_else(|| inside(&view.project));
-    // A path that goes up again may lead anywhere.
-    let path = path.filter(|path| tool != COMMANDS && !path.split('/').any(|part| part == ".."));
-    path.unwrap_or(what)
-}
-
-/// The agent's activity (`Edit: src/main.rs`), with the path of a file as above.
-pub(super) fn activity(doing: &str, view: &View) -> String {
-    match doing.split_once(' ') {
-        Some((tool, what)) => {
-            format!("{tool} {}", subject(tool.trim_end_matches(':'), what, view))
-        }
-        None => doing.to_owned(),
-    }
 }
 
 /// What the lead does about a question, in lines: it looks at it, or it drafted an answer.

@@ -6,7 +6,6 @@ use rapport_core::{Event, Progress, Usage, View};
 
 use super::render::progress;
 use super::text::Line;
-use super::words;
 
 #[derive(Debug, Default)]
 pub(super) struct Work {
@@ -45,7 +44,7 @@ impl Work {
         let told = self
             .doing
             .as_deref()
-            .map(|doing| view.map_or(doing.to_owned(), |view| words::activity(doing, view)));
+            .map(|doing| view.map_or(doing.to_owned(), |view| view.seen_from().activity(doing)));
         let doing = told.or_else(|| view.map(|view| progress::doing(view).to_owned()));
         progress::line(doing.as_deref().unwrap_or("Starting"), &usage, now.saturating_sub(self.since))
     }

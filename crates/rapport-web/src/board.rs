@@ -190,6 +190,10 @@ impl Board {
                 Update::Entry(entry) => entries.push(entry),
                 Update::Progress(progress) => {
                     if let Some(doing) = progress.doing {
+                        let doing = match self.kept(&session) {
+                            Some(kept) => kept.session().seen_from(&session).activity(&doing),
+                            None => doing,
+                        };
                         let doing = shortened(&doing, LONGEST_DOING);
                         self.tell(BoardChange::Doing(session.clone(), doing));
                     }

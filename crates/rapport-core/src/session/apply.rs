@@ -8,6 +8,7 @@ use super::work::may_write;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
+use crate::seen_from::SeenFrom;
 
 /// Up to this many turns, capacity is reserved one by one.
 const FEW_TURNS: usize = 4;
@@ -43,7 +44,9 @@ impl Shared {
                 self.with_turn(*turn, |turn| turn.unkept = is_unkept.then(|| why.clone()));
             }
             Event::Used { turn, tool, what } => {
-                self.doing(*turn, format!("{tool} {}", first_line(what)));
+                let what = first_line(what);
+                let what = SeenFrom::new(&self.created.project, None).subject(tool, &what).to_owned();
+                self.doing(*turn, format!("{tool} {what}"));
                 self.with_turn(*turn, |turn| turn.may_have_written |= may_write(tool));
             }
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),

@@ -150,6 +150,7 @@ pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> M
     let session = setup.presenter.session();
     let created = session.created();
     let doing = session.last_doing().filter(|doing| !doing.trim().is_empty());
+    let doing = doing.map(|doing| session.seen_from(setup.id).activity(doing));
     html! {
         header {
             p.about {
@@ -157,7 +158,7 @@ pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> M
                 span.where { (setup.site.board.project(&created.project)) " · " (times::ago(setup.site, at)) }
             }
             h1 #card-title tabindex="-1" { (title) }
-            @if let Some(doing) = doing { p.doing { "After " code { (shortened(doing, 160)) } } }
+            @if let Some(doing) = doing { p.doing { "After " code { (shortened(&doing, 160)) } } }
         }
     }
 }
