@@ -218,7 +218,8 @@ impl Checked<'_, '_> {
     fn path(&mut self, path: &str) -> Option<String> {
         const HINT: &str = "Name a file that is in the project itself.";
         if let Err(fault) = project_path(path) {
-            self.wrong(fault.what(path), fault.hint());
+            let hint = self.meant_inside(path).filter(|_| fault == PathFault::Absolute);
+            self.wrong(fault.what(path), hint.unwrap_or_else(|| fault.hint().to_owned()));
             return None;
         }
         match self.check.project.follow(path) {
@@ -230,6 +231,17 @@ impl Checked<'_, '_> {
             Lead::Nowhere => self.wrong(format!("{path} goes through a link that leads nowhere"), HINT),
         }
         None
+    }
+
+    /// What to do about an absolute path that is inside the project if its first slash stands for the project's root. It is not
+    /// taken for that: on the disk it names something else.
+    fn meant_inside(&mut self, path: &str) -> Option<String> {
+        let inside = project_path(path.trim_start_matches('/')).ok()?;
+        let (first, _) = inside.split_once('/').unwrap_or((&inside, ""));
+        let is_there = self.check.kind(first) != PathKind::Missing;
+        is_there.then(|| {
+            format!("If {inside} of the project is meant, write it like that, without the first slash.")
+        })
     }
 
     /// The same for a file, which is neither the project's root nor named like a directory.

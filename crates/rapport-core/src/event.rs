@@ -808,9 +808,7 @@ impl Event {
             Self::Baselined { .. } => "the state of the files before the work is recorded".into(),
             Self::Snapshotted { round, .. } => format!("the state of the files at round {round} is recorded"),
             Self::Queued { .. } => "the agent waits for a free place, as many run as may run at once".into(),
-            Self::Connected { conversation, .. } => {
-                format!("the agent is connected, in conversation {conversation}")
-            }
+            Self::Connected { .. } => "the agent is connected".into(),
             Self::Said { text, .. } => format!("the agent says: {text}"),
             Self::Used { tool, what, .. } => format!("the agent uses {tool}: {what}"),
             Self::Noted { line, .. } => {

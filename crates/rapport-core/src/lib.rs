@@ -85,6 +85,7 @@ pub mod prompt;
 mod question;
 mod question_round;
 mod refusal;
+mod seen_from;
 mod session;
 mod turn;
 mod turn_card;
@@ -131,6 +132,7 @@ pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
 pub use refusal::Refusal;
+pub use seen_from::SeenFrom;
 pub use session::{
     MAX_TASK, QuestionView, RoundView, Session, Stretch, Unrecorded, WorkUndo, ruled_by_project,
 };

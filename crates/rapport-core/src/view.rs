@@ -15,6 +15,7 @@ use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::routing::{Class, Grounding, Hop, Recipient};
+use crate::seen_from::SeenFrom;
 use crate::session::{Given, Item, Life, Process, Round, Session, Shared, State, Turn, Way, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 use crate::work_check::WorkCheck;
@@ -478,7 +479,7 @@ impl Session {
                 behind: plan.is_behind,
             }),
             review: self.review().map(review),
-            agent: shared.agent_view(),
+            agent: shared.agent_view(&self.seen_from(id)),
             usage: shared.spending.usage,
             checking: self.being_checked().map(str::to_owned),
             check: self.flow.work().and_then(|work| work.check()).cloned(),
@@ -585,7 +586,7 @@ impl Shared {
         self.clarified().map(|(question, given)| answered(question, given)).collect()
     }
 
-    fn agent_view(&self) -> AgentView {
+    fn agent_view(&self, seen_from: &SeenFrom<'_>) -> AgentView {
         let turn = self.turn().filter(|_| !self.is_over());
         let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| round.is_of(turn.id)));
         let state = match turn.map(|turn| &turn.process) {
@@ -598,7 +599,7 @@ impl Shared {
         let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
         let is_queued = turn.is_some_and(|turn| turn.is_queued);
         let waits = is_queued.then(|| "waits for a free place".to_owned());
-        let doing = waits.or_else(|| turn.and_then(|turn| Some(turn.doing.as_ref()?.to_string())));
+        let doing = waits.or_else(|| Some(seen_from.activity(turn?.doing.as_ref()?)));
         let is_not_started = turn.is_some_and(|turn| turn.is_not_started);
         let name = self.created.agent.as_ref().map(|agent| agent.name.clone());
         let unkept = self.turns.last().and_then(|turn| turn.unkept.clone());

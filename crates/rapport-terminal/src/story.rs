@@ -199,7 +199,8 @@ impl Story {
             }
             Event::Used { tool, what, kind, .. } => {
                 let used = Line::new(Tone::Dim, "· ").and(Tone::Text, tool);
-                let what = self.view.as_ref().map_or(what.as_str(), |view| words::subject(*kind, what, view));
+                let what =
+                    self.view.as_ref().map_or(what.as_str(), |view| view.seen_from().subject(*kind, what));
                 vec![used.and_giving(Tone::Dim, &format!(" {what}")).hanging(2)]
             }
             Event::Delayed { why, .. } => vec![passing(why)],

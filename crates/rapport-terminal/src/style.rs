@@ -56,10 +56,11 @@ impl Theme {
             (_, Tone::Dim) => plain.dimmed(),
             (Theme::Mono, Tone::Here) => plain.bold(),
             (Theme::Mono, Tone::Good | Tone::Code | Tone::Care | Tone::Bad) => plain,
-            (Theme::Colour, Tone::Here) => colour(AnsiColor::Cyan).bold(),
-            (Theme::Colour, Tone::Code) => colour(AnsiColor::Cyan),
+            // Many terminals brighten what is bold, and bright cyan cannot be read on white.
+            (Theme::Colour, Tone::Here | Tone::Code) => colour(AnsiColor::Cyan),
             (Theme::Colour, Tone::Good) => colour(AnsiColor::Green),
-            (Theme::Colour, Tone::Care) => colour(AnsiColor::Yellow),
+            // Yellow cannot be read on white.
+            (Theme::Colour, Tone::Care) => colour(AnsiColor::Magenta).bold(),
             (Theme::Colour, Tone::Bad) => colour(AnsiColor::Red),
         }
     }

@@ -18,27 +18,13 @@ pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
 
 /// A call that a permission is about.
 pub(super) fn call(asked: &Permission, view: Option<&View>) -> String {
-    let what = view.map_or(asked.what.as_str(), |view| subject(asked.kind, &asked.what, view));
+    let what = view.map_or(asked.what.as_str(), |view| view.seen_from().subject(asked.kind, &asked.what));
     format!("{} {what}", asked.tool)
 }
 
-/// What a tool is used on, for people who know the project: a file has its path from there, or from the workplace of the
-/// session, which is named after it. A command is shown as it is, wherever it names a file.
-pub(super) fn subject<'a>(kind: ToolUse, what: &'a str, view: &View) -> &'a str {
-    let inside = |root: &str| what.strip_prefix(root.trim_end_matches('/'))?.strip_prefix('/');
-    let in_workplace = || Some(what.split_once(&format!("/{}/", view.id))?.1);
-    let path = view.workplace.as_ref().and_then(|_| in_workplace()).or_else(|| inside(&view.project));
-    // A path with `..` may lead anywhere.
-    let path = path.filter(|path| kind.is_on_file() && !path.split('/').any(|part| part == ".."));
-    path.unwrap_or(what)
-}
-
-/// The agent's activity (`Edit src/main.rs`), with the path of a file as above.
+/// The agent's activity (`Edit src/main.rs`).
 pub(super) fn activity(doing: &Activity, view: Option<&View>) -> String {
-    match (doing, view) {
-        (Activity::Tool { tool, what, kind }, Some(view)) => format!("{tool} {}", subject(*kind, what, view)),
-        (doing, _) => doing.to_string(),
-    }
+    view.map_or_else(|| doing.to_string(), |view| view.seen_from().activity(doing))
 }
 
 /// What the lead does with a question, in lines: it considers it, or it drafted an answer.

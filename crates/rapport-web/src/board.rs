@@ -190,7 +190,11 @@ impl Board {
                 Update::Entry(entry) => entries.push(entry),
                 Update::Progress(progress) => {
                     if let Some(doing) = progress.doing {
-                        let doing = shortened(&doing.to_string(), LONGEST_DOING);
+                        let doing = match self.kept(&session) {
+                            Some(kept) => kept.session().seen_from(&session).activity(&doing),
+                            None => doing.to_string(),
+                        };
+                        let doing = shortened(&doing, LONGEST_DOING);
                         self.tell(BoardChange::Doing(session.clone(), doing));
                     }
                 }

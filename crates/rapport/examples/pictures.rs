@@ -22,7 +22,7 @@ const PROMPT: &str = "$";
 const PAPER: &str = "#1a1b26";
 const INK: &str = "#c0caf5";
 /// The sixteen colours of a terminal, as far as Rapport uses them.
-const COLOURS: [(u8, &str); 4] = [(1, "#f7768e"), (2, "#9ece6a"), (3, "#e0af68"), (6, "#7dcfff")];
+const COLOURS: [(u8, &str); 4] = [(1, "#f7768e"), (2, "#9ece6a"), (5, "#bb9af7"), (6, "#7dcfff")];
 
 /// A step of the story.
 enum Step {

@@ -82,7 +82,7 @@ fn local<'p>(path: &'p str, root: &str) -> &'p str {
 /// Whether a plain path contains something that is unlikely in a file name, such as a remark, a second path or a line
 /// number. A link or code may contain it.
 fn has_words(text: &str) -> bool {
-    const BETWEEN: [&str; 9] = [" (", ", ", "; ", " - ", " – ", " — ", " # ", " -> ", " → "];
+    const BETWEEN: [&str; 10] = [" (", ", ", "; ", " - ", " – ", " — ", " # ", " -> ", " → ", " and "];
     let numbered = text.rsplit_once(':').is_some_and(|(path, number)| {
         !path.is_empty() && number.starts_with(|c: char| c.is_ascii_digit()) && !is_url(text)
     });

@@ -6,7 +6,7 @@ use rapport_core::{
     Act, Aim, Answer, Entry, Event, PhaseView, Question, QuestionId, QuestionRound, Seed, SessionId, TurnId,
     TurnKind, signal,
 };
-use rapport_door::{DoorError, JointSessions, diff_names};
+use rapport_door::{DoorError, diff_names};
 
 use super::card::{self, Card, thread};
 use super::chat_state::{ChatState, ShownSession, person};
@@ -154,13 +154,13 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let mut messages = shown.announcements.end(seq);
         let Some(shown) = self.sessions.get(id) else { return };
-        let (room, name) = (shown.room, JointSessions::split(id).1);
+        let (room, address) = (shown.room, self.address(id));
         let names = diff.ok().map(|diff| diff_names(&String::from_utf8_lossy(&diff)));
         let is_apart = shown.presenter.session().view(id).workplace.is_some();
         let is_newest =
             self.rooms.get(&room).and_then(|state| state.newest.as_ref()).is_some_and(|one| one.id == *id);
         let first = self.cancelled(id, shown);
-        let words = card::cancelled(&first, names.as_deref(), name, is_apart, is_newest);
+        let words = card::cancelled(&first, names.as_deref(), &address, is_apart, is_newest);
         messages.push(Outgoing::Message(Card::plain(words).message(room)));
         self.tell(id, room, messages, seq);
     }

@@ -10,6 +10,7 @@ use super::button::Tag;
 use super::cards::CardKey;
 use super::incoming::{FileRef, Incoming, What};
 use super::messages::Visit;
+use super::projects::Project;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, Sent};
@@ -207,7 +208,23 @@ pub(super) enum AfterRules {
     /// A person wants to see the rules.
     List(Box<Visit>),
     /// A person revokes the rule with this tag.
-    Revoke { room: Room, by: u64, message: Option<i32>, thanks: Thanks, ticket: Ticket, tag: Tag },
+    Revoke(Box<Revoking>),
+}
+
+/// A rule that a person revokes, which is looked for in one project after the other: the list that was tapped may be of another
+/// one than the room is about now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Revoking {
+    pub(super) room: Room,
+    pub(super) by: u64,
+    pub(super) message: Option<i32>,
+    pub(super) thanks: Thanks,
+    pub(super) ticket: Ticket,
+    pub(super) tag: Tag,
+    /// The project whose rules are read.
+    pub(super) project: Project,
+    /// Those that are looked at after it.
+    pub(super) others: Vec<Project>,
 }
 
 /// The voice message that is being transcribed.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::bot_api::ChatAction;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Progress, QuestionId, SessionId, signal};
+use rapport_core::{Progress, QuestionId, SeenFrom, SessionId, signal};
 
 use super::button::Button;
 use super::card::{self, Card, thread};
@@ -74,9 +74,9 @@ impl Busy {
     }
 
     /// Records the agent's current activity.
-    pub(super) fn note(&mut self, progress: Progress) {
+    pub(super) fn note(&mut self, progress: Progress, seen_from: SeenFrom<'_>) {
         if let Some(doing) = progress.doing {
-            self.does(doing.to_string());
+            self.does(seen_from.activity(&doing));
         }
         self.cost_micros = progress.usage.cost_micros;
     }
@@ -156,7 +156,8 @@ impl ChatState {
         let (room, session) = (shown.room, shown.presenter.session());
         let is_working = session.has_turn() || shown.presenter.is_thinking();
         if shown.at_home && shown.presenter.focus().is_empty() && is_working {
-            let doing = session.last_doing().map(ToString::to_string);
+            let seen_from = session.seen_from(id);
+            let doing = session.last_doing().map(|doing| seen_from.activity(doing));
             let is_new = shown.busy.is_none();
             let busy = shown.busy.get_or_insert_with(|| Busy::new(known, self.now));
             if let Some(doing) = doing {

@@ -181,7 +181,7 @@ impl ChatState {
         of_it.map(|(_, shown)| shown.presenter.focus().len()).sum()
     }
 
-    fn projects(&self) -> impl Iterator<Item = &Project> {
+    pub(super) fn projects(&self) -> impl Iterator<Item = &Project> {
         std::iter::once(&self.settings.project).chain(&self.settings.others)
     }
 

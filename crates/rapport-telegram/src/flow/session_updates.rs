@@ -125,12 +125,17 @@ impl ChatState {
     pub(super) fn on_seen(&mut self, seen: Seen) {
         let mut entries = Vec::with_capacity(seen.updates.len());
         for update in seen.updates {
-            let busy = self.sessions.get_mut(&seen.session).and_then(|shown| shown.busy.as_mut());
-            match (update, busy) {
-                (Update::Entry(entry), _) => entries.push(entry),
-                (Update::Progress(progress), Some(busy)) => busy.note(progress),
-                (Update::Progress(_), None) | (Update::Action(_), _) => {}
-                (Update::Lost(why), _) => {
+            match update {
+                Update::Entry(entry) => entries.push(entry),
+                Update::Progress(progress) => {
+                    if let Some(shown) = self.sessions.get_mut(&seen.session)
+                        && let Some(busy) = &mut shown.busy
+                    {
+                        busy.note(progress, shown.presenter.session().seen_from(&seen.session));
+                    }
+                }
+                Update::Action(_) => {}
+                Update::Lost(why) => {
                     let session = self.address(&seen.session);
                     self.want(Effect::Notify(Notice::Lost { session, why }));
                 }
@@ -288,7 +293,9 @@ impl ChatState {
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
                 Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
-                Event::Used { tool, what, .. } => {
+                Event::Used { tool, what, kind, .. } => {
+                    let seen_from = shown.presenter.session().seen_from(id);
+                    let what = seen_from.subject(*kind, what);
                     shown.busy.iter_mut().for_each(|busy| busy.used(tool, what));
                 }
                 Event::Stopped { .. } => shown.failed_at = entry.seq,

@@ -7,8 +7,9 @@ use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};
 use super::chat_state::{ChatState, ShownSession};
-use super::effect::{AfterOps, AfterRules, Effect, SessionOp, Thanks};
+use super::effect::{AfterOps, AfterRules, Effect, Revoking, SessionOp, Thanks};
 use super::messages::Visit;
+use super::projects::Project;
 use crate::room::Room;
 use crate::text::Text;
 
@@ -57,9 +58,14 @@ impl ChatState {
         // A rule is revoked only by its button, which nobody can type.
         let Some(query) = query else { return self.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
-        let project = self.project_in(room).path.clone();
-        let then = AfterRules::Revoke { room, by, message, thanks, ticket, tag };
-        self.want(Effect::ReadRules { project, then });
+        let project = self.project_in(room).clone();
+        let others = self.projects().filter(|other| **other != project).cloned().collect();
+        self.look_in(Revoking { room, by, message, thanks, ticket, tag, project, others });
+    }
+
+    fn look_in(&mut self, revoking: Revoking) {
+        let project = revoking.project.path.clone();
+        self.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -69,15 +75,24 @@ impl ChatState {
         };
         match then {
             AfterRules::List(visit) => {
-                let held = self.held(visit.room, visit.sender.id, rules);
+                let project = self.project_in(visit.room);
+                let held = self.held(visit.room, visit.sender.id, (project, rules));
                 self.send_card(visit.room, &list(&held, problem.as_deref()));
                 self.finish(visit.ticket);
             }
-            AfterRules::Revoke { room, by, message, thanks, ticket, tag } => {
+            AfterRules::Revoke(mut revoking) => {
+                let (room, by) = (revoking.room, revoking.by);
+                let mut held = self.held(room, by, (&revoking.project, rules)).into_iter();
+                let held = held.find(|held| held.tag() == revoking.tag);
+                if held.is_none() && !revoking.others.is_empty() {
+                    revoking.project = revoking.others.remove(0);
+                    return self.look_in(*revoking);
+                }
+                let Revoking { message, thanks, ticket, project, .. } = *revoking;
                 if let Some(message) = message {
                     self.strip(room, message);
                 }
-                let Some(held) = self.held(room, by, rules).into_iter().find(|held| held.tag() == tag) else {
+                let Some(held) = held else {
                     self.answer_tap(
                         thanks.query,
                         "That permission no longer exists. /always lists the current ones.",
@@ -91,7 +106,7 @@ impl ChatState {
                     }
                     None => {
                         let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
-                        let project = self.project_in(room).path.clone();
+                        let project = project.path;
                         self.want(Effect::Forget { project, rule: held.rule, then });
                     }
                 }
@@ -100,9 +115,9 @@ impl ChatState {
     }
 
     /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
-    fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
+    fn held(&self, room: Room, user: u64, (project, rules): (&Project, Vec<Rule>)) -> Vec<HeldRule> {
+        let name = (!self.settings.others.is_empty()).then(|| project.name.clone());
         let project = rules.into_iter().filter(|_| room.chat > 0);
-        let name = (!self.settings.others.is_empty()).then(|| self.project_in(room).name.clone());
         let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));

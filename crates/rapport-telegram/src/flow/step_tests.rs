@@ -1061,6 +1061,12 @@ fn reminders_wait_for_the_end_of_quiet_hours() {
     let snoozed = stage.taps(ANNA, Button::Snooze, &key);
     assert_eq!(snoozed[..1], ["note snoozed"]);
     assert_eq!(due(&stage), 180);
+    // It comes when it was promised, and not before.
+    stage.now = START + SignedDuration::from_mins(179);
+    assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
+    stage.now = START + SignedDuration::from_mins(180);
+    let reminded = stage.put(Input::DeadlinePassed);
+    assert!(reminded.iter().any(|effect| effect.starts_with("send")), "{reminded:?}");
 }
 
 /// The log of a session that began at a terminal, and waits for an answer since that minute.

@@ -1,11 +1,13 @@
 //! The checklist: every item of the plan with a check mark, as a tree. Keys go in, requests come out, and
 //! [`Checklist::draw`] is a function of its state and the size of the screen.
 
+mod comments;
 mod drawing;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport_core::ActionPlan;
 
+use self::comments::Comments;
 use super::super::Size;
 use super::super::keys::{moved, plain_char};
 use super::look::Look;
@@ -31,6 +33,7 @@ pub struct Checklist {
     changes: usize,
     /// The preview beside the tree, on a wide screen.
     beside: Option<(Beside, Preview)>,
+    comments: Comments,
 }
 
 /// The number of columns from which the preview of the current row is shown beside the tree.
@@ -84,6 +87,7 @@ impl Checklist {
         let dependencies = Dependencies::of(plan);
         let notes = Group::ALL.map(|group| dependencies.notes(group, &checks));
         let title = plan.title.clone();
+        let comments = Comments::none(items.each_ref().map(Vec::len));
         Self {
             title,
             items,
@@ -98,6 +102,7 @@ impl Checklist {
             size,
             changes: 0,
             beside: None,
+            comments,
         }
     }
 
@@ -126,11 +131,16 @@ impl Checklist {
                 _ => ChecklistCommand::Nothing,
             };
         }
+        if self.comments.writing().is_some() {
+            self.write(key);
+            return ChecklistCommand::Nothing;
+        }
         match (key.code, plain_char(key)) {
             (KeyCode::Esc, _) | (_, Some('q')) => return ChecklistCommand::Back,
             (KeyCode::Enter, _) => return self.run(),
             (_, Some(' ')) => self.toggle(),
             (_, Some('a')) => self.toggle_all(),
+            (_, Some('c')) => self.comment(),
             (_, Some('p')) => {
                 return self
                     .nodes
@@ -162,7 +172,9 @@ impl Checklist {
 
     /// The selection of the checked items.
     pub fn selection(&self) -> Selection {
-        self.checks.selection(&self.dependencies)
+        let mut selection = self.checks.selection(&self.dependencies);
+        self.comments.explain(&mut selection);
+        selection
     }
 
     /// The number of unchecked items.

@@ -163,8 +163,11 @@ impl<'a> ChecklistSession<'a> {
                 self.resize();
                 ChecklistCommand::Nothing
             }
+            Happening::Paste(text) => {
+                self.checklist.paste(&text);
+                ChecklistCommand::Nothing
+            }
             Happening::Update(_)
-            | Happening::Paste(_)
             | Happening::Submitted(_)
             | Happening::Line(_)
             | Happening::Resumed

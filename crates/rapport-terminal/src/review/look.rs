@@ -79,10 +79,9 @@ impl Look {
             (_, Tone::Strong) | (Theme::Mono, Tone::Here) => plain.add_modifier(Modifier::BOLD),
             (_, Tone::Dim) => plain.add_modifier(Modifier::DIM),
             (Theme::Mono, Tone::Good | Tone::Code | Tone::Care | Tone::Bad) => plain,
-            (Theme::Colour, Tone::Here) => plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
-            (Theme::Colour, Tone::Code) => plain.fg(Color::Cyan),
+            (Theme::Colour, Tone::Here | Tone::Code) => plain.fg(Color::Cyan),
             (Theme::Colour, Tone::Good) => plain.fg(Color::Green),
-            (Theme::Colour, Tone::Care) => plain.fg(Color::Yellow),
+            (Theme::Colour, Tone::Care) => plain.fg(Color::Magenta).add_modifier(Modifier::BOLD),
             (Theme::Colour, Tone::Bad) => plain.fg(Color::Red),
         }
     }

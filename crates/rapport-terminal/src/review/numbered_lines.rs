@@ -3,7 +3,8 @@
 use super::checklist::{Checklist, Node};
 
 /// The prompt below the items.
-pub(super) const PROMPT: &str = "Numbers check or uncheck, p NUMBER previews, a all, r run, b back, q quit ›";
+pub(super) const PROMPT: &str =
+    "Check or uncheck which (p NUMBER previews)? (a)ll / (r)un / (b)ack / (q)uit ›";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {

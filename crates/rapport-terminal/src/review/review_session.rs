@@ -7,7 +7,7 @@ use rapport_core::ActionPlan;
 use super::super::live::{self, Raw};
 use super::super::one_key::{Offer, Pressed};
 use super::super::style::Theme;
-use super::super::text::{Line, Tone};
+use super::super::text::{Line, Tone, width};
 use super::super::words::count;
 use super::canvas::tidy_up;
 use super::checklist::Checklist;
@@ -26,6 +26,8 @@ const EXPLAINED: &str = "a approves all, m modifies, s skips, q quits; nothing e
 
 /// The columns that a prompt leaves for what is typed.
 const ROOM: usize = 6;
+/// What is between the question of a prompt and its keys.
+const ASKED: &str = "? ";
 
 /// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +165,7 @@ impl ReviewSession<'_> {
 
     async fn ask_by_line(&mut self) -> io::Result<Answer> {
         loop {
-            self.prompt("", &summary::prompt())?;
+            self.prompt("", summary::PROMPT)?;
             let Some(line) = self.next_line().await? else { return Ok(Answer::Quit) };
             match line.to_lowercase().as_str() {
                 "a" | "approve" | "approve all" => return Ok(Answer::Approve),
@@ -178,7 +180,7 @@ impl ReviewSession<'_> {
     async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<Left> {
         self.print(&checklist.numbered())?;
         loop {
-            self.prompt("", &Line::new(Tone::Strong, numbered_lines::PROMPT))?;
+            self.prompt("", numbered_lines::PROMPT)?;
             let Some(line) = self.next_line().await? else { return Ok(Left::With(Verdict::Quit)) };
             match numbered_lines::request(&line, checklist) {
                 Request::Toggle(nodes) => {
@@ -224,10 +226,16 @@ impl ReviewSession<'_> {
         io::stdout().flush()
     }
 
-    /// Writes a prompt after a verbatim string, in rows that leave room for the answer.
-    fn prompt(&self, before: &str, prompt: &Line) -> io::Result<()> {
-        let rows = prompt.rows(live::size().columns.saturating_sub(ROOM));
-        let rows = rows.into_iter().map(|row| self.look.theme.paint(&self.look.signed(row)));
+    /// Writes a prompt after a verbatim string, in rows that leave room for the answer. One that does not fit has what it asks in
+    /// a row before the keys.
+    fn prompt(&self, before: &str, prompt: &str) -> io::Result<()> {
+        let columns = live::size().columns.saturating_sub(ROOM);
+        let parts = match prompt.split_once(ASKED) {
+            Some((asked, keys)) if width(prompt) > columns => vec![format!("{asked}?"), keys.to_owned()],
+            _ => vec![prompt.to_owned()],
+        };
+        let rows = parts.iter().flat_map(|part| Line::new(Tone::Strong, part).rows(columns));
+        let rows = rows.map(|row| self.look.theme.paint(&self.look.signed(row)));
         write!(io::stdout(), "{before}{} ", rows.collect::<Vec<_>>().join("\r\n"))?;
         io::stdout().flush()
     }

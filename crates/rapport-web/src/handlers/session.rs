@@ -97,7 +97,7 @@ pub(crate) async fn story(
     // Entries after the state that is shown appear on the next page that is fetched.
     entries.retain(|entry| entry.seq < before && entry.seq <= newest);
     let earlier = (first > 0).then(|| page::session::before(look.id.as_str(), first + 1));
-    let told = page::session::story(&look.site, &look.presenter, &entries, earlier);
+    let told = page::session::story(&look.site, (&look.id, &look.presenter), &entries, earlier);
     let is_latest = before > newest;
     let content = html! {
         section.paper aria-label="Story" {

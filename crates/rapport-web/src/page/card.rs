@@ -151,7 +151,8 @@ fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
 pub(super) fn head(setup: &CardSetup<'_>, title: &str, at: jiff::Timestamp) -> Markup {
     let session = setup.presenter.session();
     let created = session.created();
-    let doing = session.last_doing().map(ToString::to_string).filter(|doing| !doing.trim().is_empty());
+    let doing = session.last_doing().map(|doing| session.seen_from(setup.id).activity(doing));
+    let doing = doing.filter(|doing| !doing.trim().is_empty());
     html! {
         header {
             p.about {

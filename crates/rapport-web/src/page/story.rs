@@ -1,7 +1,7 @@
 //! The facts of a session as a story that people read, the newest first.
 
 use maud::{Markup, html};
-use rapport_core::{By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, visible};
+use rapport_core::{By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, SessionId, visible};
 
 use super::{markdown, times};
 use crate::acts::find;
@@ -25,14 +25,14 @@ struct Told {
 /// Facts, with a link to those before them.
 pub(crate) fn story(
     site: &Site,
-    presenter: &Presenter,
+    (id, presenter): (&SessionId, &Presenter),
     entries: &[Entry],
     earlier: Option<String>,
 ) -> Markup {
     html! {
         ol.story {
             @for entry in entries.iter().rev() {
-                @let told: Vec<Told> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, fact)).collect();
+                @let told: Vec<Told> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, id, fact)).collect();
                 @let more = entry.facts.len().saturating_sub(MOST_FACTS);
                 @if !told.is_empty() {
                     li id=(format!("fact-{}", entry.seq)) {
@@ -57,9 +57,10 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
 }
 
 /// A fact in words; `None` if it says nothing to people. Facts without an arm of their own are drawn by their tone.
-fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
+fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<Told> {
     let told = |class, sign, words: Markup| Some(Told { class, sign, words });
     let plain = |words: &str| html! { (visible::lines(words)) };
+    let seen_from = presenter.session().seen_from(id);
     match fact {
         Event::Created(created) => told(
             "person",
@@ -67,9 +68,11 @@ fn tell(presenter: &Presenter, fact: &Event) -> Option<Told> {
             html! { b { (who(&created.by)) " wants:" } " " (visible::lines(&cut(&created.task))) },
         ),
         Event::Said { text, .. } => told("agent", "“", markdown(&cut(text))),
-        Event::Used { tool, what, .. } => {
-            told("step", "▸", html! { (visible::line(tool)) " " code { (shortened(what, 200)) } })
-        }
+        Event::Used { tool, what, kind, .. } => told(
+            "step",
+            "▸",
+            html! { (visible::line(tool)) " " code { (shortened(seen_from.subject(*kind, what), 200)) } },
+        ),
         Event::Heard { text, by, .. } => {
             told("person", "●", html! { b { (who(by)) " says:" } " " (visible::lines(&cut(text))) })
         }

@@ -30,6 +30,8 @@ const MOST_TIME: f64 = 1.0;
 /// The most CPU time that may be spent on a tap, as a multiple of grammY's, where this many tap.
 const MOST_CPU: f64 = 1.0;
 const MANY: usize = 500;
+/// The unit in which Linux tells programs how much CPU time a process used: a hundredth of a second.
+const NANOSECONDS_A_TICK: u64 = 10_000_000;
 /// The longest that they may wait for the next card.
 const LONGEST_WAIT: Duration = Duration::from_millis(300);
 
@@ -328,14 +330,16 @@ impl Bot {
         }
     }
 
-    /// Nanoseconds of CPU time so far, of all its threads. None of them ends within seconds.
+    /// Nanoseconds of CPU time so far, of all its threads, those that ended included: a sum over living ones would shrink
+    /// when an idle one ends.
     fn cpu(&self) -> Outcome<u64> {
-        let mut all = 0;
-        for thread in std::fs::read_dir(format!("/proc/{}/task", self.id()))? {
-            let spent = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-            all += spent.split(' ').next().unwrap_or_default().parse::<u64>()?;
-        }
-        Ok(all)
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
+        // The name of the program is in brackets and may contain anything; the numbers come after it.
+        let (_, numbers) = stat.rsplit_once(')').unwrap_or_default();
+        let numbers: Vec<&str> = numbers.split_whitespace().collect();
+        let ticks = |place: usize| numbers.get(place).copied().unwrap_or_default().parse::<u64>();
+        // `utime` and `stime` are the fields 14 and 15; the first after the name is the third.
+        Ok((ticks(11)? + ticks(12)?) * NANOSECONDS_A_TICK)
     }
 }
 

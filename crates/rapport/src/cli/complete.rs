@@ -1,6 +1,7 @@
 //! `rapport complete`: candidates for the next word of a command line. The scripts of `rapport completions` call it
 //! with every Tab, so it is quick, and silent if it knows nothing.
 
+use std::cmp::Reverse;
 use std::ffi::OsString;
 
 use clap::{Arg, Command, CommandFactory as _};
@@ -157,12 +158,25 @@ fn named(place: &Place, word: &str, asks: bool) -> Vec<Candidate> {
         let short = given(id).filter(|name| name.starts_with(word) && is_only(name));
         short.unwrap_or_else(|| id.to_string())
     };
-    let fitting = ids.iter().map(|id| (id, name(id))).filter(|(_, name)| name.starts_with(word)).take(MOST);
-    let looked = fitting.filter_map(|(id, name)| Some((name, sessions::view(&place.store(), id).ok()?)));
-    looked
-        .filter(|(_, view)| !asks || !view.questions.is_empty())
-        .map(|(name, view)| plain(&name, &format!("{}: {}", view.status.as_str(), view.task)))
-        .collect()
+    let fitting = |id: &SessionId| {
+        let name = Some(name(id)).filter(|name| name.starts_with(word))?;
+        let view = sessions::view(&place.store(), id).ok()?;
+        (!asks || !view.questions.is_empty()).then_some((name, view))
+    };
+    let mut found = Vec::new();
+    // Names begin with a day; which of its sessions came first, only their logs say. Older days are not read in vain.
+    let day = |id: &SessionId| id.as_str().split_once('-').map(|(day, _)| day.to_owned());
+    for of_a_day in ids.chunk_by(|one, other| day(one) == day(other)) {
+        let mut of_a_day: Vec<_> = of_a_day.iter().filter_map(fitting).collect();
+        of_a_day.sort_by_key(|(_, view)| Reverse(view.created_at));
+        found.extend(of_a_day);
+        if found.len() >= MOST {
+            break;
+        }
+    }
+    let candidate =
+        |(name, view): (String, View)| plain(&name, &format!("{}: {}", view.status.as_str(), view.task));
+    found.into_iter().take(MOST).map(candidate).collect()
 }
 
 /// The possible answers to the open question. A label is offered only if it is a single plain word, because its

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::output::{say_json, warn};
 use super::page::Page;
 use super::session_choice::{self, Verb};
-use super::{Common, apply, diff_sessions, diff_turns, sessions};
+use super::{Common, apply, diff_sessions, diff_turns, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::engine::diff::unrecorded;
@@ -60,7 +60,8 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>, stat: bool) ->
     refuse_unrecorded(place, &id)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
-    let view = session_choice::known(place, &id)?.view;
+    let known = session_choice::known(place, &id)?;
+    let view = &known.view;
     if common.json {
         let stat = FileDiff::all(&diff);
         return say_json(&json!({ "session": id, "diff": diff, "stat": stat, "check": view.check }));
@@ -80,6 +81,15 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>, stat: bool) ->
     match stat {
         true => stat_lines(&diff).into_iter().for_each(|line| page.push(line)),
         false => lines(&diff).for_each(|line| page.push(line)),
+    }
+    // Not for another program that reads the diff.
+    let next = match handover::awaits_decision(view) {
+        true => Some(("apply it to the project", "apply")),
+        false => (view.undone.is_none() && known.is_free()).then_some(("take it back", "undo")),
+    };
+    if let Some((why, verb)) = next.filter(|_| page.columns().is_some() && !diff.is_empty()) {
+        page.push(Line::empty());
+        page.next_step(why, &format!("rapport {verb} {id}"));
     }
     page.print_paged()
 }

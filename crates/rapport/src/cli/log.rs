@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use rapport_core::{Aim, Entry, Event, LineKind, Permission, Purpose, Session};
+use rapport_core::{Aim, Entry, Event, LineKind, Permission, Purpose, Session, SessionId};
 
 use super::output::{say_json, warn};
 use super::page::Page;
-use super::session_choice::{self, Verb, Which};
-use super::{Common, tree};
+use super::session_choice::{self, Known, Verb, Which};
+use super::{Common, diff, status, tree};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::Outcome;
@@ -46,18 +47,35 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         return entries.iter().try_for_each(say_json);
     }
-    let (mut page, zone) = (Page::new(common), TimeZone::system());
-    let mut actions = Actions::default();
+    let mut told = Story { page: Page::new(common), zone: TimeZone::system(), day: None, plan: None };
+    let mut actions = Actions { id: Some(id.clone()), ..Actions::default() };
     for entry in &entries {
         actions.take(entry);
-        in_words(&mut page, entry, &zone, &actions);
+        told.tell(entry, &actions);
+    }
+    let mut page = told.page;
+    if page.columns().is_some()
+        && let Some((why, command)) = next_step(&place, &session_choice::known(&place, &id)?)
+    {
+        page.push(Line::empty());
+        page.next_step(&why, &command);
     }
     page.print_paged()
+}
+
+/// What to do after the log was read: what waits, else to look at what was changed.
+fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
+    let changes = || {
+        let is_there = diff::has_changes(&known.session) && known.view.undone.is_none();
+        is_there.then(|| ("see what it changed".to_owned(), format!("rapport diff {}", known.id)))
+    };
+    status::next_step(place, known).or_else(changes)
 }
 
 /// What the actions of each batch do, from the plans in the facts so far: an index alone says nothing to a reader.
 #[derive(Default)]
 struct Actions {
+    id: Option<SessionId>,
     session: Option<Session>,
     batches: HashMap<String, Vec<String>>,
 }
@@ -82,6 +100,12 @@ impl Actions {
         match fact {
             // Turns are numbered by their directories there; the agent's own count would be read as one of those.
             Event::TurnEnded { .. } if is_in_turns => "the agent has made the plan".to_owned(),
+            Event::Used { tool, what, kind, .. } => {
+                let seen_from = self.session.as_ref().zip(self.id.as_ref());
+                let what = seen_from
+                    .map_or(what.as_str(), |(session, id)| session.seen_from(id).subject(*kind, what));
+                format!("the agent uses {tool}: {what}")
+            }
             _ => fact.words_naming(&|batch, action| self.name(batch, action)),
         }
     }
@@ -91,15 +115,35 @@ impl Actions {
     }
 }
 
-/// The facts of an entry, one per line, with the local time.
-fn in_words(page: &mut Page, entry: &Entry, zone: &TimeZone, actions: &Actions) {
-    let at = entry.at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S  ").to_string();
-    for fact in &entry.facts {
-        let words = actions.words(fact);
-        page.push(Line::new(Tone::Dim, &at).and(tone(fact), &words).hanging(21));
-        for line in permissions(fact).flat_map(Permission::lines) {
-            let line = Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text));
-            page.push(line.indented(22).whole());
+/// The log as it is printed so far.
+struct Story {
+    page: Page,
+    zone: TimeZone,
+    /// The day of the last entry.
+    day: Option<Date>,
+    /// Where the plan was saved last: it is saved again whenever a line of it changes.
+    plan: Option<String>,
+}
+
+impl Story {
+    /// The facts of an entry, one per line, with the local time. Each day has a heading.
+    fn tell(&mut self, entry: &Entry, actions: &Actions) {
+        let at = entry.at.to_zoned(self.zone.clone());
+        if self.day.replace(at.date()) != Some(at.date()) {
+            self.page.push(Line::new(Tone::Dim, &at.strftime("%Y-%m-%d").to_string()));
+        }
+        let at = at.strftime("%H:%M:%S  ").to_string();
+        for fact in &entry.facts {
+            if let Event::PlanSaved { path, .. } = fact
+                && self.plan.replace(path.clone()).as_ref() == Some(path)
+            {
+                continue;
+            }
+            self.page.push(Line::new(Tone::Dim, &at).and(tone(fact), &actions.words(fact)).hanging(10));
+            for line in permissions(fact).flat_map(Permission::lines) {
+                let line = Line::new(mark_tone(line.mark), &format!("{}{}", line.mark.sign(), line.text));
+                self.page.push(line.indented(11).whole());
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::session_choice::{self, Known};
 use super::workflow::seals;
 use super::{Common, handover, tree};
 use crate::channels::terminal::check_lines;
-use crate::channels::terminal::text::{Line, Tone, shorten as in_short, width};
+use crate::channels::terminal::text::{Line, Tone, width};
 use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
@@ -30,9 +30,12 @@ const FIRST_LINES: usize = 12;
 /// The number of active sessions to list without --all: those that wait for the person, then the latest.
 const GOING_ON: usize = 20;
 
-/// Names are aligned up to this many columns without a terminal, and on a terminal shortened to their share of a row.
+/// Names are aligned up to this many columns without a terminal, and on a terminal up to their share of a row.
 const LONGEST_NAME: usize = 48;
 const LEAST_NAME: usize = 24;
+
+/// How far the rest of a row is indented if every name has a row of its own.
+const NO_NAME: usize = 2;
 
 /// The maximum length of a session's activity without a terminal.
 const NOTE: usize = 100;
@@ -143,7 +146,7 @@ fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
         if has_headings && last.replace(*group) != Some(*group) {
             page.push(Line::new(Tone::Dim, &format!("{} ({})", group.heading(), in_group(*group))));
         }
-        page.push(table.row(known, page.columns()));
+        table.rows(known, page.columns()).into_iter().for_each(|row| page.push(row));
         if *group != Group::Ended {
             what_waits(page, place, known, FIRST_LINES);
         }
@@ -194,23 +197,30 @@ impl Group {
 struct Table {
     name: usize,
     word: usize,
-    /// Whether names longer than their column are shortened, so that the columns stay aligned.
-    shortens: bool,
+    /// Whether names longer than their column have a row of their own, so that the columns stay aligned.
+    is_aligned: bool,
 }
 
 impl Table {
     fn of<'a>(all: impl Iterator<Item = &'a Known> + Clone, columns: Option<usize>) -> Self {
-        let name = all.clone().map(|known| width(known.id.as_str())).max().unwrap_or_default();
-        let word = all.map(|known| width(&word(known))).max().unwrap_or_default();
         // One long name must not leave the others without their tasks.
         let most = columns.map_or(LONGEST_NAME, |columns| (columns * 2 / 5).max(LEAST_NAME));
-        Self { name: name.min(most), word, shortens: columns.is_some() }
+        let names = all.clone().map(|known| width(known.id.as_str()));
+        let name = match columns {
+            Some(_) => names.filter(|name| *name <= most).max().unwrap_or(NO_NAME),
+            None => names.max().unwrap_or_default().min(most),
+        };
+        let word = all.map(|known| width(&word(known))).max().unwrap_or_default();
+        Self { name, word, is_aligned: columns.is_some() }
     }
 
-    /// A session in one line. If there is no room for the task, its name is enough.
-    fn row(&self, known: &Known, columns: Option<usize>) -> Line {
+    /// A session in one line. If there is no room for the task, its name is enough. A name is copied, so it is never
+    /// shortened: one that is too long for its column is in a line before.
+    fn rows(&self, known: &Known, columns: Option<usize>) -> Vec<Line> {
         let Known { id, view, .. } = known;
-        let name = if self.shortens { in_short(id.as_str(), self.name) } else { id.to_string() };
+        let is_apart = self.is_aligned && width(id.as_str()) > self.name;
+        let above = is_apart.then(|| Line::new(Tone::Strong, id.as_str()).whole());
+        let name = if is_apart { "" } else { id.as_str() };
         let when = ago(view.updated_at, Clock::system().now());
         let origin = view.branched_from.as_ref().map(|origin| format!("  (branch of {origin})"));
         let line = Line::new(Tone::Strong, &format!("{name:<0$}", self.name))
@@ -219,7 +229,8 @@ impl Table {
         let room = columns.map_or(TASK, |columns| columns.saturating_sub(line.width() + 2));
         let task = view.task.lines().next().unwrap_or_default();
         let task = if room < LEAST_TASK { String::new() } else { format!("  {}", shorten(task, room)) };
-        line.and(Tone::Text, &task).and(Tone::Dim, &origin.unwrap_or_default()).hanging(4)
+        let line = line.and(Tone::Text, &task).and(Tone::Dim, &origin.unwrap_or_default()).hanging(4);
+        above.into_iter().chain([line]).collect()
     }
 }
 
@@ -281,7 +292,7 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 }
 
 /// The next step for a person in a session, and why.
-fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
+pub(super) fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
         return Some((
@@ -340,7 +351,8 @@ fn detail(page: &mut Page, place: &Place, known: &Known) {
     let row = |label: &str, text: &str| {
         Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text).hanging(12)
     };
-    page.push(Table::of([known].into_iter(), None).row(known, page.columns()));
+    let table = Table::of([known].into_iter(), None);
+    table.rows(known, page.columns()).into_iter().for_each(|row| page.push(row));
     page.push(row("task", &shorten(&view.task, 400)));
     page.push(row("project", &view.project));
     page.push(row("files", &place.store().whereabouts(&view.id)));

@@ -49,6 +49,8 @@ struct Node {
 /// Draws the named session, or the one around, with its whole family; else all sessions.
 pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Outcome {
     let (mut known, damaged) = session_choice::all(place)?;
+    // Names begin with a day; which of its sessions came first, they do not say.
+    known.sort_by(|a, b| (a.view.created_at, &a.id).cmp(&(b.view.created_at, &b.id)));
     if let Some(id) = session_choice::named_or_around(place, named)? {
         let family: BTreeSet<_> = family(&known, id.as_str()).into_iter().map(str::to_owned).collect();
         known.retain(|known| family.contains(known.id.as_str()));

@@ -140,8 +140,14 @@ pub fn sure(grave: Grave, what: &str, tag: &Tag) -> Card {
 }
 
 /// The message when a session was cancelled: the files that were changed before, and how to undo that. `names` is `None` if
-/// the changes cannot be read.
-pub fn cancelled(first: &str, names: Option<&[String]>, id: &str, is_apart: bool, is_newest: bool) -> Text {
+/// the changes cannot be read. `address` names the session in commands.
+pub fn cancelled(
+    first: &str,
+    names: Option<&[String]>,
+    address: &str,
+    is_apart: bool,
+    is_newest: bool,
+) -> Text {
     let text = Text::new().plain(first);
     let Some(names) = names else { return text.plain("\n\nWhat it had changed cannot be listed now.") };
     if names.is_empty() {
@@ -155,10 +161,10 @@ pub fn cancelled(first: &str, names: Option<&[String]>, id: &str, is_apart: bool
     }
     text = match is_newest {
         true => text.plain("\n\nSee the changes: /diff"),
-        false => text.plain("\n\nSee the changes, in the project: ").code(&format!("rapport diff {id}")),
+        false => text.plain("\n\nSee the changes, in the project: ").code(&format!("rapport diff {address}")),
     };
     let (words, verb) = if is_apart { ("Throw them away", "discard") } else { ("Undo them", "undo") };
-    text.plain(&format!("\n{words}, in the project: ")).code(&format!("rapport {verb} {id}"))
+    text.plain(&format!("\n{words}, in the project: ")).code(&format!("rapport {verb} {address}"))
 }
 
 /// The changed files that a message about ended work offers, in the order of its buttons.

@@ -254,9 +254,14 @@ fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
         of(ActionResult::Failed),
         of(ActionResult::Skipped)
     ));
+    let plan = plan_of(turn);
     for end in batch.ended.values().filter(|end| end.result == ActionResult::Failed) {
         let why = short(end.why.as_deref().unwrap_or_default(), LONGEST_REASON);
-        text = text.plain(&format!("\n✗ action {}: {why}", end.action + 1));
+        let action = match plan.actions.get(end.action) {
+            Some(action) => short(&action.kind.in_brief(), TITLE),
+            None => format!("action {}", end.action + 1),
+        };
+        text = text.plain(&format!("\n✗ {action}: {why}"));
     }
     text = text.text(&refused(batch));
     let report = named("📄 Report", Button::Report, tag);

@@ -13,7 +13,7 @@ use rapport_core::review::GroupMark;
 const HINT: &str = "Use [↑/↓] to navigate, [space] to toggle, (p)review details, [enter] to confirm.";
 const SHORT_HINT: &str = "[↑/↓] [space] (p)review [enter] run";
 const HELP: &str = "↑/↓ or j/k move · PgUp/PgDn, Home/End go far · space checks an item or a whole group · a all or nothing · \
-                    p preview · enter run what is checked · q or Esc back to the summary · Ctrl-C leave · ? close";
+                    p preview · c leave an item out and say why · enter run what is checked · q or Esc back to the summary · Ctrl-C leave · ? close";
 /// The number of columns from which notes are shown beside items.
 const WIDE: usize = 60;
 /// The number of rows from which there are blank lines between the groups.
@@ -127,9 +127,13 @@ impl Checklist {
             lines.push(Line::new(Tone::Dim, &clip(&safe::line(&self.about()), columns)));
         }
         let status = match (&self.notice, self.help) {
+            _ if self.comments.writing().is_some() => {
+                let text = safe::line(self.comments.writing().unwrap_or_default());
+                Line::new(Tone::Strong, "Leave it out because › ").and(Tone::Text, &format!("{text}_"))
+            }
             (Some(notice), _) => Line::new(Tone::Care, notice),
             (None, true) => Line::new(Tone::Text, HELP),
-            (None, false) => Line::new(Tone::Dim, "a all · q back · ? help"),
+            (None, false) => Line::new(Tone::Dim, "a all · c comment · q back · ? help"),
         };
         let most = usize::from(area.height / 2).max(1);
         lines.extend(status.rows(columns).into_iter().take(most));
@@ -143,8 +147,8 @@ impl Checklist {
         };
         let Some(item) = node.item else { return format!("Everything in {}.", node.group.title()) };
         let (note, item) = (&self.notes[node.group as usize][item], &self.items[node.group as usize][item]);
-        let parts = [note, &item.remark, &item.about].into_iter().flatten();
-        parts.map(String::as_str).collect::<Vec<_>>().join(" · ")
+        let parts = [note, &item.remark, &item.about].into_iter().flatten().map(String::as_str);
+        self.why_not(*node).into_iter().chain(parts).collect::<Vec<_>>().join(" · ")
     }
 
     /// As many rows as fit around the current one, and the index of that.
@@ -227,11 +231,17 @@ impl Checklist {
         Line::new(tone, self.look.mark(mark))
     }
 
-    /// The note beside an item: a missing dependency, or what is unusual about it.
+    /// The comment on an item that is left out.
+    fn why_not(&self, node: Node) -> Option<&str> {
+        self.comments.on(node).filter(|_| !self.checks.of(node.group)[node.item.unwrap_or_default()])
+    }
+
+    /// The note beside an item: why it is left out, a missing dependency, or what is unusual about it.
     fn beside(&self, node: Node, columns: usize) -> Line {
         let Some(place) = node.item else { return Line::empty() };
         let note = self.notes[node.group as usize][place].as_ref();
-        match note.or(self.items[node.group as usize][place].remark.as_ref()) {
+        let note = note.or(self.items[node.group as usize][place].remark.as_ref());
+        match self.why_not(node).or(note.map(String::as_str)) {
             None => Line::empty(),
             Some(_) if columns < WIDE => Line::new(Tone::Care, " !"),
             Some(note) => {

@@ -57,6 +57,24 @@ fn sessions_questions_and_options_that_there_are() {
     assert_eq!(complete(&project, &["branch", "paint", "--at", ""]), ["q1"]);
 }
 
+/// The newest is offered first, and an older one that waits is not lost behind many that do not.
+#[test]
+fn the_newest_session_is_offered_first() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    for task in ["zebra", "apple"] {
+        let mut running = project.start(&[task], &[]);
+        running.until_asked();
+        running.kill();
+    }
+    assert_eq!(complete(&project, &["log", ""]), ["apple", "zebra"]);
+    for n in 0..55 {
+        project.rapport(&["new", &format!("zz-{n:02}")]).check(0, "");
+    }
+    assert_eq!(complete(&project, &["answer", ""]), ["apple", "zebra"]);
+    let all = complete(&project, &["log", ""]);
+    assert_eq!((all.len(), all[0].as_str()), (50, "zz-54"));
+}
+
 #[test]
 fn turns_of_a_session_of_files() {
     let project = files::project(&[&greeting()]);

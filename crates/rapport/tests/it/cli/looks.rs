@@ -31,7 +31,7 @@ fn colour_is_used_where_it_is_wanted() {
     terminal.wait_for("needs input");
     terminal.wait_for("left 0");
     let raw = String::from_utf8_lossy(terminal.raw());
-    assert!(raw.contains("\u{1b}[33m"), "{raw:?}");
+    assert!(raw.contains("\u{1b}[35m"), "{raw:?}");
     // A terminal that knows no colours gets none, nor does somebody who reads line by line.
     for (name, value) in [("TERM", "dumb"), ("RAPPORT_PLAIN", "1")] {
         let project = self::project().set(name, value);
@@ -78,6 +78,21 @@ fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
     terminal.wait_for("left 0");
     let shown = terminal.text();
     assert!(shown.lines().any(|line| line.contains("-paint-the-fence  idle")), "{shown}");
+}
+
+/// A name is there to be copied, however long it is and however narrow the terminal.
+#[test]
+fn a_name_is_never_shortened() {
+    let project = project();
+    project.rapport(&["new", "paint-the-shed-behind-the-house-of-the-neighbours"]).check(0, "");
+    let ids = project.store().list().unwrap();
+    let long = ids.iter().map(|id| id.as_str()).find(|id| id.contains("neighbours")).unwrap();
+    for (columns, rows) in [(50, 15), (80, 24), (120, 40)] {
+        let mut terminal = project.terminal(&["status"], columns, rows);
+        terminal.wait_for("left 0");
+        let raw = String::from_utf8_lossy(terminal.raw());
+        assert!(raw.contains(long), "{columns}: {}", terminal.text());
+    }
 }
 
 /// A command that is longer than the terminal is wide is wrapped by the terminal alone, and copied as a whole.

@@ -1,6 +1,7 @@
 //! The commands themselves: help, JSON, exit codes, what they print where.
 
 mod choosing;
+mod colours;
 mod commands;
 mod completing;
 mod demo;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::example::example;
+use crate::support::project::Project;
 
 #[test]
 fn every_command_has_a_manual_page() {
@@ -16,6 +17,32 @@ fn every_command_has_a_manual_page() {
         assert!(text.contains(".SH SYNOPSIS") && text.contains("Examples:"), "{command}: {text}");
     }
     assert!(!folder.path().join("rapport-keep.1").exists(), "what people do not run has none");
+}
+
+/// The example of the settings is read, every line of it, also what is commented out.
+#[test]
+fn the_example_of_the_settings_is_read() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let example = std::fs::read_to_string(docs.join("config.yaml")).unwrap();
+    // A comment that is a setting has its sign in the column of a key, and no sentence after it.
+    let is_setting = |line: &str| {
+        let key = line.trim_start().strip_prefix("# ").and_then(|rest| rest.split_once(": "));
+        line.starts_with("  #") && key.is_some_and(|(key, _)| !key.contains(' '))
+    };
+    let lines = example
+        .lines()
+        .map(|line| if is_setting(line) { line.replacen("# ", "", 1) } else { line.to_owned() });
+    let whole = lines.collect::<Vec<_>>().join("\n");
+    assert!(whole.contains("\n  token: "), "{whole}");
+    for text in [&example, &whole] {
+        let project = Project::with_agent("rehearsal");
+        let home = project.path("home/.rapport");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("config.yaml"), text).unwrap();
+        project.rapport(&["status"]).check(0, "No sessions here yet.");
+        std::fs::write(home.join("config.yaml"), text.replace("  hot: ", "  hto: ")).unwrap();
+        project.rapport(&["status"]).check(2, "unknown field `hto`");
+    }
 }
 
 /// The texts of a picture, row by row, without what differs from one day and one machine to another.

@@ -35,7 +35,8 @@ fn sessions_and_their_branches_are_one_picture() {
         "○  {again}  needs input  paint  (branched at q1)\n○  {branch}  cancelled  paint  (branched at q1)\n\
          ○  {paint}  needs input  paint\n"
     );
-    assert_eq!(drawn(&project, &["log", "--tree"]), format!("{family}\n○  {auth}  idle  add-auth\n"));
+    // The newest stands first, whatever its name.
+    assert_eq!(drawn(&project, &["log", "--tree"]), format!("○  {auth}  idle  add-auth\n\n{family}"));
     for name in [paint.as_str(), branch, again] {
         assert_eq!(drawn(&project, &["log", "--tree", name]), family);
     }

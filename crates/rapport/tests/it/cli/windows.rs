@@ -1,7 +1,6 @@
 //! What commands and cards look like in terminals of three sizes, and that colour is never the only thing that says
 //! something: without it the text is the same.
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +16,10 @@ use crate::support::pty::Pty;
 use crate::support::scenarios::{ONE_QUESTION, PERMISSION};
 
 /// The usual terminal, a large one, and a corner of a screen.
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (50, 15)];
+pub(super) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (50, 15)];
 
 /// A project with a session that asks, one that is done, one that was cancelled, and a session of two turns.
-fn busy() -> Project {
+pub(super) fn busy() -> Project {
     let project = Project::with_scenario(ONE_QUESTION);
     for task in ["paint the fence", "paint the door of the shed behind the house", "paint nothing"] {
         let mut running = project.start(&[task], &[]);
@@ -42,7 +41,7 @@ fn busy() -> Project {
 }
 
 /// A text without dates, times, ages and ids.
-fn masked(text: &str) -> String {
+pub(super) fn masked(text: &str) -> String {
     let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -108,8 +107,17 @@ fn doctor_fits_each_terminal() {
     }
 }
 
+/// The same, all of it, as another program reads it: no line of it depends on where the project is.
+#[test]
+fn doctor_says_what_it_found() {
+    let project = on_a_known_machine(Project::with_agent("no-such-agent"));
+    let ran = project.rapport(&["doctor"]);
+    let text = ran.check(1, "").out().replace(&name_of(&project), "/dir");
+    insta::assert_snapshot!("window-doctor", masked(&text));
+}
+
 /// The project on a machine with git and what the shell of a test needs, and nothing else.
-fn on_a_known_machine(project: Project) -> Project {
+pub(super) fn on_a_known_machine(project: Project) -> Project {
     let programs = project.path("programs");
     std::fs::create_dir_all(&programs).unwrap();
     for name in ["stty", "tr", "grep"] {
@@ -372,7 +380,7 @@ fn no_command_on_a_screen_is_broken() {
 }
 
 /// The directory around a project, whose name is another one each time.
-fn name_of(project: &Project) -> String {
+pub(super) fn name_of(project: &Project) -> String {
     project.path("").display().to_string().trim_end_matches('/').to_owned()
 }
 
@@ -532,75 +540,6 @@ fn a_wide_terminal_shows_previews_beside_the_checklist() {
     terminal.wait_gone("+ # A friendly app");
     terminal.send("p");
     terminal.wait_for("+ # A friendly app");
-}
-
-/// The numbers of all styles that were sent to a terminal.
-fn styles(raw: &[u8]) -> BTreeSet<String> {
-    let text = String::from_utf8_lossy(raw);
-    let sequences = text.split("\u{1b}[").skip(1);
-    let styles = sequences.filter_map(|rest| {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-        rest[end..].starts_with('m').then(|| rest[..end].to_owned())
-    });
-    // A colour of the terminal's own theme can also be written by its number among many.
-    let short = |numbers: String| {
-        (1..=6).fold(numbers, |text, n| text.replace(&format!("38;5;{n}"), &format!("3{n}")))
-    };
-    styles.flat_map(|numbers| short(numbers).split(';').map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
-/// A project, a command in it, and what is shown there, each with the keys for the next.
-type Case<'a> = (&'a Project, &'a [&'a str], &'a [(&'a str, &'a str)]);
-
-/// Screens with a card, a review, a list and what commands print, each until it is drawn: what each sent to its terminal.
-fn drawn(env: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
-    let with = |project: Project| env.iter().fold(project, |project, (name, value)| project.set(name, value));
-    let planned = files::project(&[&greeting()]);
-    planned.plan_turn("one").check(0, "");
-    let (planned, busy) = (with(planned), with(busy().set("PAGER", "cat")));
-    let question = with(Project::with_scenario(ONE_QUESTION));
-    let cases: [Case<'_>; 5] = [
-        (&question, &["run", "paint"], &[("enter answer", ""), ("? help", "")]),
-        (&planned, &["resume"], &[("(q)uit ›", "m"), ("? help", "")]),
-        (&busy, &["status"], &[("left 0", "")]),
-        (&busy, &["diff", "door"], &[("left 0", "")]),
-        (&busy, &["log", "--tree"], &[("left 0", "")]),
-    ];
-    let screens = cases.map(|(project, args, steps)| {
-        let mut terminal = project.terminal(args, 80, 40);
-        for (shown, keys) in steps {
-            terminal.wait_for(shown);
-            terminal.send(keys);
-        }
-        let text = terminal.text().replace(&name_of(project), "/dir");
-        (masked(text.split("\nleft 0").next().unwrap()), terminal.raw().to_vec())
-    });
-    screens.into()
-}
-
-/// On a dark background and on a light one: only styles that are readable on both, and none where nobody wants colour. The
-/// text is the same.
-#[test]
-fn colours_are_readable_on_every_background_and_say_nothing_alone() {
-    let coloured = drawn(&[("COLORTERM", "truecolor")]);
-    // Bold, dim, italic, underlined, reversed, and the colours of the terminal's own theme but for black and white.
-    let readable = [
-        "", "0", "1", "2", "3", "4", "7", "22", "23", "24", "27", "31", "32", "33", "34", "35", "36", "39",
-        "49", "59",
-    ];
-    for (text, raw) in &coloured {
-        let unreadable: Vec<_> =
-            styles(raw).into_iter().filter(|style| !readable.contains(&&**style)).collect();
-        assert!(unreadable.is_empty(), "{unreadable:?} in\n{text}");
-    }
-    let uses_colour = |(_, raw): &(String, Vec<u8>)| styles(raw).iter().any(|style| style.starts_with('3'));
-    assert!(coloured.iter().all(&uses_colour), "each screen has colour");
-    let plain = drawn(&[("NO_COLOR", "1")]);
-    assert!(!plain.iter().any(uses_colour), "NO_COLOR is not respected");
-    let text =
-        |screens: &[(String, Vec<u8>)]| screens.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>();
-    assert_eq!(text(&coloured), text(&plain), "colour says nothing that the words do not");
-    insta::assert_snapshot!("window-no-colour", text(&plain).join("\n\n"));
 }
 
 /// A window that gets smaller while a card is shown, and keys after that, leave one card.

@@ -252,6 +252,28 @@ fn file_28_file_33_a_dumb_terminal_is_asked_by_lines() {
     terminal.wait_for("left 0");
 }
 
+// FILE-34: a comment on an item that is left out reaches the agent with the next turn.
+#[test]
+fn file_34_a_comment_in_the_review_reaches_the_next_turn() {
+    let project = project(&[&greeting(), &second()]);
+    project.plan_turn("Greet.").check(0, "");
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("(q)uit ›");
+    terminal.send("m");
+    terminal.wait_for("[✅] EXECUTE: cat hello.txt");
+    terminal.send("\x1b[F");
+    terminal.send("cI read it myself");
+    terminal.wait_for("Leave it out because › I read it myself");
+    terminal.send("\r");
+    terminal.wait_for("[ ]  EXECUTE: cat hello.txt  · I read it myself");
+    terminal.send("\r");
+    terminal.wait_for("left 0");
+    assert!(project.turn_file("01/report.md").contains(": I read it myself"), "{}", project.turn_file("01/report.md"));
+    project.plan_turn("Go on.").check(0, "");
+    let told = project.turn_file("02/_context.log");
+    assert!(told.contains(": I read it myself"), "{told}");
+}
+
 // FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings name or here.
 #[test]
 fn file_35_file_36_previews_in_the_review_of_a_turn() {

@@ -151,6 +151,28 @@ fn file_34_what_is_left_out_says_why() {
     assert!(selection != all && all.actions.iter().chain(&all.context).all(Pick::is_taken));
 }
 
+/// FILE-34: a comment leaves its item out, and is the reason that the report gives.
+#[test]
+fn file_34_a_comment_says_why_an_item_is_left_out() {
+    let mut list = checklist(&plans::bootstrap(), 80, 24);
+    press(&mut list, "c");
+    assert!(shown(&list, 80, 24).contains("Move to an item first"), "{}", shown(&list, 80, 24));
+    press(&mut list, "end c n o w x backspace");
+    assert!(shown(&list, 80, 24).contains("Leave it out because › now_"), "{}", shown(&list, 80, 24));
+    list.paste(" or\nnever");
+    assert_eq!(press(&mut list, "enter"), ChecklistCommand::Nothing);
+    let why = "left out when the plan was reviewed: nowor never";
+    assert_eq!(list.selection().actions[2], Pick::Left { reason: why.into() });
+    assert!(shown(&list, 80, 24).contains("· nowor never"), "{}", shown(&list, 80, 24));
+    // What was dropped changes nothing, an empty comment is none, and what is checked again needs no reason.
+    press(&mut list, "c q esc");
+    assert_eq!(list.selection().actions[2], Pick::Left { reason: why.into() });
+    press(&mut list, "space");
+    assert!(list.selection().actions[2].is_taken());
+    assert!(!shown(&list, 80, 24).contains("nowor"), "{}", shown(&list, 80, 24));
+    assert_eq!(press(&mut list, "q"), ChecklistCommand::Back, "letters are keys again");
+}
+
 #[test]
 fn file_33_keys() {
     let mut list = checklist(&plans::bootstrap(), 80, 24);

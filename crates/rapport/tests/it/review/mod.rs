@@ -39,6 +39,7 @@ fn key(name: &str) -> KeyEvent {
         "pagedown" => plain(KeyCode::PageDown),
         "enter" => plain(KeyCode::Enter),
         "esc" => plain(KeyCode::Esc),
+        "backspace" => plain(KeyCode::Backspace),
         "space" => plain(KeyCode::Char(' ')),
         "ctrl-c" => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
         _ => plain(KeyCode::Char(name.chars().next().expect("a key has a name"))),

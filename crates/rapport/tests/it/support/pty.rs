@@ -164,6 +164,46 @@ impl Pty {
         rows.join("\n").trim_end().to_owned()
     }
 
+    /// What is on the screen, with the colours of the terminal's theme and what is bold: `[magenta bold: needs input]`.
+    pub(crate) fn coloured(&self) -> String {
+        const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+        let screen = self.screen.screen();
+        let (rows, columns) = (screen.size().0.get(), screen.size().1.get());
+        let style = |cell: &vt100::Cell| {
+            let colour = match cell.fgcolor() {
+                vt100::Color::Idx(number) => NAMES.get(usize::from(number)).copied().unwrap_or("other"),
+                vt100::Color::Rgb(..) => "other",
+                vt100::Color::Default => "",
+            };
+            [colour, if cell.bold() { "bold" } else { "" }].join(" ").trim().to_owned()
+        };
+        let row = |row: u16| {
+            let (mut runs, mut last) = (Vec::<(String, String)>::new(), String::new());
+            for cell in (0..columns).filter_map(|column| screen.cell(row, column)) {
+                let text = if cell.has_contents() { cell.contents() } else { " " };
+                if cell.is_wide_continuation() {
+                    continue;
+                }
+                // A blank has the style of what is before it.
+                let style = if text == " " { last.clone() } else { style(cell) };
+                match runs.last_mut().filter(|(of, _)| *of == style) {
+                    Some((_, run)) => run.push_str(text),
+                    None => runs.push((style.clone(), text.to_owned())),
+                }
+                last = style;
+            }
+            let run = |(style, run): (String, String)| match style.is_empty() {
+                true => run,
+                false => {
+                    let words = run.trim_end();
+                    format!("[{style}: {words}]{}", &run[words.len()..])
+                }
+            };
+            runs.into_iter().map(run).collect::<String>().trim_end().to_owned()
+        };
+        (0..rows).map(row).collect::<Vec<_>>().join("\n")
+    }
+
     /// What scrolled out of the screen, and the screen.
     pub(crate) fn everything(&mut self) -> String {
         let (rows, columns) = self.screen.screen().size();

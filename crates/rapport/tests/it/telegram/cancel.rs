@@ -7,7 +7,7 @@ const WORKING: &str = "add JWT authentication";
 const PLANNED: &str = "add a search";
 
 /// The agent asks in the middle of its work.
-fn asking() -> String {
+pub(super) fn asking() -> String {
     let ask = "permission: true }\n      - ask: { questions: [{ question: \"Which port?\", options: [{ label: \"80\" }, { label: \"8080\" }] }] }";
     AUTH.replace("permission: true }", ask)
 }

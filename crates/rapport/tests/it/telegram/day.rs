@@ -17,7 +17,7 @@ invocations:
 "##;
 
 /// An agent that wants to do the same in every turn.
-const REPEATS: &str = r##"
+pub(super) const REPEATS: &str = r##"
 version: 1
 name: repeats
 invocations:
@@ -209,6 +209,7 @@ name: streams
 invocations:
   - steps:
       - text: "I look around first."
+      - write: { path: src/greeting.txt, content: "hello\n" }
       - bash: { command: "echo hello" }
       - wait_message: true
     result: "Done with it."
@@ -218,6 +219,8 @@ invocations:
     anna.types("look");
     let progress = anna.sees("🔧 Bash").await;
     assert!(progress.text().contains("💬 I look around first."), "{}", progress.text());
+    // Whoever reads it on a phone knows where the project is.
+    assert!(progress.text().contains("🔧 Write src/greeting.txt\n"), "{}", progress.text());
     assert_eq!(progress.sound, Sound::Silent);
     let all = stage.server.messages(ANNA);
     assert_eq!(all.iter().filter(|message| message.text().starts_with('⏳')).count(), 1);

@@ -188,15 +188,44 @@ async fn a_voice_message_nobody_can_hear_is_told() {
     assert_eq!((stage.server.calls("getFile").len(), stage.sessions().len()), (0, 0));
 }
 
+/// A program that hears these words in every voice message.
+fn transcriber(stage: &Stage, words: &str) -> String {
+    let listens = stage.project.path("listens");
+    std::fs::write(&listens, format!("#!/bin/sh\ncase $(cat \"$2\") in OggS*) echo \"{words}\";; esac\n"))
+        .unwrap();
+    std::fs::set_permissions(&listens, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{} please", listens.display())
+}
+
+/// What is said answers the question that waits, as what is typed does.
+#[tokio::test]
+async fn a_voice_message_answers_the_open_question() {
+    let scenario = r##"
+version: 1
+name: ask
+invocations:
+  - steps:
+      - ask: { questions: [{ question: "Which colour?", options: [{ label: Red }, { label: Blue }] }] }
+    result: "Painted in {{answer:1}}."
+"##;
+    let mut stage = Stage::quiet(scenario).await;
+    let command = transcriber(&stage, "Blue");
+    stage.serve_with(&[("RAPPORT_TELEGRAM_TRANSCRIBER", command.as_str())]);
+    let anna = stage.anna();
+    anna.types("paint the door");
+    anna.sees("Which colour?").await;
+    anna.sends_voice();
+    anna.sees("I heard:").await;
+    anna.taps("✅ Use it").await;
+    anna.sees("Painted in Blue.").await;
+    assert_eq!(stage.sessions().len(), 1, "nothing else was begun");
+}
+
 /// What was understood is shown first, and counts when its sender says so, after a restart as well.
 #[tokio::test]
 async fn a_voice_message_counts_when_it_was_understood() {
     let mut stage = Stage::quiet(TALK).await;
-    let listens = stage.project.path("listens");
-    std::fs::write(&listens, "#!/bin/sh\ncase $(cat \"$2\") in OggS*) echo \"$1, add dark mode\";; esac\n")
-        .unwrap();
-    std::fs::set_permissions(&listens, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let command = format!("{} please", listens.display());
+    let command = transcriber(&stage, "$1, add dark mode");
     let env = [("RAPPORT_TELEGRAM_TRANSCRIBER", command.as_str())];
     stage.serve_with(&env);
     let anna = stage.anna();

@@ -88,6 +88,53 @@ async fn a_chat_is_about_the_project_that_was_chosen_there() {
     anna.sees("I serve no project that is called shop. There is: app, blog").await;
 }
 
+/// Where several projects are served, a command to copy names its own.
+#[tokio::test]
+async fn what_undoes_cancelled_work_names_its_project() {
+    let mut stage = Stage::quiet(&super::cancel::asking()).await;
+    let blog = another(&stage, "blog");
+    let app = stage.project.root();
+    stage.serve_as(&[app.display().to_string(), blog.display().to_string()]);
+    let anna = stage.anna();
+    anna.types("/plan add JWT authentication");
+    super::cases::answer_all(&anna).await;
+    anna.taps("✅ Confirm & Start").await;
+    anna.sees("Which port?").await;
+    anna.types("/cancel");
+    let cancelled = anna.sees("which stay as they are").await;
+    let (id, project) = (stage.sessions()[0].0.clone(), app.display().to_string());
+    let command = format!("rapport undo {id} --project '{project}'");
+    assert!(cancelled.marked("code").contains(&command), "{}", cancelled.text());
+    stage.kill();
+    stage
+        .project
+        .rapport(&["undo", id.as_str(), "--project", &project, "--yes"])
+        .check(0, "removed: auth.txt");
+}
+
+/// The list of one project's permissions still works after the chat turned to another.
+#[tokio::test]
+async fn a_permission_is_revoked_from_the_list_of_another_project() {
+    let mut stage = Stage::quiet(super::day::REPEATS).await;
+    let blog = another(&stage, "blog");
+    stage.serve_as(&[stage.project.root().display().to_string(), blog.display().to_string()]);
+    let anna = stage.anna();
+    anna.types("first");
+    anna.taps("Allow for this project").await;
+    anna.sees("Built").await;
+    anna.types("/always");
+    let list = anna.sees("Allowed without asking").await;
+    assert!(list.text().contains("in every session of app"), "{}", list.text());
+    anna.types("/project blog");
+    anna.sees("This chat is about blog now").await;
+    anna.taps_on(&list, "✖ 1. Bash(echo one >> built.txt)");
+    assert_eq!(anna.toast().await, "From now on you are asked again.");
+    anna.types("/project app");
+    anna.sees("This chat is about app now").await;
+    anna.types("/always");
+    anna.sees("no permanent permission exists").await;
+}
+
 /// Each project has a conversation of its own in a chat, and `/project` goes from one to the other.
 #[tokio::test]
 async fn each_project_has_its_own_conversation() {

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use rapport_core::{Aim, By, Event};
 
 use super::{ANNA, Stage};
-use crate::files::{create, delete, greeting, move_file, plan, planning, run};
+use crate::files::{create, delete, edit, greeting, move_file, plan, planning, run};
 use crate::support::patience::{look_beside_tasks, wait_for};
 use crate::support::project::Project;
 use crate::support::telegram::{Content, Person, State};
@@ -124,6 +124,45 @@ async fn a_deletion_a_move_and_a_command_are_undone_from_the_phone() {
         assert!(undone.text().contains(line), "{line} in {}", undone.text());
     }
     assert_eq!(stage.project.changes(), Vec::<String>::new());
+}
+
+/// FILE-23, FILE-35: whoever approves on a phone reads first that a file is replaced and what is lost, and where white space was
+/// not taken literally.
+#[tokio::test]
+async fn the_phone_says_what_is_replaced_and_what_was_not_taken_literally() {
+    let path = "- **File Path:** [README.md](/README.md)\n";
+    let replace = create("README.md", "# Another").replace(path, &format!("{path}- **Overwrite:** true\n"));
+    let indent = edit("code.py", "def a():\n  return 1", "def a():\n  return 2");
+    let stage = planned_in(&plan("Replace", &[], &[], &[replace, indent]), |project| {
+        std::fs::write(project.root().join("code.py"), "class A:\n    def a():\n      return 1\n").unwrap();
+    })
+    .await;
+    let anna = stage.anna();
+    let card = anna.sees("Replace").await;
+    let text = card.text();
+    assert!(text.lines().any(|line| line.contains("replace") && line.contains("README.md")), "{text}");
+    assert!(text.contains("FIND matches line 2 except for white space"), "{text}");
+    anna.taps("☰ Choose").await;
+    wait_for("the list", || anna.on_screen_button("☑ CREATE: README.md").then_some(()));
+    let first = anna.on_screen_data("👁", 0);
+    anna.taps_data(&first);
+    let preview = anna.sees("-# An app").await;
+    assert!(preview.text().contains("+# Another"), "{}", preview.text());
+    anna.taps("↩️ Back").await;
+    anna.taps("▶️ Run 2 chosen").await;
+    anna.sees("2 of 2 actions done").await;
+    assert_eq!(stage.project.file("code.py"), "class A:\n    def a():\n      return 2\n");
+}
+
+/// What failed is named by what it is, because nobody on a phone counts the actions of a plan.
+#[tokio::test]
+async fn the_result_names_what_failed() {
+    let stage = planned(&plan("Fail", &[], &[], &[create("a.txt", "a"), run("ls nowhere")])).await;
+    let anna = stage.anna();
+    anna.sees("Fail").await;
+    anna.taps("✅ Approve all").await;
+    let result = anna.sees("1 of 2 actions done, 1 failed").await;
+    assert!(result.text().contains("\n✗ EXECUTE ls nowhere: "), "{}", result.text());
 }
 
 /// FILE-31: skipped with words, which are in the report.
