@@ -25,7 +25,8 @@ impl ChatState {
             return Vec::new();
         }
         let theirs = self.sessions.iter();
-        let theirs = theirs.filter(|(_, shown)| shown.room == visit.room && self.may(visit.sender.id, shown));
+        let theirs = theirs
+            .filter(|(_, shown)| shown.room == visit.room && shown.allows(visit.sender.id, &self.notes));
         let focus =
             theirs.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
         let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_some()).collect();
@@ -40,11 +41,12 @@ impl ChatState {
         turns: Vec<CardKey>,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.is_known(card);
+        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.notes.is_known(card);
         if let Some(card) = turns.iter().find(is_coming).filter(|_| !self.is_stopping).cloned() {
             return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
-        let seen: Vec<_> = turns.into_iter().filter(|card| self.is_shown_before(card, message)).collect();
+        let seen: Vec<_> =
+            turns.into_iter().filter(|card| self.notes.is_shown_before(card, message)).collect();
         if let Some(tap) = seen.iter().rev().find_map(|card| self.typed_tap(&visit, card, &text)) {
             return self.on_tap(tap);
         }
@@ -56,7 +58,7 @@ impl ChatState {
         }
         if visit.is_joined || !visit.files.is_empty() {
             // A tap would refer to only the first of several messages, and to no file.
-            return self.only_say(&visit, REPLY_TO_IT);
+            return self.effects.only_say(&visit, REPLY_TO_IT);
         }
         let plans = waiting.iter().filter(|card| kind(card) == Some(TurnCardKind::Review));
         let plans: Vec<_> =
@@ -64,8 +66,8 @@ impl ChatState {
         let new = waiting.first().map(|card| Button::BeginNew.data(&card.tag())).unwrap_or_default();
         let asked = card::skip_or_new(&plans, new).message(visit.room);
         let asked = OutgoingMessage { reply_to: Some(message), ..asked };
-        self.send(visit.room, Outgoing::Message(asked));
-        self.finish(visit.ticket);
+        self.effects.send(visit.room, Outgoing::Message(asked));
+        self.effects.finish(visit.ticket);
     }
 
     /// The tap that a typed label stands for, if the card has such a button.
@@ -74,7 +76,7 @@ impl ChatState {
         let said = spoken(text);
         let mut buttons = card.rows.into_iter().flatten();
         let (_, data) = buttons.find(|(label, _)| !said.is_empty() && spoken(label) == said)?;
-        let message = self.card_note(key).and_then(|note| note.shown.last().copied());
+        let message = self.notes.of_card(key).and_then(|note| note.shown.last().copied());
         let (room, by, ticket) = (visit.room, visit.sender.id, visit.ticket);
         Some(Tap { room, by, query: None, data, message, seen: None, about: None, ticket })
     }
@@ -89,25 +91,27 @@ impl ChatState {
 
     /// Skips a plan with the text that the tapped message replies to.
     pub(super) fn skip_with_words(&mut self, tap: Tap, id: &SessionId, folder: &str) {
-        let Some(Quoted { text, .. }) = tap.about.clone() else { return self.only_answer(tap, NO_TEXT) };
+        let Some(Quoted { text, .. }) = tap.about.clone() else {
+            return self.effects.only_answer(tap, NO_TEXT);
+        };
         let act = Act::Skip { folder: folder.to_owned(), message: Some(text) };
-        self.act_and_strip(tap, id, act);
+        self.effects.act_and_strip(tap, id, act);
     }
 
     /// Begins something new with the text that the tapped message replies to, once.
     pub(super) fn begin_new(&mut self, tap: Tap) {
         let Some(Quoted { message, text }) = tap.about.clone() else {
-            return self.only_answer(tap, NO_TEXT);
+            return self.effects.only_answer(tap, NO_TEXT);
         };
         let update = format!("said/{}/{message}", tap.room.chat);
-        if !self.is_first_answer(&update) {
-            return self.only_answer(tap, "");
+        if !self.effects.is_first_answer(&update) {
+            return self.effects.only_answer(tap, "");
         }
         let Tap { room, by, query, ticket, message: asked, .. } = tap;
         if let Some(asked) = asked {
-            self.strip(room, asked);
+            self.effects.strip(room, asked);
         }
-        self.answer_tap(query, "");
+        self.effects.answer_tap(query, "");
         let sender = Sender { id: by, name: String::new() };
         let visit = Visit { update, room, sender, message, ticket, files: Vec::new(), is_joined: false };
         self.talk_unless_planning(visit, text);

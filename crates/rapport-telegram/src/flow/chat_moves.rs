@@ -21,7 +21,7 @@ impl ChatState {
             .filter(|(_, shown)| shown.room.chat == from)
             .map(|(id, _)| id.clone())
             .collect();
-        self.notes.moved(from, to, here.iter());
+        self.notes.moved(&mut self.effects, from, to, here.iter());
         self.move_rooms(from, to);
         self.cards.move_chat(from, to);
         for id in &here {
@@ -43,7 +43,7 @@ impl ChatState {
         for room in rooms {
             let Some(state) = self.rooms.remove(&room) else { continue };
             let path = file::path(&self.settings.folder, room);
-            self.want(Effect::Write { path, content: None });
+            self.effects.want(Effect::Write { path, content: None });
             let new = self.rooms.entry(Room { chat: to, ..room }).or_default();
             new.plan = new.plan.take().max(state.plan);
             state.chats.into_iter().for_each(|(project, began)| new.began_chat(project, began));

@@ -10,9 +10,9 @@ use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
 
 use super::announcements::Announcements;
 use super::backlog::Backlog;
-use super::card::{self, Card};
+use super::card;
 use super::cards::CardIndex;
-use super::effect::{AfterOps, AfterSend, Becomes, Effect, Input, SessionOp, Thanks, Ticket};
+use super::effect::{AfterSend, Effect, Input};
 use super::messages::Early;
 use super::notes::Notes;
 use super::progress::{Busy, stop_key};
@@ -20,21 +20,19 @@ use super::projects::Project;
 use super::quiet_hours::QuietHours;
 use super::recent_work::EndedWork;
 use super::session_updates::Found;
+use super::step_effects::Effects;
 use super::work::Works;
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
-use crate::outgoing::{Outgoing, Sent};
+use crate::outgoing::Sent;
 use crate::room::Room;
-use crate::text::Text;
 
 /// The pseudo question whether to retry.
 pub(super) const FAILED: &str = "failed";
 /// The pseudo question whether to stop the agent.
 pub(super) const STOP: &str = "stop";
-/// The number of answered taps to remember.
-const MOST_TAPS: usize = 10_000;
 
 /// The settings of the channel.
 #[derive(Clone, Debug)]
@@ -112,6 +110,11 @@ impl ShownSession {
         items.find(|item| item.question.id == *id).map(|item| item.question)
     }
 
+    /// Whether a user may answer and steer it.
+    pub(super) fn allows(&self, user: u64, notes: &Notes) -> bool {
+        notes.may(user, self.room, self.owner)
+    }
+
     /// Whether a question accepts free text.
     pub(super) fn takes_words(&self, id: &QuestionId) -> bool {
         self.question(id).is_some_and(|question| question.free_text || card::is_listed(question))
@@ -162,7 +165,6 @@ pub(super) struct Dedup {
     pub(super) grown: HashSet<(SessionId, TurnId)>,
     /// Updates for which sessions were begun.
     pub(super) requests: HashSet<String>,
-    pub(super) taps: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -193,7 +195,7 @@ pub(super) struct ChatState {
     /// The time of the current step.
     pub(super) now: Timestamp,
     /// The effects of the current step so far.
-    effects: Vec<Effect>,
+    pub(super) effects: Effects,
 }
 
 impl ChatState {
@@ -221,7 +223,7 @@ impl ChatState {
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,
-            effects: Vec::new(),
+            effects: Effects::default(),
         }
     }
 
@@ -240,7 +242,7 @@ impl ChatState {
             Input::Unfollowed(session, error) => self.on_unfollowed(&session, error),
             Input::Unlisted(error) => {
                 let why = error.to_string();
-                self.want(Effect::Notify(Notice::Unlisted { why }));
+                self.effects.want(Effect::Notify(Notice::Unlisted { why }));
             }
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
@@ -262,8 +264,8 @@ impl ChatState {
             }
             Input::Stopping => self.stop_waiting(),
         }
-        self.write_notes();
-        std::mem::take(&mut self.effects)
+        let (settings, notes) = (&self.settings, &self.notes);
+        self.effects.take(|chat| settings.quiet_until(notes.quiet(chat), now).is_some())
     }
 
     fn on_sent(&mut self, then: AfterSend, mut results: Vec<Result<Sent, ApiError>>) {
@@ -295,103 +297,8 @@ impl ChatState {
         }
         if let Some(pairing) = self.access.code(chance, self.now) {
             let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
-            self.want(Effect::Notify(notice));
+            self.effects.want(Effect::Notify(notice));
         }
-    }
-
-    /// Whether a user may answer and steer a session.
-    pub(super) fn may(&self, user: u64, shown: &ShownSession) -> bool {
-        self.may_in(user, shown.room, shown.owner)
-    }
-
-    /// Whether a user may do that in the sessions of this owner in a room.
-    pub(super) fn may_in(&self, user: u64, room: Room, owner: u64) -> bool {
-        owner == user || self.notes.is_guest(room, owner, user)
-    }
-
-    /// Adds an effect, after the notes that precede it.
-    pub(super) fn want(&mut self, effect: Effect) {
-        self.write_notes();
-        let effect = match effect {
-            Effect::Send { chat, messages, then } => {
-                Effect::Send { chat, messages: self.hushed(chat, messages), then }
-            }
-            effect => effect,
-        };
-        self.effects.push(effect);
-    }
-
-    fn write_notes(&mut self) {
-        let lines = self.notes.take_unwritten().into_iter();
-        self.effects.extend(lines.map(Effect::Note));
-    }
-
-    /// Marks an update as safe: nothing of it has to be kept, or it is kept already.
-    pub(super) fn finish(&mut self, ticket: Ticket) {
-        self.want(Effect::Finish(ticket));
-    }
-
-    /// Sends something; the result does not matter.
-    pub(super) fn send(&mut self, room: Room, what: Outgoing) {
-        self.want(Effect::Send { chat: room.chat, messages: vec![what], then: None });
-    }
-
-    /// Sends something, and continues with `then` when it has arrived or failed.
-    pub(super) fn send_then(&mut self, room: Room, what: Outgoing, then: AfterSend) {
-        self.want(Effect::Send { chat: room.chat, messages: vec![what], then: Some(then) });
-    }
-
-    /// Sends a card that is not tracked.
-    pub(super) fn send_card(&mut self, room: Room, card: &Card) {
-        self.send(room, Outgoing::Message(card.message(room)));
-    }
-
-    pub(super) fn say(&mut self, room: Room, words: &str) {
-        self.send_card(room, &Card::plain(Text::new().plain(words)));
-    }
-
-    /// Removes the buttons of a message.
-    pub(super) fn strip(&mut self, room: Room, message: i32) {
-        self.send(room, Outgoing::Buttons { message, keyboard: None });
-    }
-
-    /// Answers a tap, once.
-    pub(super) fn answer_tap(&mut self, query: impl Into<Option<String>>, words: &str) {
-        if let Some(query) = query.into().filter(|query| self.is_first_answer(query)) {
-            self.want(Effect::AnswerTap { query, words: words.to_owned() });
-        }
-    }
-
-    /// Whether a tap was not answered yet. It counts as answered from now on.
-    pub(super) fn is_first_answer(&mut self, query: &str) -> bool {
-        if self.dedup.taps.len() > MOST_TAPS {
-            self.dedup.taps.clear();
-        }
-        self.dedup.taps.insert(query.to_owned())
-    }
-
-    /// Executes a person's operations on sessions. Refusals are reported in the room.
-    pub(super) fn operate(
-        &mut self,
-        (room, user): (Room, u64),
-        ops: Vec<SessionOp>,
-        thanks: Option<Thanks>,
-        ticket: Ticket,
-    ) {
-        self.operate_for((room, user), ops, thanks, ticket, None);
-    }
-
-    /// The same, where the message becomes something.
-    pub(super) fn operate_for(
-        &mut self,
-        (room, user): (Room, u64),
-        ops: Vec<SessionOp>,
-        thanks: Option<Thanks>,
-        ticket: Ticket,
-        becomes: Option<Becomes>,
-    ) {
-        let then = AfterOps::Request { room, ticket, thanks, becomes };
-        self.want(Effect::Operate { by: person(user), ops, then });
     }
 }
 

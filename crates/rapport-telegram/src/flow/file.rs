@@ -46,7 +46,7 @@ impl ChatState {
         let project = Some(session.created().project.clone());
         let file = file.map(|file| InteractiveFile { project, ..file });
         if let Ok(content) = file.map(|file| serde_json::to_vec_pretty(&file)).transpose() {
-            self.want(Effect::Write { path, content });
+            self.effects.want(Effect::Write { path, content });
             if let Some(shown) = self.sessions.get_mut(id) {
                 shown.filed = made_of;
             }

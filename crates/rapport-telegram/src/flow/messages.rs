@@ -95,8 +95,8 @@ impl ChatState {
                 self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
-                self.answer_tap(query, REFUSAL);
-                self.finish(ticket);
+                self.effects.answer_tap(query, REFUSAL);
+                self.effects.finish(ticket);
             }
             (
                 Verdict::Refuse,
@@ -104,14 +104,14 @@ impl ChatState {
             ) => {
                 if private {
                     let refusal = Card::plain(Text::new().plain(REFUSAL)).message(room);
-                    self.send(room, Outgoing::Aside(refusal));
+                    self.effects.send(room, Outgoing::Aside(refusal));
                 }
-                self.finish(ticket);
+                self.effects.finish(ticket);
             }
             (
                 Verdict::Ignore,
                 What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited { .. },
-            ) => self.finish(ticket),
+            ) => self.effects.finish(ticket),
         }
     }
 
@@ -129,17 +129,6 @@ impl ChatState {
         }
     }
 
-    /// Replies to an update that has no other effect.
-    pub(super) fn only_say(&mut self, visit: &Visit, words: &str) {
-        self.say(visit.room, words);
-        self.finish(visit.ticket);
-    }
-
-    /// Executes a person's operations on sessions.
-    pub(super) fn carry_out(&mut self, visit: &Visit, ops: Vec<SessionOp>) {
-        self.operate((visit.room, visit.sender.id), ops, None, visit.ticket);
-    }
-
     /// Operations are durable, or one was refused.
     pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
         match (then, outcome) {
@@ -148,27 +137,33 @@ impl ChatState {
                 let is_refused = matches!(outcome, Err(DoorError::Refused(_)));
                 match becomes.filter(|becomes| is_done || is_refused && *becomes == Becomes::Revision) {
                     Some(Becomes::Answer(TypedAnswer { message, card })) => {
-                        self.notes.answered(room.chat, message, card.session, card.question);
+                        self.notes.answered(
+                            &mut self.effects,
+                            room.chat,
+                            message,
+                            card.session,
+                            card.question,
+                        );
                     }
                     Some(Becomes::Queued { message }) => {
-                        self.want(Effect::React { chat: room.chat, message });
+                        self.effects.want(Effect::React { chat: room.chat, message });
                     }
                     // Not before: after a kill the same message comes again, and must not begin anything.
-                    Some(Becomes::Revision) => self.notes.revised(room),
+                    Some(Becomes::Revision) => self.notes.revised(&mut self.effects, room),
                     None => {}
                 }
                 if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
-                    self.say(room, &words);
+                    self.effects.say(room, &words);
                 }
                 if let Some(thanks) = thanks {
                     let words = if is_done { thanks.words } else { String::new() };
-                    self.want(Effect::AnswerTap { query: thanks.query, words });
+                    self.effects.want(Effect::AnswerTap { query: thanks.query, words });
                 }
-                self.finish(ticket);
+                self.effects.finish(ticket);
             }
             (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, &[]),
             (AfterOps::Grow { room, .. }, Err(error)) => {
-                self.say(room, &format!("❌ The questions could not be stored: {error}"));
+                self.effects.say(room, &format!("❌ The questions could not be stored: {error}"));
             }
             (AfterOps::Nothing, _) => {}
         }
@@ -211,17 +206,17 @@ impl ChatState {
         }
         if room.chat > 0 && self.backlog.is_reading(room.chat) {
             // After a kill, a text may come again before the question that it answered is known again.
-            return self.only_say(&visit, ABOUT_TO_SHOW);
+            return self.effects.only_say(&visit, ABOUT_TO_SHOW);
         }
         self.talk_unless_planning(visit, text);
     }
 
     pub(super) fn talk_unless_planning(&mut self, visit: Visit, text: String) {
         if let Some((_, shown)) = self.planning(visit.room)
-            && self.may(visit.sender.id, shown)
+            && shown.allows(visit.sender.id, &self.notes)
             && shown.presenter.is_thinking()
         {
-            return self.only_say(&visit, BEING_MADE);
+            return self.effects.only_say(&visit, BEING_MADE);
         }
         self.talk(visit, text);
     }
@@ -241,7 +236,7 @@ impl ChatState {
         card: CardKey,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        if self.is_shown_before(&card, message) {
+        if self.notes.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
         if self.cards.pending.contains(&card) && !self.is_stopping {
@@ -249,15 +244,16 @@ impl ChatState {
         }
         // The card was not delivered; this update triggers a retry.
         if self.cards.refused.contains(&card) {
-            return self.finish(visit.ticket);
+            return self.effects.finish(visit.ticket);
         }
-        self.only_say(&visit, TOO_EARLY);
+        self.effects.only_say(&visit, TOO_EARLY);
     }
 
     /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: whether
     /// a text is about it is asked ([`Self::open_turns`]).
     pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
-        let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
+        let here =
+            self.sessions.iter().filter(|(_, shown)| shown.room == room && shown.allows(user, &self.notes));
         let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
         let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_none()).collect();
         open.sort_by_key(|(_, focus)| focus.at);
@@ -268,7 +264,7 @@ impl ChatState {
     fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], message: i32) {
         if visit.is_joined || !visit.files.is_empty() {
             // A tap would refer to only the first of several messages, and to no file.
-            return self.only_say(visit, REPLY_TO_ONE);
+            return self.effects.only_say(visit, REPLY_TO_ONE);
         }
         let waiting = cards.iter().filter_map(|key| {
             let shown = self.sessions.get(&key.session)?;
@@ -279,8 +275,8 @@ impl ChatState {
         });
         let card = card::which(&waiting.collect::<Vec<_>>());
         let message = OutgoingMessage { reply_to: Some(message), ..card.message(visit.room) };
-        self.send(visit.room, Outgoing::Message(message));
-        self.finish(visit.ticket);
+        self.effects.send(visit.room, Outgoing::Message(message));
+        self.effects.finish(visit.ticket);
     }
 
     /// Keeps a text until this card has arrived: its id then tells which came first.
@@ -304,17 +300,17 @@ impl ChatState {
     pub(super) fn stop_waiting(&mut self) {
         self.is_stopping = true;
         for early in std::mem::take(&mut self.early) {
-            self.only_say(&early.visit, TOO_EARLY);
+            self.effects.only_say(&early.visit, TOO_EARLY);
         }
     }
 
     /// Takes a text as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(shown) = self.sessions.get(&card.session) else {
-            return self.only_say(&visit, NOT_ASKED);
+            return self.effects.only_say(&visit, NOT_ASKED);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, SOMEBODY_ELSES_ANSWER);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(&visit, SOMEBODY_ELSES_ANSWER);
         }
         if !self.is_in_front(card) {
             let answer = card::answer(&shown.presenter, &card.question);
@@ -322,18 +318,18 @@ impl ChatState {
                 || NOT_ASKED.to_owned(),
                 |answer| format!("Already answered: {}", card::short(&answer, 200)),
             );
-            return self.only_say(&visit, &words);
+            return self.effects.only_say(&visit, &words);
         }
         // A text in reply to a plan says what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
-            return self.carry_out(&visit, vec![visit.op(&card.session, act)]);
+            return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
         }
         if !shown.takes_words(&card.question) {
-            return self.only_say(&visit, USE_BUTTONS);
+            return self.effects.only_say(&visit, USE_BUTTONS);
         }
         let Some(question) = shown.question(&card.question) else {
-            return self.only_say(&visit, NOT_ASKED);
+            return self.effects.only_say(&visit, NOT_ASKED);
         };
         let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
@@ -341,25 +337,25 @@ impl ChatState {
         // Of several messages that were joined, an edit has only a part.
         let answer = (!visit.is_joined).then(|| TypedAnswer { message, card: card.clone() });
         let becomes = answer.map(Becomes::Answer);
-        self.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
+        self.effects.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
     }
 
     /// Somebody edited a message. If it was an answer, that is changed, as long as it can be.
     fn on_edited(&mut self, visit: &Visit, text: String) {
         let Some((session, question)) = self.notes.answer_by(visit.room.chat, visit.message).cloned() else {
-            return self.only_say(visit, EDITED);
+            return self.effects.only_say(visit, EDITED);
         };
         let Some(shown) = self.sessions.get(&session) else {
-            return self.only_say(visit, EDITED_TOO_LATE);
+            return self.effects.only_say(visit, EDITED_TOO_LATE);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(visit, SOMEBODY_ELSES_ANSWER);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(visit, SOMEBODY_ELSES_ANSWER);
         }
         let Some(asked) = shown.question(&question) else {
-            return self.only_say(visit, EDITED_TOO_LATE);
+            return self.effects.only_say(visit, EDITED_TOO_LATE);
         };
         let act = Act::Change { reply: in_words(asked, text), question };
-        self.carry_out(visit, vec![visit.op(&session, act)]);
+        self.effects.carry_out(visit, vec![visit.op(&session, act)]);
     }
 
     /// A photo or the like without text is never an answer.
@@ -372,14 +368,14 @@ impl ChatState {
             Some(false) => format!("I cannot accept {kind} as an answer. {USE_BUTTONS}"),
             None => format!("I cannot read {kind}. Please write what you want to say."),
         };
-        self.only_say(visit, &words);
+        self.effects.only_say(visit, &words);
     }
 
     /// Takes a text as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
         // After a kill Telegram may deliver a message again that was handled.
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
-            return self.finish(visit.ticket);
+            return self.effects.finish(visit.ticket);
         }
         if let Some(id) = self.stopped(&visit) {
             return self.say_to(&visit, &id, text);
@@ -389,13 +385,13 @@ impl ChatState {
         let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
         let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
-            return self.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
+            return self.effects.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, SOMEBODY_ELSES);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(&visit, SOMEBODY_ELSES);
         }
         if shown.presenter.session().queued() >= MOST_QUEUED {
-            return self.only_say(&visit, TOO_MANY);
+            return self.effects.only_say(&visit, TOO_MANY);
         }
         self.say_to(&visit, &id, text);
     }
@@ -409,7 +405,7 @@ impl ChatState {
         let waits = self.sessions.get(id).is_some_and(is_at_work) && visit.message > 0;
         let becomes = waits.then_some(Becomes::Queued { message: visit.message });
         let (who, ops) = ((visit.room, visit.sender.id), vec![visit.op(id, say)]);
-        self.operate_for(who, ops, None, visit.ticket, becomes);
+        self.effects.operate_for(who, ops, None, visit.ticket, becomes);
     }
 
     /// The session whose activity this message shows, if the sender may steer it.
@@ -417,7 +413,7 @@ impl ChatState {
         let shows = |id: &SessionId| self.notes.of(id).is_some_and(|noted| noted.progress == Some(message));
         let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
         let mut here = self.sessions.iter().filter(|(id, shown)| is_here(shown) && shows(id));
-        here.find(|(_, shown)| self.may(visit.sender.id, shown)).map(|(id, _)| id.clone())
+        here.find(|(_, shown)| shown.allows(visit.sender.id, &self.notes)).map(|(id, _)| id.clone())
     }
 
     /// The key of an activity message while it is being sent to a chat.
@@ -432,7 +428,7 @@ impl ChatState {
         let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
         let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
         let here = self.sessions.iter().filter(|(_, shown)| is_here(shown) && rests(shown));
-        let theirs = here.filter(|(_, shown)| self.may(visit.sender.id, shown));
+        let theirs = here.filter(|(_, shown)| shown.allows(visit.sender.id, &self.notes));
         theirs.max_by_key(|(_, shown)| shown.began).map(|(id, _)| id.clone())
     }
 
@@ -457,7 +453,7 @@ impl ChatState {
 
     fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {
         let user = Paired { id: sender.id, name: sender.name, since: self.now };
-        self.want(Effect::AddUser(NewUser { user, room, ticket }));
+        self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
     }
 
     pub(super) fn on_user_added(&mut self, new: NewUser, outcome: Result<(), String>) {
@@ -466,15 +462,15 @@ impl ChatState {
             Ok(()) => {
                 self.access.allow(id);
                 self.settings.owner = self.settings.owner.or(Some(id));
-                self.want(Effect::Notify(Notice::LetIn { user: id, name }));
+                self.effects.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
                 // The new user now owns what waited while nobody had access.
                 self.backlog.begin_again();
-                self.want(Effect::ReadAll);
+                self.effects.want(Effect::ReadAll);
             }
-            Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),
+            Err(why) => self.effects.say(room, &format!("❌ You could not be let in: {why}")),
         }
-        self.finish(ticket);
+        self.effects.finish(ticket);
     }
 }
 

@@ -29,6 +29,7 @@ mod reminders;
 mod session_updates;
 mod standing_rules;
 mod start;
+mod step_effects;
 mod turns;
 mod voice;
 mod work;

@@ -104,7 +104,7 @@ impl ChatState {
             }
             error => Notice::Lost { session, why: error.to_string() },
         };
-        self.want(Effect::Notify(notice));
+        self.effects.want(Effect::Notify(notice));
         if let Some(chat) = chat {
             self.show_next(chat);
         }
@@ -118,7 +118,7 @@ impl ChatState {
         }
         self.begin_backlog();
         for id in resuming {
-            self.want(Effect::Resume(id));
+            self.effects.want(Effect::Resume(id));
         }
     }
 
@@ -132,7 +132,7 @@ impl ChatState {
                 (Update::Progress(_), None) | (Update::Action(_), _) => {}
                 (Update::Lost(why), _) => {
                     let session = self.address(&seen.session);
-                    self.want(Effect::Notify(Notice::Lost { session, why }));
+                    self.effects.want(Effect::Notify(Notice::Lost { session, why }));
                 }
             }
         }
@@ -187,14 +187,14 @@ impl ChatState {
         if session.is_over() {
             return false;
         }
-        self.notes.told(id, if entries.len() == 1 { 0 } else { session.seq() });
+        self.notes.told(&mut self.effects, id, if entries.len() == 1 { 0 } else { session.seq() });
         true
     }
 
     /// Reads the missing part of a session's log.
     fn read(&mut self, id: &SessionId) {
         let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
-        self.want(Effect::Read { session: id.clone(), after });
+        self.effects.want(Effect::Read { session: id.clone(), after });
     }
 
     fn follow(&mut self, id: &SessionId, entry: &Entry) -> Followed {
@@ -225,7 +225,7 @@ impl ChatState {
         };
         if entry.facts.iter().any(begins) {
             shown.is_looked_beside = true;
-            self.want(Effect::LookBeside(id.clone()));
+            self.effects.want(Effect::LookBeside(id.clone()));
         }
     }
 
@@ -240,7 +240,7 @@ impl ChatState {
             "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
              keep them apart: worker.kind: worktree in the settings."
         );
-        self.say(room, &words);
+        self.effects.say(room, &words);
     }
 
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
@@ -346,14 +346,14 @@ impl ChatState {
             (tag, super::card::answer(&shown.presenter, &card.question))
         });
         let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
-        self.notes.over(id, room.chat, answers);
+        self.notes.over(&mut self.effects, id, room.chat, answers);
         self.sessions.remove(id);
         self.cards.forget(id);
         if let Some(state) = self.rooms.get_mut(&room) {
             state.plan.take_if(|(_, plan)| plan == id);
             state.chats.retain(|_, (_, chat)| chat != id);
         }
-        self.want(Effect::Release(id.clone()));
+        self.effects.want(Effect::Release(id.clone()));
     }
 }
 

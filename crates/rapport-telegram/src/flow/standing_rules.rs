@@ -44,22 +44,22 @@ impl HeldRule {
 impl ChatState {
     pub(super) fn always(&mut self, visit: Visit) {
         let project = self.project_in(visit.room).path.clone();
-        self.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
+        self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
     /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
     pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
-            self.answer_tap(query, "Only people who may use this bot can do that.");
-            return self.finish(ticket);
+            self.effects.answer_tap(query, "Only people who may use this bot can do that.");
+            return self.effects.finish(ticket);
         }
         // A rule is revoked only by its button, which nobody can type.
-        let Some(query) = query else { return self.finish(ticket) };
+        let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
         let project = self.project_in(room).path.clone();
         let then = AfterRules::Revoke { room, by, message, thanks, ticket, tag };
-        self.want(Effect::ReadRules { project, then });
+        self.effects.want(Effect::ReadRules { project, then });
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -70,29 +70,29 @@ impl ChatState {
         match then {
             AfterRules::List(visit) => {
                 let held = self.held(visit.room, visit.sender.id, rules);
-                self.send_card(visit.room, &list(&held, problem.as_deref()));
-                self.finish(visit.ticket);
+                self.effects.send_card(visit.room, &list(&held, problem.as_deref()));
+                self.effects.finish(visit.ticket);
             }
             AfterRules::Revoke { room, by, message, thanks, ticket, tag } => {
                 if let Some(message) = message {
-                    self.strip(room, message);
+                    self.effects.strip(room, message);
                 }
                 let Some(held) = self.held(room, by, rules).into_iter().find(|held| held.tag() == tag) else {
-                    self.answer_tap(
+                    self.effects.answer_tap(
                         thanks.query,
                         "That permission no longer exists. /always lists the current ones.",
                     );
-                    return self.finish(ticket);
+                    return self.effects.finish(ticket);
                 };
                 match held.session {
                     Some((id, _)) => {
                         let ops = vec![SessionOp::Act(id, Act::Revoke { rule: held.rule })];
-                        self.operate((room, by), ops, Some(thanks), ticket);
+                        self.effects.operate((room, by), ops, Some(thanks), ticket);
                     }
                     None => {
                         let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
                         let project = self.project_in(room).path.clone();
-                        self.want(Effect::Forget { project, rule: held.rule, then });
+                        self.effects.want(Effect::Forget { project, rule: held.rule, then });
                     }
                 }
             }
@@ -105,7 +105,8 @@ impl ChatState {
         let name = (!self.settings.others.is_empty()).then(|| self.project_in(room).name.clone());
         let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
-        let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));
+        let theirs =
+            self.sessions.iter().filter(|(_, shown)| is_shown(shown) && shown.allows(user, &self.notes));
         let of_sessions = theirs.flat_map(|(id, shown)| {
             let session = shown.presenter.session();
             let held = |rule: &Rule| HeldRule {

@@ -19,6 +19,7 @@ use super::effect::{
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use super::projects::Project;
+use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::outgoing::{Outgoing, Sent};
@@ -857,7 +858,7 @@ fn a_turn_of_questions_becomes_a_plan_once() {
     let log = vec![after.entry(begins), after.entry(vec![ended])];
     let plan = Created { grown_from: Some(Seed { session: id(), turn: TurnId(1) }), ..chat_created() };
     let grown = Entry { seq: 1, at: START, facts: vec![Event::Created(plan)] };
-    after.state.notes.told(&id(), 1);
+    after.state.notes.told(&mut Effects::default(), &id(), 1);
     after.put(Input::Found(id(), Ok(log)));
     after.put(Input::Found(SessionId::new("plan"), Ok(vec![grown])));
     let wanted = after.put(Input::AllFound);
@@ -891,7 +892,7 @@ fn several_options_are_chosen_on_the_buttons() {
     assert_eq!(stage.taps(ANNA, take_in(2), &q1), ["answer tap 4: There is no such option.", "finish 4"]);
 
     // What is chosen is in the data of the buttons, whatever their labels look like.
-    stage.state.notes.picked(&q1, None);
+    stage.state.notes.picked(&mut Effects::default(), &q1, None);
     let button = |label: &str, pick, option| {
         let data = Button::Pick(pick, 0, option).data(&q1.tag());
         InlineKeyboardButton::new(label, data)
@@ -900,7 +901,7 @@ fn several_options_are_chosen_on_the_buttons() {
     let keyboard = InlineKeyboardMarkup { inline_keyboard: vec![row] };
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
     let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard), about: None };
-    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["note picked", "act: answer q1 Choices([0])"]);
+    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["act: answer q1 Choices([0])"]);
     stage.state.notes = Notes::parse(&noted);
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([1])"]);
 }
