@@ -9,8 +9,9 @@ use rapport_core::{
 use rapport_door::{DoorError, JointSessions, diff_names};
 
 use super::card::{self, Card, thread};
-use super::chat_state::{ChatState, ShownSession, person};
+use super::chat_state::{ChatState, person};
 use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
+use super::shown_sessions::ShownSession;
 use super::work;
 use crate::api::Document;
 use crate::api_error::ApiError;
@@ -157,8 +158,7 @@ impl ChatState {
         let (room, name) = (shown.room, JointSessions::split(id).1);
         let names = diff.ok().map(|diff| diff_names(&String::from_utf8_lossy(&diff)));
         let is_apart = shown.presenter.session().view(id).workplace.is_some();
-        let is_newest =
-            self.rooms.get(&room).and_then(|state| state.newest.as_ref()).is_some_and(|one| one.id == *id);
+        let is_newest = self.sessions.newest(room).is_some_and(|one| one.id == *id);
         let first = self.cancelled(id, shown);
         let words = card::cancelled(&first, names.as_deref(), name, is_apart, is_newest);
         messages.push(Outgoing::Message(Card::plain(words).message(room)));
@@ -168,7 +168,7 @@ impl ChatState {
     /// The announcement that a task is cancelled. It names the plan, unless that is the only task.
     fn cancelled(&self, id: &SessionId, shown: &ShownSession) -> String {
         let session = shown.presenter.session();
-        let is_only = self.tasks(shown.room).all(|(other, _)| other == id);
+        let is_only = self.sessions.tasks(shown.room).all(|(other, _)| other == id);
         let task = card::short(&session.created().task, 200);
         match (session.was_connected(), is_only) {
             (true, _) => format!("❌ Cancelled: {task}"),
@@ -255,7 +255,7 @@ impl ChatState {
         let project = self.project_of(id).path.clone();
         let new = NewSession { task, aim: Aim::Work, project, room, owner, request: None, grown_from, files };
         // The new plan begins even if the old one cannot be cancelled.
-        let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
+        let older = self.sessions.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();
         let then = AfterOps::Grow { room, session: id.clone(), seq };
         self.effects.want(Effect::Operate { by: person(owner), ops, then });

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use rapport_core::{Presenter, SessionId};
 
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::commands::waits_for;
 use super::effect::Effect;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 
 /// How many questions a chat shows before older ones are held back.

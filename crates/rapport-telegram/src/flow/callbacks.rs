@@ -103,7 +103,9 @@ impl ChatState {
         if key.question.as_str() == STOP {
             return self.carry(tap, &key, TapOutcome::Acts(STOPPING.to_owned(), vec![Act::Stop]));
         }
-        if press.button == Button::AskCancel && (self.is_in_front(&key) || key.question.as_str() == FAILED) {
+        if press.button == Button::AskCancel
+            && (self.sessions.is_in_front(&key) || key.question.as_str() == FAILED)
+        {
             let asked = card::cancelling(&shown.presenter, &key.tag());
             return self.carry(tap, &key, TapOutcome::Menu(Box::new(asked)));
         }
@@ -118,7 +120,7 @@ impl ChatState {
             self.cards.forget_tag(tap.room.chat, &key);
             return self.carry(tap, &key, TapOutcome::StripAnd(String::new(), vec![act]));
         }
-        if !self.is_in_front(&key) {
+        if !self.sessions.is_in_front(&key) {
             let answer = card::answer(&shown.presenter, &key.question);
             return self.effects.too_late(tap, &about(answer.as_deref()));
         }
@@ -141,7 +143,7 @@ impl ChatState {
         if let Some(tag) = &press.tag {
             return self.cards.by_tag(room.chat, tag).cloned();
         }
-        let (id, shown) = self.planning(room)?;
+        let (id, shown) = self.sessions.planning(room)?;
         match press.button {
             Button::Answer(question, _) | Button::Pick(_, question, _) => {
                 let (number, focus) = shown.presenter.collecting()?;
@@ -197,7 +199,7 @@ impl ChatState {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
         }
-        match (press.button, self.planning(room)) {
+        match (press.button, self.sessions.planning(room)) {
             (Button::Answer(question, _) | Button::Pick(_, question, _), Some((_, shown))) => {
                 let id = shown.presenter.clarifying().nth(question);
                 about(id.and_then(|id| card::answer(&shown.presenter, id)).as_deref())

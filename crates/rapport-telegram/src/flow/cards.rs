@@ -144,7 +144,7 @@ impl ChatState {
 
     /// Handles the arrival, or the failure, of what has to precede a card.
     pub(super) fn on_shown_before(&mut self, key: &CardKey, error: Option<ApiError>) {
-        let card = self.card(key).filter(|_| self.is_in_front(key));
+        let card = self.card(key).filter(|_| self.sessions.is_in_front(key));
         match (error, card) {
             (None, Some((room, card))) => return self.post(room, &card, key),
             (Some(why), Some(_)) => {
@@ -168,10 +168,10 @@ impl ChatState {
 
     /// Retries the undelivered cards of a chat: somebody is active there, or the bot was let in again.
     pub(super) fn show_refused(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         let again = |key: &&CardKey| is_here(key) && !self.cards.pending.contains(*key);
         for key in self.cards.refused.iter().filter(again).cloned().collect::<Vec<_>>() {
-            if self.is_in_front(&key) {
+            if self.sessions.is_in_front(&key) {
                 self.show(&key);
             } else {
                 self.cards.refused.remove(&key);
@@ -202,16 +202,8 @@ impl ChatState {
 
     /// A card that is being sent to a chat.
     pub(super) fn pending_in(&self, chat: i64) -> Option<CardKey> {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         self.cards.pending.iter().find(|key| is_here(key)).cloned()
-    }
-
-    /// Whether the question of a card is in front of the person.
-    pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
-        let shown = self.sessions.get(&key.session);
-        shown.is_some_and(|shown| {
-            shown.presenter.focus().iter().any(|focus| CardKey::of(&key.session, focus) == *key)
-        })
     }
 
     /// The card of a question that is in front of the person, and its room.
@@ -252,7 +244,7 @@ impl ChatState {
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
         self.notes.shown(&mut self.effects, key, message);
-        if !self.is_in_front(key) {
+        if !self.sessions.is_in_front(key) {
             // It was answered on another message before this one was known. That one is closed already.
             self.close_message(key, message);
         }

@@ -1,25 +1,24 @@
 //! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
 //! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
+use rapport_core::{By, SessionId, TurnId};
 
-use super::announcements::Announcements;
 use super::backlog::Backlog;
-use super::card;
 use super::cards::CardIndex;
 use super::effect::{AfterSend, Effect, Input};
 use super::messages::Early;
 use super::notes::Notes;
-use super::progress::{Busy, stop_key};
+use super::progress::stop_key;
 use super::projects::Project;
 use super::quiet_hours::QuietHours;
 use super::recent_work::EndedWork;
 use super::session_updates::Found;
+use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
 use super::work::Works;
 use crate::CHANNEL;
@@ -57,107 +56,6 @@ pub(super) struct Settings {
     pub(super) budget: Option<u64>,
 }
 
-/// A session that is shown in a room.
-#[derive(Debug)]
-pub(super) struct ShownSession {
-    /// Boxed, because a hash map of large values reserves twice the memory that they use.
-    pub(super) presenter: Box<Presenter>,
-    pub(super) room: Room,
-    pub(super) owner: u64,
-    pub(super) began: Timestamp,
-    /// Whether its log names the room. If not, it began elsewhere and is shown to its owner only.
-    pub(super) at_home: bool,
-    /// The last message to it, if it is a conversation.
-    pub(super) said: String,
-    /// The entry that records its failure, if it failed.
-    pub(super) failed_at: u64,
-    /// Whether it failed before its first question. That was announced at the time.
-    pub(super) is_without_questions: bool,
-    pub(super) announcements: Announcements,
-    /// Whether somebody answered one of its questions here.
-    pub(super) is_answered_here: bool,
-    /// Whether it was looked for others at work in its directory.
-    pub(super) is_looked_beside: bool,
-    /// The activity of its agent, while it works.
-    pub(super) busy: Option<Busy>,
-    /// The entry and the room that its file was last written for.
-    pub(super) filed: Option<(u64, Room)>,
-}
-
-impl ShownSession {
-    pub(super) fn new(presenter: Presenter, (room, owner): (Room, u64), began: Timestamp) -> Self {
-        let at_home = presenter.session().created().origin.as_ref().and_then(Room::of).is_some();
-        Self {
-            presenter: Box::new(presenter),
-            room,
-            owner,
-            began,
-            at_home,
-            said: String::new(),
-            failed_at: 0,
-            is_without_questions: false,
-            announcements: Announcements::default(),
-            is_answered_here: false,
-            is_looked_beside: false,
-            busy: None,
-            filed: None,
-        }
-    }
-
-    /// A question of its rounds, answered or not.
-    pub(super) fn question(&self, id: &QuestionId) -> Option<&Question> {
-        let mut items = self.presenter.session().rounds().flat_map(|round| round.items);
-        items.find(|item| item.question.id == *id).map(|item| item.question)
-    }
-
-    /// Whether a user may answer and steer it.
-    pub(super) fn allows(&self, user: u64, notes: &Notes) -> bool {
-        notes.may(user, self.room, self.owner)
-    }
-
-    /// Whether a question accepts free text.
-    pub(super) fn takes_words(&self, id: &QuestionId) -> bool {
-        self.question(id).is_some_and(|question| question.free_text || card::is_listed(question))
-    }
-}
-
-/// The sessions of a room, each with its creation time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RoomState {
-    /// The newest planned task, until it is over.
-    pub(super) plan: Option<(Timestamp, SessionId)>,
-    /// The conversations, by the directory of their project.
-    pub(super) chats: BTreeMap<String, (Timestamp, SessionId)>,
-    /// The newest session, over or not.
-    pub(super) newest: Option<Newest>,
-}
-
-/// The newest session of a room, ordered by creation time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Newest {
-    pub(super) began: Timestamp,
-    pub(super) id: SessionId,
-    pub(super) owner: u64,
-    pub(super) task: String,
-}
-
-impl RoomState {
-    pub(super) fn plan(&self) -> Option<&SessionId> {
-        self.plan.as_ref().map(|(_, id)| id)
-    }
-
-    /// The conversation about this project.
-    pub(super) fn chat(&self, project: &Project) -> Option<&SessionId> {
-        self.chats.get(&project.path).map(|(_, id)| id)
-    }
-
-    /// A conversation began about the project in this directory. The newest one counts.
-    pub(super) fn began_chat(&mut self, project: String, began: (Timestamp, SessionId)) {
-        let newest = self.chats.entry(project).or_insert_with(|| began.clone());
-        *newest = began.max(newest.clone());
-    }
-}
-
 /// Ids of what was done already, for de-duplication: after a kill the same input may come again.
 #[derive(Debug, Default)]
 pub(super) struct Dedup {
@@ -173,8 +71,7 @@ pub(super) struct ChatState {
     pub(super) access: Access,
     /// What survives a restart besides the logs.
     pub(super) notes: Notes,
-    pub(super) sessions: BTreeMap<SessionId, ShownSession>,
-    pub(super) rooms: HashMap<Room, RoomState>,
+    pub(super) sessions: ShownSessions,
     pub(super) cards: CardIndex,
     pub(super) dedup: Dedup,
     /// Messages that came while the card they may answer was being sent.
@@ -210,8 +107,7 @@ impl ChatState {
             settings,
             access,
             notes,
-            sessions: BTreeMap::new(),
-            rooms: HashMap::new(),
+            sessions: ShownSessions::default(),
             cards: CardIndex::default(),
             dedup: Dedup::default(),
             early: Vec::new(),

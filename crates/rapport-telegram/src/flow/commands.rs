@@ -1,18 +1,19 @@
 //! The commands. They work at any time, even while a question waits for text.
 
 use crate::room::Room;
-use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
 
 use super::announcements::NEW_CONVERSATION;
 use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, Newest, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
+use super::shown_sessions::{Newest, ShownSession};
 
 /// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 17] = [
@@ -74,14 +75,14 @@ impl ChatState {
         if self.dedup.requests.contains(&visit.update) {
             return self.effects.finish(visit.ticket);
         }
-        if let Some((_, shown)) = self.planning(visit.room)
+        if let Some((_, shown)) = self.sessions.planning(visit.room)
             && !shown.allows(visit.sender.id, &self.notes)
         {
             return self
                 .effects
                 .only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
         }
-        let older = self.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
+        let older = self.sessions.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
         let project = self.project_in(visit.room).path.clone();
         let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work, project);
         let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
@@ -91,11 +92,10 @@ impl ChatState {
 
     /// Cancels the sender's newest task in this room, or else the conversation's current turn.
     fn cancel(&mut self, visit: Visit) {
-        let mut tasks: Vec<_> = self.tasks(visit.room).collect();
+        let mut tasks: Vec<_> = self.sessions.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
         let project = self.project_in(visit.room);
-        let chat =
-            self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat(project)?));
+        let chat = self.sessions.conversation(visit.room, project);
         tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
             return self.effects.only_say(&visit, "There is nothing to cancel here.");
@@ -110,32 +110,26 @@ impl ChatState {
 
     /// Stops the newest working agent in this room. Its conversation is kept.
     fn stop(&mut self, visit: Visit) {
-        let here = self.sessions.iter().filter(|(_, shown)| shown.room == visit.room && shown.at_home);
-        let working = here.filter(|(_, shown)| shown.presenter.session().has_turn());
-        let mut working: Vec<_> = working.map(|(id, shown)| (shown.began, id.clone())).collect();
-        working.sort_unstable();
+        let working = self.sessions.working(visit.room);
         if working.is_empty() {
             return self.effects.only_say(&visit, "No agent is working here.");
         }
-        let may = |id: &SessionId| {
-            self.sessions.get(id).is_some_and(|shown| shown.allows(visit.sender.id, &self.notes))
-        };
-        let Some((_, id)) = working.into_iter().rev().find(|(_, id)| may(id)) else {
+        let may = |shown: &ShownSession| shown.allows(visit.sender.id, &self.notes);
+        let Some((id, _)) = working.into_iter().find(|(_, shown)| may(shown)) else {
             return self.effects.only_say(&visit, "Only whoever asked for this can stop it.");
         };
-        self.effects.carry_out(&visit, vec![SessionOp::Act(id, Act::Stop)]);
+        self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Stop)]);
     }
 
     fn new_chat(&mut self, visit: Visit) {
         let project = self.project_in(visit.room);
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
-        let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
+        let Some((id, shown)) = self.sessions.conversation(visit.room, project) else {
             return self.effects.only_say(&visit, NEW_CONVERSATION);
         };
         if !shown.allows(visit.sender.id, &self.notes) {
             return self.effects.only_say(&visit, "Only whoever began this conversation can end it.");
         }
-        self.effects.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
+        self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Cancel { reason: None })]);
     }
 
     /// Shows content of the newest session of this room, whether or not it is over.
@@ -161,7 +155,7 @@ impl ChatState {
 
     /// The newest session of a room, if the sender may see its content. If not, they are told.
     pub(super) fn newest(&mut self, visit: &Visit) -> Option<Newest> {
-        let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
+        let newest = self.sessions.newest(visit.room).cloned();
         let words = match newest {
             None => "There is no session in this chat yet.",
             Some(newest) if self.notes.may(visit.sender.id, visit.room, newest.owner) => return Some(newest),

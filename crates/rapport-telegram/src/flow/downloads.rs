@@ -26,7 +26,8 @@ impl ChatState {
         }
         let is_voice = matches!(what, What::Other { .. }) && files.iter().any(|file| file.is_voice);
         if let What::Other { kind, .. } = what {
-            let is_answer = !self.open_questions(visit.room, visit.sender.id).is_empty();
+            let is_answer =
+                !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty();
             match (is_voice, self.settings.can_hear) {
                 (true, true) => {}
                 (false, _) if !is_answer => {}

@@ -30,7 +30,7 @@ impl ChatState {
     /// Writes the file of a session, if it is the newest plan of its room.
     pub(super) fn write_file(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
-        let is_newest = self.rooms.get(&shown.room).is_some_and(|room| room.plan() == Some(id));
+        let is_newest = self.sessions.plan(shown.room) == Some(id);
         if !shown.at_home || !shown.presenter.is_planned() || !is_newest {
             return;
         }

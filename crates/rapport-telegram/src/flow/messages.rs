@@ -8,10 +8,11 @@ use super::button::Button;
 use super::callbacks::{Tap, in_words};
 use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_moves::in_new_chat;
+use super::chat_state::ChatState;
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
-use super::progress::{Busy, stop_key};
+use super::shown_sessions::ShownSession;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, OutgoingMessage};
@@ -66,7 +67,7 @@ pub(super) struct Early {
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
         let Incoming { id, room, topic, private, sender, message, what, files, is_joined } =
-            self.in_new_chat(incoming);
+            in_new_chat(&self.notes, incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
@@ -176,19 +177,21 @@ impl ChatState {
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
-        if let Some(id) = reply_to.and_then(|message| self.at_work(&visit, message)) {
+        if let Some(id) = reply_to.and_then(|message| {
+            self.sessions.at_work(room.chat, message, visit.sender.id, &self.notes).cloned()
+        }) {
             return self.say_to(&visit, &id, text);
         }
         if self.is_reply_about_revision(room, reply_to) {
             return self.revise_asked(&visit, text);
         }
         // A reply may arrive before the confirmation that its card was sent.
-        let pending =
-            reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
+        let pending = reply_to
+            .and_then(|_| self.pending_in(room.chat).or_else(|| self.sessions.showing_work_in(room.chat)));
         if let Some(card) = pending.filter(|_| !self.is_stopping) {
             return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
-        let waiting = self.open_questions(room, visit.sender.id);
+        let waiting = self.sessions.open_questions(room, visit.sender.id, &self.notes);
         match &waiting[..] {
             [] => {}
             [card] => {
@@ -200,7 +203,7 @@ impl ChatState {
         if self.is_asked_to_revise(&visit) {
             return self.revise_asked(&visit, text);
         }
-        let turns = self.open_turns(&visit);
+        let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
             return self.words_beside_turns(visit, turns, (text, message, reply_to));
         }
@@ -212,7 +215,7 @@ impl ChatState {
     }
 
     pub(super) fn talk_unless_planning(&mut self, visit: Visit, text: String) {
-        if let Some((_, shown)) = self.planning(visit.room)
+        if let Some((_, shown)) = self.sessions.planning(visit.room)
             && shown.allows(visit.sender.id, &self.notes)
             && shown.presenter.is_thinking()
         {
@@ -223,7 +226,9 @@ impl ChatState {
 
     /// Files without text go to the agent, if no question is open.
     fn wordless(&mut self, visit: Visit, kind: &str) {
-        if visit.files.is_empty() || !self.open_questions(visit.room, visit.sender.id).is_empty() {
+        if visit.files.is_empty()
+            || !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty()
+        {
             return self.other(&visit, kind);
         }
         self.talk_unless_planning(visit, String::new());
@@ -247,17 +252,6 @@ impl ChatState {
             return self.effects.finish(visit.ticket);
         }
         self.effects.only_say(&visit, TOO_EARLY);
-    }
-
-    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: whether
-    /// a text is about it is asked ([`Self::open_turns`]).
-    pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
-        let here =
-            self.sessions.iter().filter(|(_, shown)| shown.room == room && shown.allows(user, &self.notes));
-        let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
-        let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_none()).collect();
-        open.sort_by_key(|(_, focus)| focus.at);
-        open.into_iter().map(|(id, focus)| CardKey::of(id, focus)).collect()
     }
 
     /// Asks which question a text answers. The message replies to that text, so that the tap refers to it.
@@ -312,7 +306,7 @@ impl ChatState {
         if !shown.allows(visit.sender.id, &self.notes) {
             return self.effects.only_say(&visit, SOMEBODY_ELSES_ANSWER);
         }
-        if !self.is_in_front(card) {
+        if !self.sessions.is_in_front(card) {
             let answer = card::answer(&shown.presenter, &card.question);
             let words = answer.map_or_else(
                 || NOT_ASKED.to_owned(),
@@ -360,7 +354,7 @@ impl ChatState {
 
     /// A photo or the like without text is never an answer.
     pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
-        let open = self.open_questions(visit.room, visit.sender.id);
+        let open = self.sessions.open_questions(visit.room, visit.sender.id, &self.notes);
         let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
         let question = open.first().and_then(takes_words);
         let words = match question {
@@ -377,13 +371,12 @@ impl ChatState {
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
             return self.effects.finish(visit.ticket);
         }
-        if let Some(id) = self.stopped(&visit) {
+        if let Some(id) = self.sessions.stopped(visit.room, visit.sender.id, &self.notes).cloned() {
             return self.say_to(&visit, &id, text);
         }
         let project = self.project_in(visit.room);
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
-        let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
-        let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
+        let chat = self.sessions.conversation(visit.room, project);
+        let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
             return self.effects.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
@@ -393,6 +386,7 @@ impl ChatState {
         if shown.presenter.session().queued() >= MOST_QUEUED {
             return self.effects.only_say(&visit, TOO_MANY);
         }
+        let id = id.clone();
         self.say_to(&visit, &id, text);
     }
 
@@ -406,49 +400,6 @@ impl ChatState {
         let becomes = waits.then_some(Becomes::Queued { message: visit.message });
         let (who, ops) = ((visit.room, visit.sender.id), vec![visit.op(id, say)]);
         self.effects.operate_for(who, ops, None, visit.ticket, becomes);
-    }
-
-    /// The session whose activity this message shows, if the sender may steer it.
-    fn at_work(&self, visit: &Visit, message: i32) -> Option<SessionId> {
-        let shows = |id: &SessionId| self.notes.of(id).is_some_and(|noted| noted.progress == Some(message));
-        let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
-        let mut here = self.sessions.iter().filter(|(id, shown)| is_here(shown) && shows(id));
-        here.find(|(_, shown)| shown.allows(visit.sender.id, &self.notes)).map(|(id, _)| id.clone())
-    }
-
-    /// The key of an activity message while it is being sent to a chat.
-    fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
-        let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
-        let mut here = self.sessions.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
-        here.next().map(|(id, _)| stop_key(id))
-    }
-
-    /// The newest session of a room whose agent was stopped and that the sender may continue.
-    pub(super) fn stopped(&self, visit: &Visit) -> Option<SessionId> {
-        let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
-        let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
-        let here = self.sessions.iter().filter(|(_, shown)| is_here(shown) && rests(shown));
-        let theirs = here.filter(|(_, shown)| shown.allows(visit.sender.id, &self.notes));
-        theirs.max_by_key(|(_, shown)| shown.began).map(|(id, _)| id.clone())
-    }
-
-    /// The plan of a room that is being clarified or waits for confirmation.
-    pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &ShownSession)> {
-        let id = self.rooms.get(&room)?.plan()?;
-        self.sessions.get_key_value(id).filter(|(_, shown)| shown.presenter.is_interactive())
-    }
-
-    /// The planned tasks of a room that are not over, whether or not work on them has begun.
-    pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &ShownSession)> {
-        let is_here =
-            move |shown: &ShownSession| shown.room == room && shown.at_home && shown.presenter.is_planned();
-        self.sessions.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
-    }
-
-    /// The act that ends the plan of a room when another one replaces it.
-    pub(super) fn replaced(&self, room: Room) -> Option<(SessionId, Act)> {
-        let reason = Some("another task replaces it".to_owned());
-        self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason }))
     }
 
     fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {

@@ -27,6 +27,7 @@ mod projects;
 mod recent_work;
 mod reminders;
 mod session_updates;
+mod shown_sessions;
 mod standing_rules;
 mod start;
 mod step_effects;

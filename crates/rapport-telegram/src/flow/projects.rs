@@ -7,8 +7,9 @@ use rapport_door::JointSessions;
 use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::messages::Visit;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 use crate::text::Text;
 

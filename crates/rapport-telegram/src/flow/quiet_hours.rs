@@ -134,7 +134,7 @@ impl ChatState {
 
     /// Reschedules the reminders of a chat after its quiet hours changed.
     fn remind_anew(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         let reminders = std::mem::take(&mut self.cards.reminders);
         let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
         self.cards.reminders.extend(others);

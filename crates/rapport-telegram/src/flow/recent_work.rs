@@ -7,8 +7,9 @@ use rapport_door::Content;
 use super::button::Tag;
 use super::callbacks::{NOT_YOURS, Tap};
 use super::card;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, Ticket};
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 
 /// How far back "recently" goes.

@@ -44,7 +44,7 @@ impl ChatState {
     }
 
     fn remind(&mut self, key: &CardKey) {
-        if !self.is_in_front(key) {
+        if !self.sessions.is_in_front(key) {
             return;
         }
         let Some((room, mut card)) = self.card(key) else { return };

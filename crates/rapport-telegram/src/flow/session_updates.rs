@@ -8,8 +8,9 @@ use rapport_door::{DoorError, Seen, StoreError, Update};
 
 use super::button::Tag;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED, Newest, ShownSession, private};
+use super::chat_state::{ChatState, FAILED, private};
 use super::effect::Effect;
+use super::shown_sessions::Newest;
 use super::turns;
 use crate::CHANNEL;
 use crate::notice::Notice;
@@ -46,7 +47,7 @@ impl ChatState {
             self.found.resuming.push(id.clone());
         }
         if let (Some(first), Some((room, owner))) = (entries.first(), self.place(&id, session.created())) {
-            self.note_newest(
+            self.sessions.note_newest(
                 room,
                 Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
             );
@@ -87,11 +88,6 @@ impl ChatState {
         self.show_from(id, first, presenter);
         entries.iter().for_each(|entry| self.remember(id, entry));
         self.refresh(id);
-    }
-
-    fn note_newest(&mut self, room: Room, newest: Newest) {
-        let state = self.rooms.entry(room).or_default();
-        state.newest = state.newest.take().max(Some(newest));
     }
 
     /// Tells the host about a session that cannot be followed. The others are served anyway.
@@ -253,9 +249,7 @@ impl ChatState {
     /// Shows a session that began with this entry.
     fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
         let Some(place) = self.place(id, presenter.session().created()) else { return Followed::Old };
-        let (began, task) = (first.at, presenter.session().created().task.clone());
-        self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
-        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
+        self.sessions.show(id, presenter, place, first.at);
         Followed::Next
     }
 
@@ -270,6 +264,9 @@ impl ChatState {
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
         let project = self.project_of(id).path.clone();
+        if entry.facts.iter().any(|fact| matches!(fact, Event::Created(_))) {
+            self.sessions.began(id, entry.at, &project);
+        }
         let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
@@ -278,13 +275,6 @@ impl ChatState {
                         self.dedup.grown.insert((seed.session.clone(), seed.turn));
                     }
                     self.dedup.requests.extend(created.request.clone());
-                    let room = self.rooms.entry(shown.room).or_default();
-                    let began = (entry.at, id.clone());
-                    if shown.at_home && shown.presenter.is_planned() {
-                        room.plan = room.plan.take().max(Some(began));
-                    } else if shown.at_home && shown.presenter.is_chat() {
-                        room.began_chat(project.clone(), began);
-                    }
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
                 Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
@@ -347,12 +337,8 @@ impl ChatState {
         });
         let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
         self.notes.over(&mut self.effects, id, room.chat, answers);
-        self.sessions.remove(id);
+        self.sessions.forget(id);
         self.cards.forget(id);
-        if let Some(state) = self.rooms.get_mut(&room) {
-            state.plan.take_if(|(_, plan)| plan == id);
-            state.chats.retain(|_, (_, chat)| chat != id);
-        }
         self.effects.want(Effect::Release(id.clone()));
     }
 }

@@ -6,9 +6,10 @@ use rapport_door::DoorError;
 use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterOps, AfterRules, Effect, SessionOp, Thanks};
 use super::messages::Visit;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 use crate::text::Text;
 

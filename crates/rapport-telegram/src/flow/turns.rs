@@ -11,13 +11,15 @@ use rapport_core::{
 use rapport_door::{Content, DoorError};
 
 use super::announcements::{outgoing, reply};
+use super::beside_turns::skip_with_words;
 use super::button::{Button, Grave, ON_A_PAGE, Pick};
 use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
+use super::shown_sessions::ShownSession;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -48,7 +50,7 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 impl ChatState {
     /// Handles a button of a card about a turn.
     pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
-        let Some(turn) = self.turn(&key.session, &card.folder) else {
+        let Some(turn) = self.sessions.turn(&key.session, &card.folder).cloned() else {
             return self.effects.finish(tap.ticket);
         };
         let plan = plan_of(&turn);
@@ -89,7 +91,7 @@ impl ChatState {
             }
             Button::Restore => Act::RestorePlan { folder: folder.clone() },
             Button::Words if card.kind == TurnCardKind::Review => {
-                return self.skip_with_words(tap, &key.session, &folder);
+                return skip_with_words(&mut self.effects, tap, &key.session, &folder);
             }
             Button::Choose if card::turn::is_choosable(&plan) => {
                 let all = (0..places(&plan).len()).collect();
@@ -136,10 +138,6 @@ impl ChatState {
     fn ask_first(&mut self, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
         self.effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
         self.effects.only_answer(tap, "");
-    }
-
-    fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {
-        self.sessions.get(id)?.presenter.session().file_turn(folder).cloned()
     }
 
     /// Shows a page of the list with these items selected, or the summary again.
