@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use rapport_core::routing::{Grounding, Hop, Recipient};
-use rapport_core::{Activity, By, OpenQuestion, Permission, Purpose, ToolUse, Usage, View};
+use rapport_core::{Activity, By, OpenQuestion, Permission, Purpose, Usage, View};
 
 /// The title of a question: its header, or the question itself.
 pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {

@@ -6,6 +6,7 @@ use rapport_core::{Activity, Event, Progress, Usage, View};
 
 use super::render::progress;
 use super::text::Line;
+use super::words;
 
 #[derive(Debug, Default)]
 pub(super) struct Work {

@@ -9,8 +9,9 @@ use rapport_core::{
 use rapport_door::{DoorError, diff_names};
 
 use super::card::{self, Card, thread};
-use super::chat_state::{ChatState, ShownSession, person};
+use super::chat_state::{ChatState, person};
 use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
+use super::shown_sessions::ShownSession;
 use super::work;
 use crate::api::Document;
 use crate::api_error::ApiError;
@@ -146,7 +147,7 @@ impl ChatState {
     fn look_for_changes(&mut self, id: &SessionId, messages: Vec<Outgoing>, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.announcements.begin(seq, messages);
-        self.want(Effect::ReadChanges { session: id.clone(), seq });
+        self.effects.want(Effect::ReadChanges { session: id.clone(), seq });
     }
 
     /// Announces the end of work that was cut off, with the files that it had changed.
@@ -157,8 +158,7 @@ impl ChatState {
         let (room, address) = (shown.room, self.address(id));
         let names = diff.ok().map(|diff| diff_names(&String::from_utf8_lossy(&diff)));
         let is_apart = shown.presenter.session().view(id).workplace.is_some();
-        let is_newest =
-            self.rooms.get(&room).and_then(|state| state.newest.as_ref()).is_some_and(|one| one.id == *id);
+        let is_newest = self.sessions.newest(room).is_some_and(|one| one.id == *id);
         let first = self.cancelled(id, shown);
         let words = card::cancelled(&first, names.as_deref(), &address, is_apart, is_newest);
         messages.push(Outgoing::Message(Card::plain(words).message(room)));
@@ -168,7 +168,7 @@ impl ChatState {
     /// The announcement that a task is cancelled. It names the plan, unless that is the only task.
     fn cancelled(&self, id: &SessionId, shown: &ShownSession) -> String {
         let session = shown.presenter.session();
-        let is_only = self.tasks(shown.room).all(|(other, _)| other == id);
+        let is_only = self.sessions.tasks(shown.room).all(|(other, _)| other == id);
         let task = card::short(&session.created().task, 200);
         match (session.was_connected(), is_only) {
             (true, _) => format!("❌ Cancelled: {task}"),
@@ -187,7 +187,7 @@ impl ChatState {
             let (Some(last), Some(text)) = (last, card::closed(&shown.presenter, question)) else { continue };
             let (chat, card) = (shown.room.chat, Card::plain(self.labelled(id, shown.room, text)));
             let messages = last.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
-            self.want(Effect::Send { chat, messages, then: None });
+            self.effects.want(Effect::Send { chat, messages, then: None });
         }
     }
 
@@ -199,7 +199,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
         shown.announcements.begin(seq, messages.clone());
         let then = Some(AfterSend::Announce { session: id.clone(), seq });
-        self.want(Effect::Send { chat: room.chat, messages, then });
+        self.effects.want(Effect::Send { chat: room.chat, messages, then });
     }
 
     /// Handles the arrival of an entry's messages, or Telegram's refusal of some. A refused message would be refused
@@ -213,7 +213,7 @@ impl ChatState {
         let error = results.iter().find_map(|sent| sent.as_ref().err());
         if let Some(why) = error.filter(|_| !std::mem::replace(&mut announcements.is_reported, true)) {
             let (session, why) = (self.address(id), why.to_string());
-            self.want(Effect::Notify(Notice::Untold { session, why }));
+            self.effects.want(Effect::Notify(Notice::Untold { session, why }));
         }
         self.note_told(id, seq);
         self.finish_if_over(id);
@@ -224,7 +224,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let told = shown.announcements.note(seq);
         if self.notes.of(id).is_none_or(|noted| noted.told < told) {
-            self.notes.told(id, told);
+            self.notes.told(&mut self.effects, id, told);
         }
     }
 
@@ -237,7 +237,7 @@ impl ChatState {
             }
         }
         for (messages, then) in again {
-            self.want(Effect::Send { chat, messages, then: Some(then) });
+            self.effects.want(Effect::Send { chat, messages, then: Some(then) });
         }
     }
 
@@ -255,10 +255,10 @@ impl ChatState {
         let project = self.project_of(id).path.clone();
         let new = NewSession { task, aim: Aim::Work, project, room, owner, request: None, grown_from, files };
         // The new plan begins even if the old one cannot be cancelled.
-        let older = self.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
+        let older = self.sessions.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();
         let then = AfterOps::Grow { room, session: id.clone(), seq };
-        self.want(Effect::Operate { by: person(owner), ops, then });
+        self.effects.want(Effect::Operate { by: person(owner), ops, then });
     }
 
     fn failed(&self, id: &SessionId, seq: u64, reason: &str) -> Card {
@@ -288,7 +288,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get(id).filter(is_ours) else { return };
         let act = Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
         let (by, ops) = (person(shown.owner), vec![SessionOp::TryAct(id.clone(), act)]);
-        self.want(Effect::Operate { by, ops, then: AfterOps::Nothing });
+        self.effects.want(Effect::Operate { by, ops, then: AfterOps::Nothing });
     }
 }
 

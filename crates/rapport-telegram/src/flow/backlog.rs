@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use rapport_core::{Presenter, SessionId};
 
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::commands::waits_for;
 use super::effect::Effect;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 
 /// How many questions a chat shows before older ones are held back.
@@ -97,7 +98,7 @@ impl ChatState {
         let at_home = session.created().origin.as_ref().and_then(Room::of).is_some();
         let asked = presenter.focus().iter().filter(|focus| waits_for(session, focus).is_some());
         let Some(since) = asked.map(|focus| focus.at).max() else { return false };
-        let is_known = presenter.focus().iter().any(|focus| self.is_known(&CardKey::of(id, focus)));
+        let is_known = presenter.focus().iter().any(|focus| self.notes.is_known(&CardKey::of(id, focus)));
         // Buttons of an older question have to be taken away.
         let is_open = self.notes.of(id).is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
         if at_home || is_known || is_open {
@@ -122,7 +123,7 @@ impl ChatState {
                     "⏳ {more} more {} for you. The next comes when one of these is answered. /status",
                     if more == 1 { "question waits" } else { "questions wait" }
                 );
-                self.say(Room { chat, topic: None }, &words);
+                self.effects.say(Room { chat, topic: None }, &words);
             }
         }
     }
@@ -146,7 +147,7 @@ impl ChatState {
         let free = SHOWN_AT_ONCE.saturating_sub(here.count() + reading.count());
         let next: Vec<_> = (0..free).map_while(|_| self.backlog.take_newest(chat)).collect();
         for session in &next {
-            self.want(Effect::Read { session: session.clone(), after: 0 });
+            self.effects.want(Effect::Read { session: session.clone(), after: 0 });
         }
         !next.is_empty()
     }

@@ -10,6 +10,8 @@ use super::cards::CardKey;
 use super::chat_state::ChatState;
 use super::incoming::{Quoted, Sender};
 use super::messages::Visit;
+use super::shown_sessions::ShownSessions;
+use super::step_effects::Effects;
 use super::turns::plan_of;
 use crate::outgoing::{Outgoing, OutgoingMessage};
 
@@ -18,21 +20,6 @@ const REPLY_TO_IT: &str = "A plan waits here. To skip it with these words, pleas
 pub(super) const NO_TEXT: &str = "I no longer have that text. Please send it again.";
 
 impl ChatState {
-    /// The cards about turns that are in front of the sender in a private chat, the oldest first. There are none if the
-    /// sender has stopped an agent: words are for that one, as they were told.
-    pub(super) fn open_turns(&self, visit: &Visit) -> Vec<CardKey> {
-        if visit.room.chat < 0 || self.stopped(visit).is_some() {
-            return Vec::new();
-        }
-        let theirs = self.sessions.iter();
-        let theirs = theirs.filter(|(_, shown)| shown.room == visit.room && self.may(visit.sender.id, shown));
-        let focus =
-            theirs.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
-        let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_some()).collect();
-        open.sort_by_key(|(_, focus)| focus.at);
-        open.into_iter().map(|(id, focus)| CardKey::of(id, focus)).collect()
-    }
-
     /// Handles words beside these cards. Those that were written before a card was there are not about it.
     pub(super) fn words_beside_turns(
         &mut self,
@@ -40,11 +27,12 @@ impl ChatState {
         turns: Vec<CardKey>,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.is_known(card);
+        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.notes.is_known(card);
         if let Some(card) = turns.iter().find(is_coming).filter(|_| !self.is_stopping).cloned() {
             return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
-        let seen: Vec<_> = turns.into_iter().filter(|card| self.is_shown_before(card, message)).collect();
+        let seen: Vec<_> =
+            turns.into_iter().filter(|card| self.notes.is_shown_before(card, message)).collect();
         if let Some(tap) = seen.iter().rev().find_map(|card| self.typed_tap(&visit, card, &text)) {
             return self.on_tap(tap);
         }
@@ -56,16 +44,16 @@ impl ChatState {
         }
         if visit.is_joined || !visit.files.is_empty() {
             // A tap would refer to only the first of several messages, and to no file.
-            return self.only_say(&visit, REPLY_TO_IT);
+            return self.effects.only_say(&visit, REPLY_TO_IT);
         }
         let plans = waiting.iter().filter(|card| kind(card) == Some(TurnCardKind::Review));
         let plans: Vec<_> =
-            plans.map(|card| (self.plan_title(card), Button::Words.data(&card.tag()))).collect();
+            plans.map(|card| (plan_title(&self.sessions, card), Button::Words.data(&card.tag()))).collect();
         let new = waiting.first().map(|card| Button::BeginNew.data(&card.tag())).unwrap_or_default();
         let asked = card::skip_or_new(&plans, new).message(visit.room);
         let asked = OutgoingMessage { reply_to: Some(message), ..asked };
-        self.send(visit.room, Outgoing::Message(asked));
-        self.finish(visit.ticket);
+        self.effects.send(visit.room, Outgoing::Message(asked));
+        self.effects.finish(visit.ticket);
     }
 
     /// The tap that a typed label stands for, if the card has such a button.
@@ -74,44 +62,41 @@ impl ChatState {
         let said = spoken(text);
         let mut buttons = card.rows.into_iter().flatten();
         let (_, data) = buttons.find(|(label, _)| !said.is_empty() && spoken(label) == said)?;
-        let message = self.card_note(key).and_then(|note| note.shown.last().copied());
+        let message = self.notes.of_card(key).and_then(|note| note.shown.last().copied());
         let (room, by, ticket) = (visit.room, visit.sender.id, visit.ticket);
         Some(Tap { room, by, query: None, data, message, seen: None, about: None, ticket })
-    }
-
-    fn plan_title(&self, key: &CardKey) -> String {
-        let turn = TurnCard::read(&key.question).and_then(|card| {
-            let shown = self.sessions.get(&key.session)?;
-            shown.presenter.session().file_turn(&card.folder).map(plan_of)
-        });
-        turn.map(|plan| plan.title).unwrap_or_default()
-    }
-
-    /// Skips a plan with the text that the tapped message replies to.
-    pub(super) fn skip_with_words(&mut self, tap: Tap, id: &SessionId, folder: &str) {
-        let Some(Quoted { text, .. }) = tap.about.clone() else { return self.only_answer(tap, NO_TEXT) };
-        let act = Act::Skip { folder: folder.to_owned(), message: Some(text) };
-        self.act_and_strip(tap, id, act);
     }
 
     /// Begins something new with the text that the tapped message replies to, once.
     pub(super) fn begin_new(&mut self, tap: Tap) {
         let Some(Quoted { message, text }) = tap.about.clone() else {
-            return self.only_answer(tap, NO_TEXT);
+            return self.effects.only_answer(tap, NO_TEXT);
         };
         let update = format!("said/{}/{message}", tap.room.chat);
-        if !self.is_first_answer(&update) {
-            return self.only_answer(tap, "");
+        if !self.effects.is_first_answer(&update) {
+            return self.effects.only_answer(tap, "");
         }
         let Tap { room, by, query, ticket, message: asked, .. } = tap;
         if let Some(asked) = asked {
-            self.strip(room, asked);
+            self.effects.strip(room, asked);
         }
-        self.answer_tap(query, "");
+        self.effects.answer_tap(query, "");
         let sender = Sender { id: by, name: String::new() };
         let visit = Visit { update, room, sender, message, ticket, files: Vec::new(), is_joined: false };
         self.talk_unless_planning(visit, text);
     }
+}
+
+/// Skips a plan with the text that the tapped message replies to.
+pub(super) fn skip_with_words(effects: &mut Effects, tap: Tap, id: &SessionId, folder: &str) {
+    let Some(Quoted { text, .. }) = tap.about.clone() else { return effects.only_answer(tap, NO_TEXT) };
+    let act = Act::Skip { folder: folder.to_owned(), message: Some(text) };
+    effects.act_and_strip(tap, id, act);
+}
+
+fn plan_title(sessions: &ShownSessions, key: &CardKey) -> String {
+    let turn = TurnCard::read(&key.question).and_then(|card| sessions.turn(&key.session, &card.folder));
+    turn.map(|turn| plan_of(turn).title).unwrap_or_default()
 }
 
 fn kind(key: &CardKey) -> Option<TurnCardKind> {

@@ -1,7 +1,5 @@
 //! Taps on buttons. Each is answered once; one that acts in a session is answered when the act is durable.
 
-use std::collections::BTreeSet;
-
 use crate::bot_api::InlineKeyboardMarkup;
 use crate::room::Room;
 use rapport_core::{Act, Purpose, Question, Refusal, Reply, RoundView, TurnCard};
@@ -61,7 +59,7 @@ enum TapOutcome {
 
 impl ChatState {
     pub(super) fn on_tap(&mut self, tap: Tap) {
-        let Some(press) = button::read(&tap.data) else { return self.only_answer(tap, NOT_OURS) };
+        let Some(press) = button::read(&tap.data) else { return self.effects.only_answer(tap, NOT_OURS) };
         if let (Button::UseHeard | Button::DropHeard, Some(tag)) = (press.button, &press.tag) {
             return self.on_heard_tap(tap, press.button, tag);
         }
@@ -83,7 +81,7 @@ impl ChatState {
             return self.on_work_tap(tap, press.button, tag);
         }
         if press.button == Button::NoCancel && press.tag.as_ref().is_some_and(|tag| self.is_work(tag)) {
-            return self.too_late(tap, NOTHING_CHANGED);
+            return self.effects.too_late(tap, NOTHING_CHANGED);
         }
         if press.button == Button::BeginNew {
             return self.begin_new(tap);
@@ -93,19 +91,21 @@ impl ChatState {
         }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {
-                return self.only_answer(tap, ELSEWHERE);
+                return self.effects.only_answer(tap, ELSEWHERE);
             }
             let words = self.about_old(tap.room, &press);
-            return self.too_late(tap, &words);
+            return self.effects.too_late(tap, &words);
         };
-        let Some(shown) = self.sessions.get(&key.session) else { return self.too_late(tap, EXPIRED) };
-        if !self.may(tap.by, shown) {
-            return self.only_answer(tap, NOT_YOURS);
+        let Some(shown) = self.sessions.get(&key.session) else { return self.effects.too_late(tap, EXPIRED) };
+        if !shown.allows(tap.by, &self.notes) {
+            return self.effects.only_answer(tap, NOT_YOURS);
         }
         if key.question.as_str() == STOP {
             return self.carry(tap, &key, TapOutcome::Acts(STOPPING.to_owned(), vec![Act::Stop]));
         }
-        if press.button == Button::AskCancel && (self.is_in_front(&key) || key.question.as_str() == FAILED) {
+        if press.button == Button::AskCancel
+            && (self.sessions.is_in_front(&key) || key.question.as_str() == FAILED)
+        {
             let asked = card::cancelling(&shown.presenter, &key.tag());
             return self.carry(tap, &key, TapOutcome::Menu(Box::new(asked)));
         }
@@ -120,13 +120,13 @@ impl ChatState {
             self.cards.forget_tag(tap.room.chat, &key);
             return self.carry(tap, &key, TapOutcome::StripAnd(String::new(), vec![act]));
         }
-        if !self.is_in_front(&key) {
+        if !self.sessions.is_in_front(&key) {
             let answer = card::answer(&shown.presenter, &key.question);
-            return self.too_late(tap, &about(answer.as_deref()));
+            return self.effects.too_late(tap, &about(answer.as_deref()));
         }
         if press.button == Button::Snooze {
             self.snooze(&key);
-            return self.only_answer(tap, "💤 I will remind you in an hour.");
+            return self.effects.only_answer(tap, "💤 I will remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
@@ -138,28 +138,12 @@ impl ChatState {
         }
     }
 
-    pub(super) fn only_answer(&mut self, tap: Tap, words: &str) {
-        if tap.query.is_none() && !words.is_empty() {
-            self.say(tap.room, words);
-        }
-        self.answer_tap(tap.query, words);
-        self.finish(tap.ticket);
-    }
-
-    /// Removes the buttons of a card whose question is no longer open.
-    pub(super) fn too_late(&mut self, tap: Tap, words: &str) {
-        if let Some(message) = tap.message {
-            self.strip(tap.room, message);
-        }
-        self.only_answer(tap, words);
-    }
-
     /// Finds the card of a button. A button without a tag belongs to the current question, if the numbers fit.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
             return self.cards.by_tag(room.chat, tag).cloned();
         }
-        let (id, shown) = self.planning(room)?;
+        let (id, shown) = self.sessions.planning(room)?;
         match press.button {
             Button::Answer(question, _) | Button::Pick(_, question, _) => {
                 let (number, focus) = shown.presenter.collecting()?;
@@ -215,7 +199,7 @@ impl ChatState {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
         }
-        match (press.button, self.planning(room)) {
+        match (press.button, self.sessions.planning(room)) {
             (Button::Answer(question, _) | Button::Pick(_, question, _), Some((_, shown))) => {
                 let id = shown.presenter.clarifying().nth(question);
                 about(id.and_then(|id| card::answer(&shown.presenter, id)).as_deref())
@@ -252,7 +236,7 @@ impl ChatState {
                 TapOutcome::Pick(pick, option)
             }
             Button::Pick(..) => nothing("There is no such option."),
-            Button::Done => match self.chosen(key, tap.seen.as_ref()) {
+            Button::Done => match self.notes.chosen(key, tap.seen.as_ref()) {
                 chosen if chosen.is_empty() => nothing("Choose at least one option first."),
                 chosen => {
                     TapOutcome::Acts(String::new(), answer(Reply::Choices(chosen.into_iter().collect())))
@@ -329,25 +313,25 @@ impl ChatState {
             TapOutcome::Acts(words, acts) => {
                 // A copy of the card of which no arrival was noted, because of a kill: closing the card does not reach it.
                 let is_copy =
-                    |message: &i32| self.card_note(key).is_some_and(|note| !note.shown.contains(message));
+                    |message: &i32| self.notes.of_card(key).is_some_and(|note| !note.shown.contains(message));
                 if let Some(copy) = message.filter(|message| !acts.is_empty() && is_copy(message)) {
-                    self.strip(room, copy);
+                    self.effects.strip(room, copy);
                 }
                 (words, acts)
             }
             TapOutcome::StripAnd(words, acts) => {
                 if let Some(message) = message {
-                    self.strip(room, message);
+                    self.effects.strip(room, message);
                 }
                 (words, acts)
             }
             TapOutcome::Pick(pick, option) => {
-                let mut picks = Picks { chosen: self.chosen(key, seen.as_ref()), page: 0 };
+                let mut picks = Picks { chosen: self.notes.chosen(key, seen.as_ref()), page: 0 };
                 match pick {
                     Pick::TakeIn => drop(picks.chosen.insert(option)),
                     Pick::LeaveOut => drop(picks.chosen.remove(&option)),
                 }
-                self.notes.picked(key, Some(picks));
+                self.notes.picked(&mut self.effects, key, Some(picks));
                 self.refresh_buttons(room, key, message);
                 (String::new(), Vec::new())
             }
@@ -356,7 +340,7 @@ impl ChatState {
                 (String::new(), Vec::new())
             }
             TapOutcome::Menu(menu) => {
-                self.send_card(room, &menu);
+                self.effects.send_card(room, &menu);
                 (String::new(), Vec::new())
             }
             TapOutcome::Again => {
@@ -370,20 +354,15 @@ impl ChatState {
         };
         let ops: Vec<_> = acts.into_iter().map(|act| SessionOp::Act(key.session.clone(), act)).collect();
         if ops.is_empty() {
-            self.answer_tap(query, &words);
-            return self.finish(ticket);
+            self.effects.answer_tap(query, &words);
+            return self.effects.finish(ticket);
         }
         // The tap is not confirmed before its acts are on disk.
-        let thanks = query.filter(|query| self.is_first_answer(query)).map(|query| Thanks { query, words });
+        let thanks =
+            query.filter(|query| self.effects.is_first_answer(query)).map(|query| Thanks { query, words });
         // Only a button that takes a text for an answer is on a message that replies to one.
         let answer = about.map(|said| TypedAnswer { message: said.message, card: key.clone() });
-        self.operate_for((room, by), ops, thanks, ticket, answer.map(Becomes::Answer));
-    }
-
-    /// The options or items selected so far, as they were noted; before the first tap, as the buttons of the message tell.
-    pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
-        let noted = self.card_note(key).and_then(|note| note.picks.as_ref());
-        noted.map_or_else(|| button::chosen_on(seen), |picks| picks.chosen.clone())
+        self.effects.operate_for((room, by), ops, thanks, ticket, answer.map(Becomes::Answer));
     }
 
     /// Sends the full text of which a card has only the beginning. A card of an earlier version offered that before its
@@ -395,22 +374,22 @@ impl ChatState {
         let shown = self.sessions.get(&key.session);
         let whole = shown.and_then(|shown| card::whole(&shown.presenter, &key.question));
         let Some(whole) = whole else { return self.show_again(room, key) };
-        self.want(Effect::Send { chat: room.chat, messages: outgoing(room, whole), then: None });
+        self.effects.want(Effect::Send { chat: room.chat, messages: outgoing(room, whole), then: None });
     }
 
     fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
         let prompt = prompt(room, on, "✍️ Type your answer:", "Your answer");
-        self.send_then(room, Outgoing::Message(prompt), AfterSend::Prompt(key));
+        self.effects.send_then(room, Outgoing::Message(prompt), AfterSend::Prompt(key));
     }
 
     /// Shows a card again at the end of the chat; the previous one loses its buttons.
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
         if home.chat != room.chat {
-            self.say(room, "I have shown it again in its own chat.");
+            self.effects.say(room, "I have shown it again in its own chat.");
         }
-        for message in self.card_note(key).map(|note| note.shown.clone()).unwrap_or_default() {
-            self.strip(home, message);
+        for message in self.notes.of_card(key).map(|note| note.shown.clone()).unwrap_or_default() {
+            self.effects.strip(home, message);
         }
         self.show_whole(home, card, key);
     }

@@ -112,7 +112,7 @@ impl ChatState {
         // New cards first: somebody waits for them.
         for key in &in_front {
             let is_sent = self.cards.pending.contains(key) || self.cards.refused.contains(key);
-            if !is_sent && !self.is_known(key) {
+            if !is_sent && !self.notes.is_known(key) {
                 self.show(key);
             }
         }
@@ -139,12 +139,12 @@ impl ChatState {
         let Some(before) = card.before.take() else { return self.post(room, &card, key) };
         self.cards.pending.insert(key.clone());
         let (messages, then) = (outgoing(room, before), Some(AfterSend::Before(key.clone())));
-        self.want(Effect::Send { chat: room.chat, messages, then });
+        self.effects.want(Effect::Send { chat: room.chat, messages, then });
     }
 
     /// Handles the arrival, or the failure, of what has to precede a card.
     pub(super) fn on_shown_before(&mut self, key: &CardKey, error: Option<ApiError>) {
-        let card = self.card(key).filter(|_| self.is_in_front(key));
+        let card = self.card(key).filter(|_| self.sessions.is_in_front(key));
         match (error, card) {
             (None, Some((room, card))) => return self.post(room, &card, key),
             (Some(why), Some(_)) => {
@@ -163,15 +163,15 @@ impl ChatState {
     /// Sends a card, and records which message it became.
     pub(super) fn post(&mut self, room: Room, card: &Card, key: &CardKey) {
         self.cards.pending.insert(key.clone());
-        self.send_then(room, Outgoing::Message(card.message(room)), AfterSend::Card(key.clone()));
+        self.effects.send_then(room, Outgoing::Message(card.message(room)), AfterSend::Card(key.clone()));
     }
 
     /// Retries the undelivered cards of a chat: somebody is active there, or the bot was let in again.
     pub(super) fn show_refused(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         let again = |key: &&CardKey| is_here(key) && !self.cards.pending.contains(*key);
         for key in self.cards.refused.iter().filter(again).cloned().collect::<Vec<_>>() {
-            if self.is_in_front(&key) {
+            if self.sessions.is_in_front(&key) {
                 self.show(&key);
             } else {
                 self.cards.refused.remove(&key);
@@ -202,39 +202,15 @@ impl ChatState {
 
     /// A card that is being sent to a chat.
     pub(super) fn pending_in(&self, chat: i64) -> Option<CardKey> {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         self.cards.pending.iter().find(|key| is_here(key)).cloned()
-    }
-
-    /// The notes about a card, if any.
-    pub(super) fn card_note(&self, key: &CardKey) -> Option<&CardNote> {
-        let noted = self.notes.of(&key.session)?;
-        noted.cards.iter().find(|card| card.is(&key.question, key.since))
-    }
-
-    /// Whether a card was shown, or need not be shown any more.
-    pub(super) fn is_known(&self, key: &CardKey) -> bool {
-        self.card_note(key).is_some_and(CardNote::is_known)
-    }
-
-    /// Whether a card was in its chat before this message.
-    pub(super) fn is_shown_before(&self, key: &CardKey, message: i32) -> bool {
-        self.card_note(key).is_some_and(|note| note.shown.iter().any(|shown| *shown < message))
-    }
-
-    /// Whether the question of a card is in front of the person.
-    pub(super) fn is_in_front(&self, key: &CardKey) -> bool {
-        let shown = self.sessions.get(&key.session);
-        shown.is_some_and(|shown| {
-            shown.presenter.focus().iter().any(|focus| CardKey::of(&key.session, focus) == *key)
-        })
     }
 
     /// The card of a question that is in front of the person, and its room.
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let shown = self.sessions.get(&key.session)?;
         let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
-        let picks = self.card_note(key).and_then(|note| note.picks.as_ref());
+        let picks = self.notes.of_card(key).and_then(|note| note.picks.as_ref());
         if let Some(turn) = TurnCard::read(&key.question) {
             let list = picks.map(|picks| ItemList { chosen: &picks.chosen, page: picks.page });
             let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, list)?;
@@ -251,7 +227,7 @@ impl ChatState {
     /// Updates the check boxes on a card's message.
     pub(super) fn refresh_buttons(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
         if let (Some((_, card)), Some(message)) = (self.card(key), message) {
-            self.send(room, Outgoing::Buttons { message, keyboard: card.keyboard() });
+            self.effects.send(room, Outgoing::Buttons { message, keyboard: card.keyboard() });
         }
     }
 
@@ -267,8 +243,8 @@ impl ChatState {
         };
         self.cards.refused.remove(key);
         self.cards.know_message(chat, message, key);
-        self.notes.shown(&key.session, &key.question, key.since, message);
-        if !self.is_in_front(key) {
+        self.notes.shown(&mut self.effects, key, message);
+        if !self.sessions.is_in_front(key) {
             // It was answered on another message before this one was known. That one is closed already.
             self.close_message(key, message);
         }
@@ -290,16 +266,16 @@ impl ChatState {
                  I show it there as soon as somebody writes there, or you answer it at the computer: \
                  rapport answer {session}"
             );
-            self.say(alone, &words);
+            self.effects.say(alone, &words);
         }
-        self.want(Effect::Notify(Notice::Unshown { session, why }));
+        self.effects.want(Effect::Notify(Notice::Unshown { session, why }));
     }
 
     pub(super) fn on_prompted(&mut self, key: CardKey, message: Option<i32>) {
         let chat = self.sessions.get(&key.session).map(|shown| shown.room.chat);
         if let (Some(chat), Some(message)) = (chat, message) {
             self.cards.know_message(chat, message, &key);
-            self.notes.prompted(&key.session, &key.question, key.since, message);
+            self.notes.prompted(&mut self.effects, &key, message);
         }
     }
 
@@ -330,7 +306,7 @@ impl ChatState {
         // Nobody is asked for words any more.
         let prompts = note.prompts.iter().map(|message| Outgoing::Delete { message: *message });
         let messages = shown.chain(prompts).collect();
-        self.want(Effect::Send { chat, messages, then: Some(AfterSend::Close(key.clone())) });
+        self.effects.want(Effect::Send { chat, messages, then: Some(AfterSend::Close(key.clone())) });
     }
 
     /// Does the same for a single message.
@@ -339,14 +315,14 @@ impl ChatState {
         let (room, text) = (shown.room, card::closed(&shown.presenter, &key.question));
         let text = text.unwrap_or_else(|| Text::new().plain("Over."));
         let card = Card::plain(self.labelled(&key.session, room, text));
-        self.send(room, Outgoing::Edit(card.edit(message)));
+        self.effects.send(room, Outgoing::Edit(card.edit(message)));
     }
 
     /// The messages of a card are updated, or gone and need no edit.
     pub(super) fn on_closed(&mut self, key: &CardKey) {
         self.cards.closing.remove(key);
         if self.sessions.contains_key(&key.session) {
-            self.notes.closed(&key.session, &key.question, key.since);
+            self.notes.closed(&mut self.effects, key);
             self.finish_if_over(&key.session);
         }
     }

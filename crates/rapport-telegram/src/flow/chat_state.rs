@@ -1,40 +1,37 @@
 //! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
 //! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{By, Presenter, Question, QuestionId, SessionId, TurnId};
+use rapport_core::{By, SessionId, TurnId};
 
-use super::announcements::Announcements;
 use super::backlog::Backlog;
-use super::card::{self, Card};
 use super::cards::CardIndex;
-use super::effect::{AfterOps, AfterSend, Becomes, Effect, Input, SessionOp, Thanks, Ticket};
+use super::effect::{AfterSend, Effect, Input};
 use super::messages::Early;
 use super::notes::Notes;
-use super::progress::{Busy, stop_key};
+use super::progress::stop_key;
 use super::projects::Project;
 use super::quiet_hours::QuietHours;
 use super::recent_work::EndedWork;
 use super::session_updates::Found;
+use super::shown_sessions::ShownSessions;
+use super::step_effects::Effects;
 use super::work::Works;
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::notice::Notice;
-use crate::outgoing::{Outgoing, Sent};
+use crate::outgoing::Sent;
 use crate::room::Room;
-use crate::text::Text;
 
 /// The pseudo question whether to retry.
 pub(super) const FAILED: &str = "failed";
 /// The pseudo question whether to stop the agent.
 pub(super) const STOP: &str = "stop";
-/// The number of answered taps to remember.
-const MOST_TAPS: usize = 10_000;
 
 /// The settings of the channel.
 #[derive(Clone, Debug)]
@@ -59,102 +56,6 @@ pub(super) struct Settings {
     pub(super) budget: Option<u64>,
 }
 
-/// A session that is shown in a room.
-#[derive(Debug)]
-pub(super) struct ShownSession {
-    /// Boxed, because a hash map of large values reserves twice the memory that they use.
-    pub(super) presenter: Box<Presenter>,
-    pub(super) room: Room,
-    pub(super) owner: u64,
-    pub(super) began: Timestamp,
-    /// Whether its log names the room. If not, it began elsewhere and is shown to its owner only.
-    pub(super) at_home: bool,
-    /// The last message to it, if it is a conversation.
-    pub(super) said: String,
-    /// The entry that records its failure, if it failed.
-    pub(super) failed_at: u64,
-    /// Whether it failed before its first question. That was announced at the time.
-    pub(super) is_without_questions: bool,
-    pub(super) announcements: Announcements,
-    /// Whether somebody answered one of its questions here.
-    pub(super) is_answered_here: bool,
-    /// Whether it was looked for others at work in its directory.
-    pub(super) is_looked_beside: bool,
-    /// The activity of its agent, while it works.
-    pub(super) busy: Option<Busy>,
-    /// The entry and the room that its file was last written for.
-    pub(super) filed: Option<(u64, Room)>,
-}
-
-impl ShownSession {
-    pub(super) fn new(presenter: Presenter, (room, owner): (Room, u64), began: Timestamp) -> Self {
-        let at_home = presenter.session().created().origin.as_ref().and_then(Room::of).is_some();
-        Self {
-            presenter: Box::new(presenter),
-            room,
-            owner,
-            began,
-            at_home,
-            said: String::new(),
-            failed_at: 0,
-            is_without_questions: false,
-            announcements: Announcements::default(),
-            is_answered_here: false,
-            is_looked_beside: false,
-            busy: None,
-            filed: None,
-        }
-    }
-
-    /// A question of its rounds, answered or not.
-    pub(super) fn question(&self, id: &QuestionId) -> Option<&Question> {
-        let mut items = self.presenter.session().rounds().flat_map(|round| round.items);
-        items.find(|item| item.question.id == *id).map(|item| item.question)
-    }
-
-    /// Whether a question accepts free text.
-    pub(super) fn takes_words(&self, id: &QuestionId) -> bool {
-        self.question(id).is_some_and(|question| question.free_text || card::is_listed(question))
-    }
-}
-
-/// The sessions of a room, each with its creation time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RoomState {
-    /// The newest planned task, until it is over.
-    pub(super) plan: Option<(Timestamp, SessionId)>,
-    /// The conversations, by the directory of their project.
-    pub(super) chats: BTreeMap<String, (Timestamp, SessionId)>,
-    /// The newest session, over or not.
-    pub(super) newest: Option<Newest>,
-}
-
-/// The newest session of a room, ordered by creation time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Newest {
-    pub(super) began: Timestamp,
-    pub(super) id: SessionId,
-    pub(super) owner: u64,
-    pub(super) task: String,
-}
-
-impl RoomState {
-    pub(super) fn plan(&self) -> Option<&SessionId> {
-        self.plan.as_ref().map(|(_, id)| id)
-    }
-
-    /// The conversation about this project.
-    pub(super) fn chat(&self, project: &Project) -> Option<&SessionId> {
-        self.chats.get(&project.path).map(|(_, id)| id)
-    }
-
-    /// A conversation began about the project in this directory. The newest one counts.
-    pub(super) fn began_chat(&mut self, project: String, began: (Timestamp, SessionId)) {
-        let newest = self.chats.entry(project).or_insert_with(|| began.clone());
-        *newest = began.max(newest.clone());
-    }
-}
-
 /// Ids of what was done already, for de-duplication: after a kill the same input may come again.
 #[derive(Debug, Default)]
 pub(super) struct Dedup {
@@ -162,7 +63,6 @@ pub(super) struct Dedup {
     pub(super) grown: HashSet<(SessionId, TurnId)>,
     /// Updates for which sessions were begun.
     pub(super) requests: HashSet<String>,
-    pub(super) taps: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -171,8 +71,7 @@ pub(super) struct ChatState {
     pub(super) access: Access,
     /// What survives a restart besides the logs.
     pub(super) notes: Notes,
-    pub(super) sessions: BTreeMap<SessionId, ShownSession>,
-    pub(super) rooms: HashMap<Room, RoomState>,
+    pub(super) sessions: ShownSessions,
     pub(super) cards: CardIndex,
     pub(super) dedup: Dedup,
     /// Messages that came while the card they may answer was being sent.
@@ -193,7 +92,7 @@ pub(super) struct ChatState {
     /// The time of the current step.
     pub(super) now: Timestamp,
     /// The effects of the current step so far.
-    effects: Vec<Effect>,
+    pub(super) effects: Effects,
 }
 
 impl ChatState {
@@ -208,8 +107,7 @@ impl ChatState {
             settings,
             access,
             notes,
-            sessions: BTreeMap::new(),
-            rooms: HashMap::new(),
+            sessions: ShownSessions::default(),
             cards: CardIndex::default(),
             dedup: Dedup::default(),
             early: Vec::new(),
@@ -221,7 +119,7 @@ impl ChatState {
             retried: Timestamp::UNIX_EPOCH,
             is_stopping: false,
             now: Timestamp::UNIX_EPOCH,
-            effects: Vec::new(),
+            effects: Effects::default(),
         }
     }
 
@@ -240,7 +138,7 @@ impl ChatState {
             Input::Unfollowed(session, error) => self.on_unfollowed(&session, error),
             Input::Unlisted(error) => {
                 let why = error.to_string();
-                self.want(Effect::Notify(Notice::Unlisted { why }));
+                self.effects.want(Effect::Notify(Notice::Unlisted { why }));
             }
             Input::Sent(then, results) => self.on_sent(then, results),
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
@@ -262,8 +160,8 @@ impl ChatState {
             }
             Input::Stopping => self.stop_waiting(),
         }
-        self.write_notes();
-        std::mem::take(&mut self.effects)
+        let (settings, notes) = (&self.settings, &self.notes);
+        self.effects.take(|chat| settings.quiet_until(notes.quiet(chat), now).is_some())
     }
 
     fn on_sent(&mut self, then: AfterSend, mut results: Vec<Result<Sent, ApiError>>) {
@@ -295,103 +193,8 @@ impl ChatState {
         }
         if let Some(pairing) = self.access.code(chance, self.now) {
             let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
-            self.want(Effect::Notify(notice));
+            self.effects.want(Effect::Notify(notice));
         }
-    }
-
-    /// Whether a user may answer and steer a session.
-    pub(super) fn may(&self, user: u64, shown: &ShownSession) -> bool {
-        self.may_in(user, shown.room, shown.owner)
-    }
-
-    /// Whether a user may do that in the sessions of this owner in a room.
-    pub(super) fn may_in(&self, user: u64, room: Room, owner: u64) -> bool {
-        owner == user || self.notes.is_guest(room, owner, user)
-    }
-
-    /// Adds an effect, after the notes that precede it.
-    pub(super) fn want(&mut self, effect: Effect) {
-        self.write_notes();
-        let effect = match effect {
-            Effect::Send { chat, messages, then } => {
-                Effect::Send { chat, messages: self.hushed(chat, messages), then }
-            }
-            effect => effect,
-        };
-        self.effects.push(effect);
-    }
-
-    fn write_notes(&mut self) {
-        let lines = self.notes.take_unwritten().into_iter();
-        self.effects.extend(lines.map(Effect::Note));
-    }
-
-    /// Marks an update as safe: nothing of it has to be kept, or it is kept already.
-    pub(super) fn finish(&mut self, ticket: Ticket) {
-        self.want(Effect::Finish(ticket));
-    }
-
-    /// Sends something; the result does not matter.
-    pub(super) fn send(&mut self, room: Room, what: Outgoing) {
-        self.want(Effect::Send { chat: room.chat, messages: vec![what], then: None });
-    }
-
-    /// Sends something, and continues with `then` when it has arrived or failed.
-    pub(super) fn send_then(&mut self, room: Room, what: Outgoing, then: AfterSend) {
-        self.want(Effect::Send { chat: room.chat, messages: vec![what], then: Some(then) });
-    }
-
-    /// Sends a card that is not tracked.
-    pub(super) fn send_card(&mut self, room: Room, card: &Card) {
-        self.send(room, Outgoing::Message(card.message(room)));
-    }
-
-    pub(super) fn say(&mut self, room: Room, words: &str) {
-        self.send_card(room, &Card::plain(Text::new().plain(words)));
-    }
-
-    /// Removes the buttons of a message.
-    pub(super) fn strip(&mut self, room: Room, message: i32) {
-        self.send(room, Outgoing::Buttons { message, keyboard: None });
-    }
-
-    /// Answers a tap, once.
-    pub(super) fn answer_tap(&mut self, query: impl Into<Option<String>>, words: &str) {
-        if let Some(query) = query.into().filter(|query| self.is_first_answer(query)) {
-            self.want(Effect::AnswerTap { query, words: words.to_owned() });
-        }
-    }
-
-    /// Whether a tap was not answered yet. It counts as answered from now on.
-    pub(super) fn is_first_answer(&mut self, query: &str) -> bool {
-        if self.dedup.taps.len() > MOST_TAPS {
-            self.dedup.taps.clear();
-        }
-        self.dedup.taps.insert(query.to_owned())
-    }
-
-    /// Executes a person's operations on sessions. Refusals are reported in the room.
-    pub(super) fn operate(
-        &mut self,
-        (room, user): (Room, u64),
-        ops: Vec<SessionOp>,
-        thanks: Option<Thanks>,
-        ticket: Ticket,
-    ) {
-        self.operate_for((room, user), ops, thanks, ticket, None);
-    }
-
-    /// The same, where the message becomes something.
-    pub(super) fn operate_for(
-        &mut self,
-        (room, user): (Room, u64),
-        ops: Vec<SessionOp>,
-        thanks: Option<Thanks>,
-        ticket: Ticket,
-        becomes: Option<Becomes>,
-    ) {
-        let then = AfterOps::Request { room, ticket, thanks, becomes };
-        self.want(Effect::Operate { by: person(user), ops, then });
     }
 }
 

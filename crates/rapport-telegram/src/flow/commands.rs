@@ -1,18 +1,19 @@
 //! The commands. They work at any time, even while a question waits for text.
 
 use crate::room::Room;
-use rapport_core::{Act, Aim, Focus, Session, SessionId, TurnCard, TurnCardKind};
+use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
 
 use super::announcements::NEW_CONVERSATION;
 use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, Newest, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
+use super::shown_sessions::{Newest, ShownSession};
 
 /// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 17] = [
@@ -56,82 +57,79 @@ impl ChatState {
             "deny" => self.guest(&visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
-                self.say(visit.room, &format!("I do not know /{name}. /help lists the commands."));
+                self.effects.say(visit.room, &format!("I do not know /{name}. /help lists the commands."));
             }
         }
-        self.finish(visit.ticket);
+        self.effects.finish(visit.ticket);
     }
 
     pub(super) fn greet(&mut self, room: Room, greeting: &str) {
-        self.send_card(room, &Card::plain(card::help(greeting, &COMMANDS)));
+        self.effects.send_card(room, &Card::plain(card::help(greeting, &COMMANDS)));
     }
 
     fn plan(&mut self, visit: Visit, task: &str) {
         if task.is_empty() {
-            return self.only_say(&visit, USAGE);
+            return self.effects.only_say(&visit, USAGE);
         }
         // After a kill Telegram may deliver a command again that was carried out.
         if self.dedup.requests.contains(&visit.update) {
-            return self.finish(visit.ticket);
+            return self.effects.finish(visit.ticket);
         }
-        if let Some((_, shown)) = self.planning(visit.room)
-            && !self.may(visit.sender.id, shown)
+        if let Some((_, shown)) = self.sessions.planning(visit.room)
+            && !shown.allows(visit.sender.id, &self.notes)
         {
-            return self.only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
+            return self
+                .effects
+                .only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
         }
-        let older = self.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
+        let older = self.sessions.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
         let project = self.project_in(visit.room).path.clone();
         let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work, project);
         let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
-        self.type_for(visit.room);
-        self.carry_out(&visit, ops);
+        self.effects.type_for(visit.room);
+        self.effects.carry_out(&visit, ops);
     }
 
     /// Cancels the sender's newest task in this room, or else the conversation's current turn.
     fn cancel(&mut self, visit: Visit) {
-        let mut tasks: Vec<_> = self.tasks(visit.room).collect();
+        let mut tasks: Vec<_> = self.sessions.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
         let project = self.project_in(visit.room);
-        let chat =
-            self.rooms.get(&visit.room).and_then(|state| self.sessions.get_key_value(state.chat(project)?));
+        let chat = self.sessions.conversation(visit.room, project);
         tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
-            return self.only_say(&visit, "There is nothing to cancel here.");
+            return self.effects.only_say(&visit, "There is nothing to cancel here.");
         }
-        let Some((id, _)) = tasks.into_iter().find(|(_, shown)| self.may(visit.sender.id, shown)) else {
-            return self.only_say(&visit, "Only whoever asked for this task can cancel it.");
+        let Some((id, _)) = tasks.into_iter().find(|(_, shown)| shown.allows(visit.sender.id, &self.notes))
+        else {
+            return self.effects.only_say(&visit, "Only whoever asked for this task can cancel it.");
         };
         let op = SessionOp::Act(id.clone(), Act::Cancel { reason: None });
-        self.carry_out(&visit, vec![op]);
+        self.effects.carry_out(&visit, vec![op]);
     }
 
     /// Stops the newest working agent in this room. Its conversation is kept.
     fn stop(&mut self, visit: Visit) {
-        let here = self.sessions.iter().filter(|(_, shown)| shown.room == visit.room && shown.at_home);
-        let working = here.filter(|(_, shown)| shown.presenter.session().has_turn());
-        let mut working: Vec<_> = working.map(|(id, shown)| (shown.began, id.clone())).collect();
-        working.sort_unstable();
+        let working = self.sessions.working(visit.room);
         if working.is_empty() {
-            return self.only_say(&visit, "No agent is working here.");
+            return self.effects.only_say(&visit, "No agent is working here.");
         }
-        let may =
-            |id: &SessionId| self.sessions.get(id).is_some_and(|shown| self.may(visit.sender.id, shown));
-        let Some((_, id)) = working.into_iter().rev().find(|(_, id)| may(id)) else {
-            return self.only_say(&visit, "Only whoever asked for this can stop it.");
+        let may = |shown: &ShownSession| shown.allows(visit.sender.id, &self.notes);
+        let Some((id, _)) = working.into_iter().find(|(_, shown)| may(shown)) else {
+            return self.effects.only_say(&visit, "Only whoever asked for this can stop it.");
         };
-        self.carry_out(&visit, vec![SessionOp::Act(id, Act::Stop)]);
+        self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Stop)]);
     }
 
     fn new_chat(&mut self, visit: Visit) {
         let project = self.project_in(visit.room);
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
-        let Some((id, shown)) = chat.and_then(|id| self.sessions.get(&id).map(|shown| (id, shown))) else {
-            return self.only_say(&visit, NEW_CONVERSATION);
+        let Some((id, shown)) = self.sessions.conversation(visit.room, project) else {
+            return self.effects.only_say(&visit, NEW_CONVERSATION);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, "Only whoever began this conversation can end it.");
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(&visit, "Only whoever began this conversation can end it.");
         }
-        self.carry_out(&visit, vec![SessionOp::Act(id, Act::Cancel { reason: None })]);
+        self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Cancel { reason: None })]);
     }
 
     /// Shows content of the newest session of this room, whether or not it is over.
@@ -152,25 +150,25 @@ impl ChatState {
         };
         let work = if form.is_changes() { self.work_of(&id) } else { None };
         let then = AfterContent { room, ticket, form, work };
-        self.want(Effect::ReadContent { session: id, content, then });
+        self.effects.want(Effect::ReadContent { session: id, content, then });
     }
 
     /// The newest session of a room, if the sender may see its content. If not, they are told.
     pub(super) fn newest(&mut self, visit: &Visit) -> Option<Newest> {
-        let newest = self.rooms.get(&visit.room).and_then(|state| state.newest.clone());
+        let newest = self.sessions.newest(visit.room).cloned();
         let words = match newest {
             None => "There is no session in this chat yet.",
-            Some(newest) if self.may_in(visit.sender.id, visit.room, newest.owner) => return Some(newest),
+            Some(newest) if self.notes.may(visit.sender.id, visit.room, newest.owner) => return Some(newest),
             Some(_) => "Only whoever asked for this task can see that.",
         };
-        self.only_say(visit, words);
+        self.effects.only_say(visit, words);
         None
     }
 
     /// Sends a file from the workplace of this room's newest session.
     fn project_file(&mut self, visit: &Visit, path: &str) {
         if path.is_empty() {
-            return self.only_say(visit, "Usage: /file <path from the project's root>");
+            return self.effects.only_say(visit, "Usage: /file <path from the project's root>");
         }
         let Some(Newest { id, .. }) = self.newest(visit) else { return };
         self.send_file(id, path.to_owned(), visit.room, visit.ticket);
@@ -182,7 +180,8 @@ impl ChatState {
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
         // A group shows only its own sessions, because the others concern nobody else there.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
-        let theirs = |(_, shown): &(_, &ShownSession)| self.may(visit.sender.id, shown) && is_shown(shown);
+        let theirs =
+            |(_, shown): &(_, &ShownSession)| shown.allows(visit.sender.id, &self.notes) && is_shown(shown);
         for (id, shown) in self.sessions.iter().filter(theirs) {
             let session = shown.presenter.session();
             for focus in shown.presenter.focus() {
@@ -206,23 +205,23 @@ impl ChatState {
         let spent = (room.chat > 0).then(|| self.spent(visit.sender.id));
         let lately = Lately { ended: &ended, now: self.now, spent, budget: self.settings.budget };
         let held_back = self.backlog.len(room.chat);
-        self.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));
+        self.effects.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));
     }
 
     fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
         let (room, sender) = (visit.room, &visit.sender);
         let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
         let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
-            self.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
+            self.effects.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
             return;
         };
-        self.notes.guest(room, sender.id, guest.id, may);
+        self.notes.guest(&mut self.effects, room, sender.id, guest.id, may);
         let name = card::short(&guest.name, 60);
         let words = match may {
             Guest::May => format!("{name} may now answer for you in this chat. /deny revokes that."),
             Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
         };
-        self.say(room, &words);
+        self.effects.say(room, &words);
     }
 }
 

@@ -22,19 +22,20 @@ impl ChatState {
         }
         let is_too_large = |file: &FileRef| file.size.is_some_and(|size| size > LARGEST_FILE as u64);
         if files.iter().any(is_too_large) {
-            return self.only_say(&visit, TOO_LARGE);
+            return self.effects.only_say(&visit, TOO_LARGE);
         }
         let is_voice = matches!(what, What::Other { .. }) && files.iter().any(|file| file.is_voice);
         if let What::Other { kind, .. } = what {
-            let is_answer = !self.open_questions(visit.room, visit.sender.id).is_empty();
+            let is_answer =
+                !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty();
             match (is_voice, self.settings.can_hear) {
                 (true, true) => {}
                 (false, _) if !is_answer => {}
                 _ => return self.other(&visit, kind),
             }
         }
-        self.type_for(visit.room);
-        self.want(Effect::Fetch { files, then: Box::new(AfterFetch { visit, what, is_voice }) });
+        self.effects.type_for(visit.room);
+        self.effects.want(Effect::Fetch { files, then: Box::new(AfterFetch { visit, what, is_voice }) });
     }
 
     /// The files of a message are fetched, or cannot be.
@@ -46,13 +47,13 @@ impl ChatState {
                 let words = format!(
                     "❌ I could not fetch that ({why}), so I ignored the message. Please send it again."
                 );
-                return self.only_say(&visit, &words);
+                return self.effects.only_say(&visit, &words);
             }
         };
         match (what, &files[..]) {
             (What::Other { reply_to, .. }, [voice, ..]) if is_voice => {
                 let then = Box::new(AfterHear { visit, reply_to });
-                self.want(Effect::Hear { voice: voice.clone(), then });
+                self.effects.want(Effect::Hear { voice: voice.clone(), then });
             }
             (what, _) => self.act(Visit { files, ..visit }, what),
         }

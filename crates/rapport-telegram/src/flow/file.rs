@@ -30,7 +30,7 @@ impl ChatState {
     /// Writes the file of a session, if it is the newest plan of its room.
     pub(super) fn write_file(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.get(id) else { return };
-        let is_newest = self.rooms.get(&shown.room).is_some_and(|room| room.plan() == Some(id));
+        let is_newest = self.sessions.plan(shown.room) == Some(id);
         if !shown.at_home || !shown.presenter.is_planned() || !is_newest {
             return;
         }
@@ -46,7 +46,7 @@ impl ChatState {
         let project = Some(session.created().project.clone());
         let file = file.map(|file| InteractiveFile { project, ..file });
         if let Ok(content) = file.map(|file| serde_json::to_vec_pretty(&file)).transpose() {
-            self.want(Effect::Write { path, content });
+            self.effects.want(Effect::Write { path, content });
             if let Some(shown) = self.sessions.get_mut(id) {
                 shown.filed = made_of;
             }

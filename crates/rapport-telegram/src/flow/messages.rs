@@ -8,10 +8,11 @@ use super::button::Button;
 use super::callbacks::{Tap, in_words};
 use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_moves::in_new_chat;
+use super::chat_state::ChatState;
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
-use super::progress::{Busy, stop_key};
+use super::shown_sessions::ShownSession;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, OutgoingMessage};
@@ -66,7 +67,7 @@ pub(super) struct Early {
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
         let Incoming { id, room, topic, private, sender, message, what, files, is_joined } =
-            self.in_new_chat(incoming);
+            in_new_chat(&self.notes, incoming);
         let words = match &what {
             What::Words { text, .. } if private => Some(text.clone()),
             What::Command { name, rest, .. } if private => Some(format!("/{name} {rest}")),
@@ -95,8 +96,8 @@ impl ChatState {
                 self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
-                self.answer_tap(query, REFUSAL);
-                self.finish(ticket);
+                self.effects.answer_tap(query, REFUSAL);
+                self.effects.finish(ticket);
             }
             (
                 Verdict::Refuse,
@@ -104,14 +105,14 @@ impl ChatState {
             ) => {
                 if private {
                     let refusal = Card::plain(Text::new().plain(REFUSAL)).message(room);
-                    self.send(room, Outgoing::Aside(refusal));
+                    self.effects.send(room, Outgoing::Aside(refusal));
                 }
-                self.finish(ticket);
+                self.effects.finish(ticket);
             }
             (
                 Verdict::Ignore,
                 What::Words { .. } | What::Command { .. } | What::Other { .. } | What::Edited { .. },
-            ) => self.finish(ticket),
+            ) => self.effects.finish(ticket),
         }
     }
 
@@ -129,17 +130,6 @@ impl ChatState {
         }
     }
 
-    /// Replies to an update that has no other effect.
-    pub(super) fn only_say(&mut self, visit: &Visit, words: &str) {
-        self.say(visit.room, words);
-        self.finish(visit.ticket);
-    }
-
-    /// Executes a person's operations on sessions.
-    pub(super) fn carry_out(&mut self, visit: &Visit, ops: Vec<SessionOp>) {
-        self.operate((visit.room, visit.sender.id), ops, None, visit.ticket);
-    }
-
     /// Operations are durable, or one was refused.
     pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
         match (then, outcome) {
@@ -148,27 +138,33 @@ impl ChatState {
                 let is_refused = matches!(outcome, Err(DoorError::Refused(_)));
                 match becomes.filter(|becomes| is_done || is_refused && *becomes == Becomes::Revision) {
                     Some(Becomes::Answer(TypedAnswer { message, card })) => {
-                        self.notes.answered(room.chat, message, card.session, card.question);
+                        self.notes.answered(
+                            &mut self.effects,
+                            room.chat,
+                            message,
+                            card.session,
+                            card.question,
+                        );
                     }
                     Some(Becomes::Queued { message }) => {
-                        self.want(Effect::React { chat: room.chat, message });
+                        self.effects.want(Effect::React { chat: room.chat, message });
                     }
                     // Not before: after a kill the same message comes again, and must not begin anything.
-                    Some(Becomes::Revision) => self.notes.revised(room),
+                    Some(Becomes::Revision) => self.notes.revised(&mut self.effects, room),
                     None => {}
                 }
                 if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
-                    self.say(room, &words);
+                    self.effects.say(room, &words);
                 }
                 if let Some(thanks) = thanks {
                     let words = if is_done { thanks.words } else { String::new() };
-                    self.want(Effect::AnswerTap { query: thanks.query, words });
+                    self.effects.want(Effect::AnswerTap { query: thanks.query, words });
                 }
-                self.finish(ticket);
+                self.effects.finish(ticket);
             }
             (AfterOps::Grow { session, seq, .. }, Ok(())) => self.on_announced(&session, seq, &[]),
             (AfterOps::Grow { room, .. }, Err(error)) => {
-                self.say(room, &format!("❌ The questions could not be stored: {error}"));
+                self.effects.say(room, &format!("❌ The questions could not be stored: {error}"));
             }
             (AfterOps::Nothing, _) => {}
         }
@@ -181,19 +177,21 @@ impl ChatState {
         if let Some(card) = replied {
             return self.answer_words(visit, &card, text);
         }
-        if let Some(id) = reply_to.and_then(|message| self.at_work(&visit, message)) {
+        if let Some(id) = reply_to.and_then(|message| {
+            self.sessions.at_work(room.chat, message, visit.sender.id, &self.notes).cloned()
+        }) {
             return self.say_to(&visit, &id, text);
         }
         if self.is_reply_about_revision(room, reply_to) {
             return self.revise_asked(&visit, text);
         }
         // A reply may arrive before the confirmation that its card was sent.
-        let pending =
-            reply_to.and_then(|_| self.pending_in(room.chat).or_else(|| self.showing_work_in(room.chat)));
+        let pending = reply_to
+            .and_then(|_| self.pending_in(room.chat).or_else(|| self.sessions.showing_work_in(room.chat)));
         if let Some(card) = pending.filter(|_| !self.is_stopping) {
             return self.keep_until_shown(card, visit, (text, message, reply_to));
         }
-        let waiting = self.open_questions(room, visit.sender.id);
+        let waiting = self.sessions.open_questions(room, visit.sender.id, &self.notes);
         match &waiting[..] {
             [] => {}
             [card] => {
@@ -205,30 +203,32 @@ impl ChatState {
         if self.is_asked_to_revise(&visit) {
             return self.revise_asked(&visit, text);
         }
-        let turns = self.open_turns(&visit);
+        let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
             return self.words_beside_turns(visit, turns, (text, message, reply_to));
         }
         if room.chat > 0 && self.backlog.is_reading(room.chat) {
             // After a kill, a text may come again before the question that it answered is known again.
-            return self.only_say(&visit, ABOUT_TO_SHOW);
+            return self.effects.only_say(&visit, ABOUT_TO_SHOW);
         }
         self.talk_unless_planning(visit, text);
     }
 
     pub(super) fn talk_unless_planning(&mut self, visit: Visit, text: String) {
-        if let Some((_, shown)) = self.planning(visit.room)
-            && self.may(visit.sender.id, shown)
+        if let Some((_, shown)) = self.sessions.planning(visit.room)
+            && shown.allows(visit.sender.id, &self.notes)
             && shown.presenter.is_thinking()
         {
-            return self.only_say(&visit, BEING_MADE);
+            return self.effects.only_say(&visit, BEING_MADE);
         }
         self.talk(visit, text);
     }
 
     /// Files without text go to the agent, if no question is open.
     fn wordless(&mut self, visit: Visit, kind: &str) {
-        if visit.files.is_empty() || !self.open_questions(visit.room, visit.sender.id).is_empty() {
+        if visit.files.is_empty()
+            || !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty()
+        {
             return self.other(&visit, kind);
         }
         self.talk_unless_planning(visit, String::new());
@@ -241,7 +241,7 @@ impl ChatState {
         card: CardKey,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        if self.is_shown_before(&card, message) {
+        if self.notes.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
         if self.cards.pending.contains(&card) && !self.is_stopping {
@@ -249,26 +249,16 @@ impl ChatState {
         }
         // The card was not delivered; this update triggers a retry.
         if self.cards.refused.contains(&card) {
-            return self.finish(visit.ticket);
+            return self.effects.finish(visit.ticket);
         }
-        self.only_say(&visit, TOO_EARLY);
-    }
-
-    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: whether
-    /// a text is about it is asked ([`Self::open_turns`]).
-    pub(super) fn open_questions(&self, room: Room, user: u64) -> Vec<CardKey> {
-        let here = self.sessions.iter().filter(|(_, shown)| shown.room == room && self.may(user, shown));
-        let focus = here.flat_map(|(id, shown)| shown.presenter.focus().iter().map(move |focus| (id, focus)));
-        let mut open: Vec<_> = focus.filter(|(_, focus)| TurnCard::read(&focus.question).is_none()).collect();
-        open.sort_by_key(|(_, focus)| focus.at);
-        open.into_iter().map(|(id, focus)| CardKey::of(id, focus)).collect()
+        self.effects.only_say(&visit, TOO_EARLY);
     }
 
     /// Asks which question a text answers. The message replies to that text, so that the tap refers to it.
     fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], message: i32) {
         if visit.is_joined || !visit.files.is_empty() {
             // A tap would refer to only the first of several messages, and to no file.
-            return self.only_say(visit, REPLY_TO_ONE);
+            return self.effects.only_say(visit, REPLY_TO_ONE);
         }
         let waiting = cards.iter().filter_map(|key| {
             let shown = self.sessions.get(&key.session)?;
@@ -279,8 +269,8 @@ impl ChatState {
         });
         let card = card::which(&waiting.collect::<Vec<_>>());
         let message = OutgoingMessage { reply_to: Some(message), ..card.message(visit.room) };
-        self.send(visit.room, Outgoing::Message(message));
-        self.finish(visit.ticket);
+        self.effects.send(visit.room, Outgoing::Message(message));
+        self.effects.finish(visit.ticket);
     }
 
     /// Keeps a text until this card has arrived: its id then tells which came first.
@@ -304,36 +294,36 @@ impl ChatState {
     pub(super) fn stop_waiting(&mut self) {
         self.is_stopping = true;
         for early in std::mem::take(&mut self.early) {
-            self.only_say(&early.visit, TOO_EARLY);
+            self.effects.only_say(&early.visit, TOO_EARLY);
         }
     }
 
     /// Takes a text as the answer to a question.
     fn answer_words(&mut self, visit: Visit, card: &CardKey, text: String) {
         let Some(shown) = self.sessions.get(&card.session) else {
-            return self.only_say(&visit, NOT_ASKED);
+            return self.effects.only_say(&visit, NOT_ASKED);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, SOMEBODY_ELSES_ANSWER);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(&visit, SOMEBODY_ELSES_ANSWER);
         }
-        if !self.is_in_front(card) {
+        if !self.sessions.is_in_front(card) {
             let answer = card::answer(&shown.presenter, &card.question);
             let words = answer.map_or_else(
                 || NOT_ASKED.to_owned(),
                 |answer| format!("Already answered: {}", card::short(&answer, 200)),
             );
-            return self.only_say(&visit, &words);
+            return self.effects.only_say(&visit, &words);
         }
         // A text in reply to a plan says what to do instead of it.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
-            return self.carry_out(&visit, vec![visit.op(&card.session, act)]);
+            return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
         }
         if !shown.takes_words(&card.question) {
-            return self.only_say(&visit, USE_BUTTONS);
+            return self.effects.only_say(&visit, USE_BUTTONS);
         }
         let Some(question) = shown.question(&card.question) else {
-            return self.only_say(&visit, NOT_ASKED);
+            return self.effects.only_say(&visit, NOT_ASKED);
         };
         let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
@@ -341,30 +331,30 @@ impl ChatState {
         // Of several messages that were joined, an edit has only a part.
         let answer = (!visit.is_joined).then(|| TypedAnswer { message, card: card.clone() });
         let becomes = answer.map(Becomes::Answer);
-        self.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
+        self.effects.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
     }
 
     /// Somebody edited a message. If it was an answer, that is changed, as long as it can be.
     fn on_edited(&mut self, visit: &Visit, text: String) {
         let Some((session, question)) = self.notes.answer_by(visit.room.chat, visit.message).cloned() else {
-            return self.only_say(visit, EDITED);
+            return self.effects.only_say(visit, EDITED);
         };
         let Some(shown) = self.sessions.get(&session) else {
-            return self.only_say(visit, EDITED_TOO_LATE);
+            return self.effects.only_say(visit, EDITED_TOO_LATE);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(visit, SOMEBODY_ELSES_ANSWER);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(visit, SOMEBODY_ELSES_ANSWER);
         }
         let Some(asked) = shown.question(&question) else {
-            return self.only_say(visit, EDITED_TOO_LATE);
+            return self.effects.only_say(visit, EDITED_TOO_LATE);
         };
         let act = Act::Change { reply: in_words(asked, text), question };
-        self.carry_out(visit, vec![visit.op(&session, act)]);
+        self.effects.carry_out(visit, vec![visit.op(&session, act)]);
     }
 
     /// A photo or the like without text is never an answer.
     pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
-        let open = self.open_questions(visit.room, visit.sender.id);
+        let open = self.sessions.open_questions(visit.room, visit.sender.id, &self.notes);
         let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
         let question = open.first().and_then(takes_words);
         let words = match question {
@@ -372,31 +362,31 @@ impl ChatState {
             Some(false) => format!("I cannot accept {kind} as an answer. {USE_BUTTONS}"),
             None => format!("I cannot read {kind}. Please write what you want to say."),
         };
-        self.only_say(visit, &words);
+        self.effects.only_say(visit, &words);
     }
 
     /// Takes a text as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
         // After a kill Telegram may deliver a message again that was handled.
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
-            return self.finish(visit.ticket);
+            return self.effects.finish(visit.ticket);
         }
-        if let Some(id) = self.stopped(&visit) {
+        if let Some(id) = self.sessions.stopped(visit.room, visit.sender.id, &self.notes).cloned() {
             return self.say_to(&visit, &id, text);
         }
         let project = self.project_in(visit.room);
-        let chat = self.rooms.get(&visit.room).and_then(|state| state.chat(project).cloned());
-        let chat = chat.and_then(|id| Some((self.sessions.get(&id)?, id)));
-        let Some((shown, id)) = chat.filter(|(shown, _)| !shown.presenter.session().is_over()) else {
+        let chat = self.sessions.conversation(visit.room, project);
+        let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
-            return self.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
+            return self.effects.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
-        if !self.may(visit.sender.id, shown) {
-            return self.only_say(&visit, SOMEBODY_ELSES);
+        if !shown.allows(visit.sender.id, &self.notes) {
+            return self.effects.only_say(&visit, SOMEBODY_ELSES);
         }
         if shown.presenter.session().queued() >= MOST_QUEUED {
-            return self.only_say(&visit, TOO_MANY);
+            return self.effects.only_say(&visit, TOO_MANY);
         }
+        let id = id.clone();
         self.say_to(&visit, &id, text);
     }
 
@@ -409,55 +399,12 @@ impl ChatState {
         let waits = self.sessions.get(id).is_some_and(is_at_work) && visit.message > 0;
         let becomes = waits.then_some(Becomes::Queued { message: visit.message });
         let (who, ops) = ((visit.room, visit.sender.id), vec![visit.op(id, say)]);
-        self.operate_for(who, ops, None, visit.ticket, becomes);
-    }
-
-    /// The session whose activity this message shows, if the sender may steer it.
-    fn at_work(&self, visit: &Visit, message: i32) -> Option<SessionId> {
-        let shows = |id: &SessionId| self.notes.of(id).is_some_and(|noted| noted.progress == Some(message));
-        let is_here = |shown: &ShownSession| shown.room.chat == visit.room.chat;
-        let mut here = self.sessions.iter().filter(|(id, shown)| is_here(shown) && shows(id));
-        here.find(|(_, shown)| self.may(visit.sender.id, shown)).map(|(id, _)| id.clone())
-    }
-
-    /// The key of an activity message while it is being sent to a chat.
-    fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
-        let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
-        let mut here = self.sessions.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
-        here.next().map(|(id, _)| stop_key(id))
-    }
-
-    /// The newest session of a room whose agent was stopped and that the sender may continue.
-    pub(super) fn stopped(&self, visit: &Visit) -> Option<SessionId> {
-        let is_here = |shown: &ShownSession| shown.room == visit.room && shown.at_home;
-        let rests = |shown: &ShownSession| shown.presenter.session().is_stopped();
-        let here = self.sessions.iter().filter(|(_, shown)| is_here(shown) && rests(shown));
-        let theirs = here.filter(|(_, shown)| self.may(visit.sender.id, shown));
-        theirs.max_by_key(|(_, shown)| shown.began).map(|(id, _)| id.clone())
-    }
-
-    /// The plan of a room that is being clarified or waits for confirmation.
-    pub(super) fn planning(&self, room: Room) -> Option<(&SessionId, &ShownSession)> {
-        let id = self.rooms.get(&room)?.plan()?;
-        self.sessions.get_key_value(id).filter(|(_, shown)| shown.presenter.is_interactive())
-    }
-
-    /// The planned tasks of a room that are not over, whether or not work on them has begun.
-    pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &ShownSession)> {
-        let is_here =
-            move |shown: &ShownSession| shown.room == room && shown.at_home && shown.presenter.is_planned();
-        self.sessions.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
-    }
-
-    /// The act that ends the plan of a room when another one replaces it.
-    pub(super) fn replaced(&self, room: Room) -> Option<(SessionId, Act)> {
-        let reason = Some("another task replaces it".to_owned());
-        self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason }))
+        self.effects.operate_for(who, ops, None, visit.ticket, becomes);
     }
 
     fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {
         let user = Paired { id: sender.id, name: sender.name, since: self.now };
-        self.want(Effect::AddUser(NewUser { user, room, ticket }));
+        self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
     }
 
     pub(super) fn on_user_added(&mut self, new: NewUser, outcome: Result<(), String>) {
@@ -466,15 +413,15 @@ impl ChatState {
             Ok(()) => {
                 self.access.allow(id);
                 self.settings.owner = self.settings.owner.or(Some(id));
-                self.want(Effect::Notify(Notice::LetIn { user: id, name }));
+                self.effects.want(Effect::Notify(Notice::LetIn { user: id, name }));
                 self.greet(room, "You are in: this bot is yours now.");
                 // The new user now owns what waited while nobody had access.
                 self.backlog.begin_again();
-                self.want(Effect::ReadAll);
+                self.effects.want(Effect::ReadAll);
             }
-            Err(why) => self.say(room, &format!("❌ You could not be let in: {why}")),
+            Err(why) => self.effects.say(room, &format!("❌ You could not be let in: {why}")),
         }
-        self.finish(ticket);
+        self.effects.finish(ticket);
     }
 }
 

@@ -10,9 +10,12 @@ use jiff::Timestamp;
 use rapport_core::{QuestionId, SessionId};
 use serde::{Deserialize, Serialize};
 
-use super::button::Tag;
+use super::button::{self, Tag};
 use super::cards::CardKey;
+use super::effect::Effect;
 use super::quiet_hours::Quiet;
+use super::step_effects::Effects;
+use crate::bot_api::InlineKeyboardMarkup;
 
 /// The number of cards of ended sessions to remember, for replies to late taps.
 const MOST_OLD: usize = 2000;
@@ -193,8 +196,6 @@ pub(super) struct Notes {
     moved: BTreeMap<i64, i64>,
     /// Lines of unknown kinds, kept verbatim.
     unknown: Vec<String>,
-    /// Lines that are to be appended to the file.
-    unwritten: Vec<String>,
 }
 
 impl Notes {
@@ -218,58 +219,71 @@ impl Notes {
         lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect()
     }
 
-    /// Lines added since this was last called, to be appended to the file.
-    pub(super) fn take_unwritten(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.unwritten)
-    }
-
     /// The notes about a session.
     pub(super) fn of(&self, session: &SessionId) -> Option<&Noted> {
         self.sessions.get(session)
     }
 
+    /// The notes about a card.
+    pub(super) fn of_card(&self, key: &CardKey) -> Option<&CardNote> {
+        self.of(&key.session)?.cards.iter().find(|card| card.is(&key.question, key.since))
+    }
+
+    /// Whether a card was shown, or needs not be shown.
+    pub(super) fn is_known(&self, key: &CardKey) -> bool {
+        self.of_card(key).is_some_and(CardNote::is_known)
+    }
+
+    /// Whether a card was in its chat before this message.
+    pub(super) fn is_shown_before(&self, key: &CardKey, message: i32) -> bool {
+        self.of_card(key).is_some_and(|note| note.shown.iter().any(|shown| *shown < message))
+    }
+
+    /// The options or items of a card that are selected so far; before the first tap, as the buttons of the message tell.
+    pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
+        let noted = self.of_card(key).and_then(|note| note.picks.as_ref());
+        noted.map_or_else(|| button::chosen_on(seen), |picks| picks.chosen.clone())
+    }
+
     /// Notes that a session is announced up to here.
-    pub(super) fn told(&mut self, session: &SessionId, seq: u64) {
-        self.note(Line::Told { session: session.clone(), seq });
+    pub(super) fn told(&mut self, effects: &mut Effects, session: &SessionId, seq: u64) {
+        self.note(effects, Line::Told { session: session.clone(), seq });
     }
 
     /// Notes that a message shows a question.
-    pub(super) fn shown(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
-        let (session, question) = (session.clone(), question.clone());
-        self.note(Line::Shown { session, question, since, message });
+    pub(super) fn shown(&mut self, effects: &mut Effects, key: &CardKey, message: i32) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(effects, Line::Shown { session, question, since, message });
     }
 
     /// Notes that a message asks for free text.
-    pub(super) fn prompted(&mut self, session: &SessionId, question: &QuestionId, since: u64, message: i32) {
-        let (session, question) = (session.clone(), question.clone());
-        self.note(Line::Prompted { session, question, since, message });
+    pub(super) fn prompted(&mut self, effects: &mut Effects, key: &CardKey, message: i32) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(effects, Line::Prompted { session, question, since, message });
     }
 
     /// Notes which check boxes of a card are checked.
-    pub(super) fn picked(&mut self, key: &CardKey, picks: Option<Picks>) {
+    pub(super) fn picked(&mut self, effects: &mut Effects, key: &CardKey, picks: Option<Picks>) {
         let CardKey { session, question, since } = key.clone();
-        self.note(Line::Picked { session, question, since, picks });
+        self.note(effects, Line::Picked { session, question, since, picks });
     }
 
     /// Notes that a question is no longer in front of anybody.
-    pub(super) fn closed(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
-        self.note(Line::Closed { session: session.clone(), question: question.clone(), since });
+    pub(super) fn closed(&mut self, effects: &mut Effects, key: &CardKey) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(effects, Line::Closed { session, question, since });
     }
 
     /// Notes that a reminder was sent.
-    pub(super) fn reminded(&mut self, session: &SessionId, question: &QuestionId, since: u64) {
-        self.note(Line::Reminded { session: session.clone(), question: question.clone(), since });
+    pub(super) fn reminded(&mut self, effects: &mut Effects, key: &CardKey) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(effects, Line::Reminded { session, question, since });
     }
 
     /// Notes that a reminder was put off.
-    pub(super) fn snoozed(
-        &mut self,
-        session: &SessionId,
-        question: &QuestionId,
-        since: u64,
-        until: Timestamp,
-    ) {
-        self.note(Line::Snoozed { session: session.clone(), question: question.clone(), since, until });
+    pub(super) fn snoozed(&mut self, effects: &mut Effects, key: &CardKey, until: Timestamp) {
+        let CardKey { session, question, since } = key.clone();
+        self.note(effects, Line::Snoozed { session, question, since, until });
     }
 
     /// When a chat is quiet, if that was set.
@@ -278,21 +292,27 @@ impl Notes {
     }
 
     /// Notes when a chat is quiet.
-    pub(super) fn set_quiet(&mut self, chat: i64, quiet: Quiet) {
-        self.note(Line::Quiet { chat, quiet });
+    pub(super) fn set_quiet(&mut self, effects: &mut Effects, chat: i64, quiet: Quiet) {
+        self.note(effects, Line::Quiet { chat, quiet });
     }
 
     /// Notes that this message shows the agent's activity.
-    pub(super) fn progress(&mut self, session: &SessionId, message: Option<i32>) {
-        self.note(Line::Progress { session: session.clone(), message });
+    pub(super) fn progress(&mut self, effects: &mut Effects, session: &SessionId, message: Option<i32>) {
+        self.note(effects, Line::Progress { session: session.clone(), message });
     }
 
     /// Notes that a session is over. Of its cards only the answers are kept.
-    pub(super) fn over(&mut self, session: &SessionId, chat: i64, answers: Vec<(Tag, Option<String>)>) {
+    pub(super) fn over(
+        &mut self,
+        effects: &mut Effects,
+        session: &SessionId,
+        chat: i64,
+        answers: Vec<(Tag, Option<String>)>,
+    ) {
         for (tag, answer) in answers {
-            self.note(Line::Old { chat, tag: tag.to_string(), answer });
+            self.note(effects, Line::Old { chat, tag: tag.to_string(), answer });
         }
-        self.note(Line::Over { session: session.clone() });
+        self.note(effects, Line::Over { session: session.clone() });
     }
 
     /// The answer to a card of an ended session. The outer `None` means that the card is unknown.
@@ -309,8 +329,8 @@ impl Notes {
     }
 
     /// Notes the transcription of a voice message.
-    pub(super) fn heard(&mut self, tag: &Tag, words: HeardWords) {
-        self.note(Line::Heard { tag: tag.to_string(), words });
+    pub(super) fn heard(&mut self, effects: &mut Effects, tag: &Tag, words: HeardWords) {
+        self.note(effects, Line::Heard { tag: tag.to_string(), words });
     }
 
     /// The transcription of a voice message, if it is known.
@@ -320,8 +340,15 @@ impl Notes {
     }
 
     /// Notes that the text of a message became the answer to a question.
-    pub(super) fn answered(&mut self, chat: i64, message: i32, session: SessionId, question: QuestionId) {
-        self.note(Line::Answered { chat, message, session, question });
+    pub(super) fn answered(
+        &mut self,
+        effects: &mut Effects,
+        chat: i64,
+        message: i32,
+        session: SessionId,
+        question: QuestionId,
+    ) {
+        self.note(effects, Line::Answered { chat, message, session, question });
     }
 
     /// The question that a message answered.
@@ -330,14 +357,14 @@ impl Notes {
     }
 
     /// Notes whom a room asks what to change about finished work.
-    pub(super) fn revise(&mut self, room: Room, asked: Revising) {
-        self.note(Line::Revising { room, asked: Some(asked) });
+    pub(super) fn revise(&mut self, effects: &mut Effects, room: Room, asked: Revising) {
+        self.note(effects, Line::Revising { room, asked: Some(asked) });
     }
 
     /// Notes that nobody is asked that any more.
-    pub(super) fn revised(&mut self, room: Room) {
+    pub(super) fn revised(&mut self, effects: &mut Effects, room: Room) {
         if self.revising.contains_key(&room) {
-            self.note(Line::Revising { room, asked: None });
+            self.note(effects, Line::Revising { room, asked: None });
         }
     }
 
@@ -347,8 +374,8 @@ impl Notes {
     }
 
     /// Notes that a room is about the project in this directory.
-    pub(super) fn about(&mut self, room: Room, project: String) {
-        self.note(Line::About { room, project });
+    pub(super) fn about(&mut self, effects: &mut Effects, room: Room, project: String) {
+        self.note(effects, Line::About { room, project });
     }
 
     /// The directory of the project that was chosen in a room.
@@ -362,13 +389,13 @@ impl Notes {
     }
 
     /// Notes whether a guest may answer for an owner in a room.
-    pub(super) fn guest(&mut self, room: Room, owner: u64, guest: u64, may: Guest) {
-        self.note(Line::Guest { room, owner, guest, may: may == Guest::May });
+    pub(super) fn guest(&mut self, effects: &mut Effects, room: Room, owner: u64, guest: u64, may: Guest) {
+        self.note(effects, Line::Guest { room, owner, guest, may: may == Guest::May });
     }
 
-    /// Whether a guest may answer for this owner.
-    pub(super) fn is_guest(&self, room: Room, owner: u64, guest: u64) -> bool {
-        self.guests.contains(&(room, owner, guest))
+    /// Whether a user may answer and steer the sessions of this owner in a room.
+    pub(super) fn may(&self, user: u64, room: Room, owner: u64) -> bool {
+        owner == user || self.guests.contains(&(room, owner, user))
     }
 
     /// Whether a guest may answer for anybody here.
@@ -378,10 +405,16 @@ impl Notes {
     }
 
     /// Notes that a chat moved; the messages of these sessions are not in the new one.
-    pub(super) fn moved<'a>(&mut self, from: i64, to: i64, sessions: impl Iterator<Item = &'a SessionId>) {
-        self.note(Line::Moved { from, to });
+    pub(super) fn moved<'a>(
+        &mut self,
+        effects: &mut Effects,
+        from: i64,
+        to: i64,
+        sessions: impl Iterator<Item = &'a SessionId>,
+    ) {
+        self.note(effects, Line::Moved { from, to });
         for session in sessions {
-            self.note(Line::Left { session: session.clone() });
+            self.note(effects, Line::Left { session: session.clone() });
         }
     }
 
@@ -390,8 +423,11 @@ impl Notes {
         Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
     }
 
-    fn note(&mut self, line: Line) {
-        self.unwritten.extend(serde_json::to_string(&line));
+    /// Takes a note, and has it written.
+    fn note(&mut self, effects: &mut Effects, line: Line) {
+        if let Ok(text) = serde_json::to_string(&line) {
+            effects.want(Effect::Note(text));
+        }
         self.take(line);
     }
 

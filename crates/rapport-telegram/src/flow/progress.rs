@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::bot_api::ChatAction;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Progress, QuestionId, SeenFrom, SessionId, signal};
 
 use super::button::Button;
-use super::card::{self, Card, thread};
+use super::card::{self, Card};
 use super::cards::CardKey;
-use super::chat_state::{ChatState, STOP, ShownSession};
+use super::chat_state::{ChatState, STOP};
 use super::effect::AfterSend;
+use super::shown_sessions::ShownSession;
 use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Outgoing, OutgoingMessage, Sent};
-use crate::room::Room;
 use crate::text::Text;
 
 /// The interval at which "typing" is repeated and the time that has passed is updated.
@@ -144,11 +143,6 @@ enum Show {
 }
 
 impl ChatState {
-    /// Shows "typing" in a room.
-    pub(super) fn type_for(&mut self, room: Room) {
-        self.send(room, Outgoing::Action { action: ChatAction::Typing, thread: thread(room) });
-    }
-
     /// Records whether an agent of a session works, and removes the message about it when it stops.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
         let known = self.notes.of(id).and_then(|noted| noted.progress);
@@ -169,19 +163,19 @@ impl ChatState {
             if is_new {
                 // Its message may be from an earlier process.
                 self.cards.know_tag(room.chat, &stop_key(id));
-                self.type_for(room);
+                self.effects.type_for(room);
             }
             if is_new && is_told {
                 let checking = Card::plain(Text::new().plain(CHECKING)).message(room);
                 let checking = OutgoingMessage { silent: true, ..checking };
-                self.send_then(room, Outgoing::Message(checking), AfterSend::Progress(id.clone()));
+                self.effects.send_then(room, Outgoing::Message(checking), AfterSend::Progress(id.clone()));
             }
             return self.show_soon(id);
         }
         shown.busy = None;
         if let Some(message) = known {
-            self.send(room, Outgoing::Delete { message });
-            self.notes.progress(id, None);
+            self.effects.send(room, Outgoing::Delete { message });
+            self.notes.progress(&mut self.effects, id, None);
         }
     }
 
@@ -196,7 +190,7 @@ impl ChatState {
         let rooms = self.sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
         // "Typing" comes first: the outbox drops it while anything else is queued.
         for room in rooms.collect::<Vec<_>>() {
-            self.type_for(room);
+            self.effects.type_for(room);
         }
         self.show_progress_if(is_outdated);
     }
@@ -222,10 +216,10 @@ impl ChatState {
             let room = shown.room;
             match show(&id, shown, now) {
                 Some(Show::Edit(edit)) => {
-                    self.send_then(room, Outgoing::Progress(edit), AfterSend::ProgressEdit(id));
+                    self.effects.send_then(room, Outgoing::Progress(edit), AfterSend::ProgressEdit(id));
                 }
                 Some(Show::New(message)) => {
-                    self.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
+                    self.effects.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
                 }
                 None => {}
             }
@@ -263,13 +257,13 @@ impl ChatState {
             Some(busy) => {
                 busy.message = Some(message);
                 (busy.sending, busy.shown) = (false, self.now);
-                self.notes.progress(id, Some(message));
+                self.notes.progress(&mut self.effects, id, Some(message));
                 self.show_soon(id);
             }
             // The agent was done before the message arrived.
             None => {
                 let room = shown.room;
-                self.send(room, Outgoing::Delete { message });
+                self.effects.send(room, Outgoing::Delete { message });
             }
         }
     }

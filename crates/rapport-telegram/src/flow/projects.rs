@@ -7,8 +7,9 @@ use rapport_door::JointSessions;
 use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::messages::Visit;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 use crate::text::Text;
 
@@ -95,7 +96,7 @@ impl ChatState {
     pub(super) fn choose_project(&mut self, visit: &Visit, name: &str) {
         let room = visit.room;
         if name.is_empty() {
-            return self.send_card(room, &self.projects_card(room));
+            return self.effects.send_card(room, &self.projects_card(room));
         }
         match self.project_called(name).cloned() {
             Some(project) => self.set_project(room, &project),
@@ -106,7 +107,7 @@ impl ChatState {
                     card::short(name, LONGEST_NAME),
                     names.join(", ")
                 );
-                self.say(room, &words);
+                self.effects.say(room, &words);
             }
         }
     }
@@ -114,16 +115,16 @@ impl ChatState {
     /// A tap in that list.
     pub(super) fn on_project_tap(&mut self, tap: Tap, tag: &Tag) {
         if !self.access.allows(tap.by) {
-            return self.only_answer(tap, "Only people who may use this bot can do that.");
+            return self.effects.only_answer(tap, "Only people who may use this bot can do that.");
         }
         let Some(project) = self.projects().find(|project| project.tag() == *tag).cloned() else {
-            return self.too_late(tap, "I do not serve that project any more.");
+            return self.effects.too_late(tap, "I do not serve that project any more.");
         };
         if let Some(message) = tap.message {
-            self.strip(tap.room, message);
+            self.effects.strip(tap.room, message);
         }
         let room = tap.room;
-        self.only_answer(tap, &format!("📁 {}", project.title()));
+        self.effects.only_answer(tap, &format!("📁 {}", project.title()));
         self.set_project(room, &project);
     }
 
@@ -142,16 +143,16 @@ impl ChatState {
             return;
         }
         if let Some(path) = self.project_called_exactly(name).map(|project| project.path.clone()) {
-            self.notes.about(room, path);
+            self.notes.about(&mut self.effects, room, path);
         }
     }
 
     fn set_project(&mut self, room: Room, project: &Project) {
-        self.notes.about(room, project.path.clone());
+        self.notes.about(&mut self.effects, room, project.path.clone());
         let place = if room.topic.is_some() { "topic" } else { "chat" };
         let name = project.title();
         let words = format!("📁 This {place} is about {name} now: /plan and messages go to its agents.");
-        self.say(room, &words);
+        self.effects.say(room, &words);
     }
 
     fn projects_card(&self, room: Room) -> Card {

@@ -5,9 +5,8 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
 use super::cards::CardKey;
-use super::chat_state::ChatState;
+use super::chat_state::{ChatState, Settings};
 use super::messages::Visit;
-use crate::outgoing::Outgoing;
 
 const DAY: i64 = 24 * 60;
 /// How long the button puts off a reminder.
@@ -80,21 +79,23 @@ fn span(text: &str) -> Option<SignedDuration> {
     (span > SignedDuration::ZERO).then_some(span)
 }
 
-impl ChatState {
-    /// Until when a chat is quiet, if it is.
-    pub(super) fn quiet_until(&self, chat: i64) -> Option<Timestamp> {
+impl Settings {
+    /// Until when a chat is quiet for which this was set, if it is quiet.
+    pub(super) fn quiet_until(&self, set: Option<Quiet>, now: Timestamp) -> Option<Timestamp> {
         let hours = |hours: QuietHours| {
-            let left = hours.left(&self.now.to_zoned(self.settings.zone.clone()))?;
-            self.now.checked_add(left).ok()
+            let left = hours.left(&now.to_zoned(self.zone.clone()))?;
+            now.checked_add(left).ok()
         };
-        match self.notes.quiet(chat) {
+        match set {
             Some(Quiet::Off) => None,
-            Some(Quiet::Until(until)) if until > self.now => Some(until),
+            Some(Quiet::Until(until)) if until > now => Some(until),
             Some(Quiet::Hours(set)) => hours(set),
-            Some(Quiet::Until(_)) | None => self.settings.quiet.and_then(hours),
+            Some(Quiet::Until(_)) | None => self.quiet.and_then(hours),
         }
     }
+}
 
+impl ChatState {
     pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
         let chat = visit.room.chat;
         let wish = wish.trim().to_lowercase();
@@ -105,13 +106,13 @@ impl ChatState {
             _ => None,
         };
         if let Some(quiet) = quiet {
-            self.notes.set_quiet(chat, quiet);
+            self.notes.set_quiet(&mut self.effects, chat, quiet);
             self.remind_anew(chat);
         } else if !wish.is_empty() {
-            return self.say(visit.room, &format!("I do not understand that. {USAGE}"));
+            return self.effects.say(visit.room, &format!("I do not understand that. {USAGE}"));
         }
         let words = self.about_quiet(chat);
-        self.say(visit.room, &words);
+        self.effects.say(visit.room, &words);
     }
 
     fn about_quiet(&self, chat: i64) -> String {
@@ -121,7 +122,7 @@ impl ChatState {
             Some(Quiet::Until(_)) | None => self.settings.quiet,
         };
         let what = "messages make no sound and there are no reminders; questions wait";
-        match (self.quiet_until(chat), hours) {
+        match (self.settings.quiet_until(self.notes.quiet(chat), self.now), hours) {
             (Some(until), _) => {
                 let until = until.to_zoned(self.settings.zone.clone());
                 format!("🌙 Until {}, {what}. /quiet off ends it.", until.strftime("%H:%M"))
@@ -131,17 +132,9 @@ impl ChatState {
         }
     }
 
-    /// Makes messages to a quiet chat silent.
-    pub(super) fn hushed(&self, chat: i64, messages: Vec<Outgoing>) -> Vec<Outgoing> {
-        if self.quiet_until(chat).is_none() {
-            return messages;
-        }
-        messages.into_iter().map(Outgoing::silently).collect()
-    }
-
     /// Reschedules the reminders of a chat after its quiet hours changed.
     fn remind_anew(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.sessions.get(&key.session).is_some_and(|s| s.room.chat == chat);
+        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
         let reminders = std::mem::take(&mut self.cards.reminders);
         let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
         self.cards.reminders.extend(others);
@@ -153,7 +146,7 @@ impl ChatState {
     /// Reminds of a card later.
     pub(super) fn snooze(&mut self, key: &CardKey) {
         let Ok(until) = self.now.checked_add(SNOOZE) else { return };
-        self.notes.snoozed(&key.session, &key.question, key.since, until);
+        self.notes.snoozed(&mut self.effects, key, until);
         self.remind_later(key, None);
     }
 }

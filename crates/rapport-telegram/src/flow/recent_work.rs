@@ -7,8 +7,9 @@ use rapport_door::Content;
 use super::button::Tag;
 use super::callbacks::{NOT_YOURS, Tap};
 use super::card;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, Ticket};
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 
 /// How far back "recently" goes.
@@ -58,13 +59,15 @@ impl ChatState {
         let ended = self.ended.iter().find(|((_, id), _)| Tag::files(id) == *tag);
         let found = ended.and_then(|((_, id), ended)| Some((id, ended.place, ended.files.get(place)?)));
         let Some((id, (room, owner), path)) = found else {
-            return self.only_answer(tap, "That was more than a day ago. /file <path> sends any file.");
+            return self
+                .effects
+                .only_answer(tap, "That was more than a day ago. /file <path> sends any file.");
         };
-        if !self.may_in(tap.by, room, owner) {
-            return self.only_answer(tap, NOT_YOURS);
+        if !self.notes.may(tap.by, room, owner) {
+            return self.effects.only_answer(tap, NOT_YOURS);
         }
         let (session, path) = (id.clone(), path.clone());
-        self.answer_tap(tap.query, "");
+        self.effects.answer_tap(tap.query, "");
         self.send_file(session, path, tap.room, tap.ticket);
     }
 
@@ -73,7 +76,7 @@ impl ChatState {
         let name = path.rsplit('/').next().unwrap_or(&path);
         let form = ContentForm::File { caption: card::short(&path, 200), file: card::short(name, 100) };
         let then = AfterContent { room, ticket, form, work: None };
-        self.want(Effect::ReadContent { session, content: Content::File(path), then });
+        self.effects.want(Effect::ReadContent { session, content: Content::File(path), then });
     }
 
     /// The recently ended sessions of a user in rooms that are to be shown, the latest first.
@@ -81,7 +84,7 @@ impl ChatState {
         let is_lately = |ended: &&EndedWork| self.now.duration_since(ended.at) < LATELY;
         let theirs = |ended: &&EndedWork| {
             let (room, owner) = ended.place;
-            ended.task.is_some() && is_shown(room) && self.may_in(user, room, owner)
+            ended.task.is_some() && is_shown(room) && self.notes.may(user, room, owner)
         };
         self.ended.values().rev().filter(is_lately).filter(theirs).cloned().collect()
     }

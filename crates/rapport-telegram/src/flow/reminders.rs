@@ -14,7 +14,7 @@ impl ChatState {
     pub(super) fn remind_later(&mut self, key: &CardKey, shown_at: Option<Timestamp>) {
         // The result of a run waits for nobody.
         let is_result = TurnCard::read(&key.question).is_some_and(|card| card.kind == TurnCardKind::Result);
-        let is_reminded = self.card_note(key).is_none_or(|card| card.reminded);
+        let is_reminded = self.notes.of_card(key).is_none_or(|card| card.reminded);
         if self.settings.remind.is_zero() || is_result || is_reminded {
             return;
         }
@@ -22,7 +22,7 @@ impl ChatState {
         // Its round may be much older: the question came to the front when the one before it was answered.
         let mut focus = shown.presenter.focus().iter();
         let Some(focus) = focus.find(|focus| CardKey::of(&key.session, focus) == *key) else { return };
-        let snoozed = self.card_note(key).and_then(|card| card.snoozed);
+        let snoozed = self.notes.of_card(key).and_then(|card| card.snoozed);
         let since = shown_at.map_or(focus.at, |shown_at| shown_at.max(focus.at));
         if let Some(due) = snoozed.or_else(|| since.checked_add(self.settings.remind).ok()) {
             self.cards.reminders.insert((due, key.clone()));
@@ -44,16 +44,16 @@ impl ChatState {
     }
 
     fn remind(&mut self, key: &CardKey) {
-        if !self.is_in_front(key) {
+        if !self.sessions.is_in_front(key) {
             return;
         }
         let Some((room, mut card)) = self.card(key) else { return };
-        if let Some(until) = self.quiet_until(room.chat) {
+        if let Some(until) = self.settings.quiet_until(self.notes.quiet(room.chat), self.now) {
             self.cards.reminders.insert((until, key.clone()));
             return;
         }
         card.rows.push(vec![("💤 In an hour".to_owned(), Button::Snooze.data(&key.tag()))]);
-        self.notes.reminded(&key.session, &key.question, key.since);
+        self.notes.reminded(&mut self.effects, key);
         let text =
             Text::new().plain("⏰ ").bold("Still waiting for your answer").plain("\n\n").text(&card.text);
         self.post(room, &Card { text, ..card }, key);

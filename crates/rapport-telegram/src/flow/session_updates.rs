@@ -8,8 +8,9 @@ use rapport_door::{DoorError, Seen, StoreError, Update};
 
 use super::button::Tag;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, FAILED, Newest, ShownSession, private};
+use super::chat_state::{ChatState, FAILED, private};
 use super::effect::Effect;
+use super::shown_sessions::Newest;
 use super::turns;
 use crate::CHANNEL;
 use crate::notice::Notice;
@@ -46,7 +47,7 @@ impl ChatState {
             self.found.resuming.push(id.clone());
         }
         if let (Some(first), Some((room, owner))) = (entries.first(), self.place(&id, session.created())) {
-            self.note_newest(
+            self.sessions.note_newest(
                 room,
                 Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
             );
@@ -89,11 +90,6 @@ impl ChatState {
         self.refresh(id);
     }
 
-    fn note_newest(&mut self, room: Room, newest: Newest) {
-        let state = self.rooms.entry(room).or_default();
-        state.newest = state.newest.take().max(Some(newest));
-    }
-
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.leave_backlog(id);
@@ -104,7 +100,7 @@ impl ChatState {
             }
             error => Notice::Lost { session, why: error.to_string() },
         };
-        self.want(Effect::Notify(notice));
+        self.effects.want(Effect::Notify(notice));
         if let Some(chat) = chat {
             self.show_next(chat);
         }
@@ -118,7 +114,7 @@ impl ChatState {
         }
         self.begin_backlog();
         for id in resuming {
-            self.want(Effect::Resume(id));
+            self.effects.want(Effect::Resume(id));
         }
     }
 
@@ -137,7 +133,7 @@ impl ChatState {
                 Update::Action(_) => {}
                 Update::Lost(why) => {
                     let session = self.address(&seen.session);
-                    self.want(Effect::Notify(Notice::Lost { session, why }));
+                    self.effects.want(Effect::Notify(Notice::Lost { session, why }));
                 }
             }
         }
@@ -192,14 +188,14 @@ impl ChatState {
         if session.is_over() {
             return false;
         }
-        self.notes.told(id, if entries.len() == 1 { 0 } else { session.seq() });
+        self.notes.told(&mut self.effects, id, if entries.len() == 1 { 0 } else { session.seq() });
         true
     }
 
     /// Reads the missing part of a session's log.
     fn read(&mut self, id: &SessionId) {
         let after = self.sessions.get(id).map_or(0, |shown| shown.presenter.session().seq());
-        self.want(Effect::Read { session: id.clone(), after });
+        self.effects.want(Effect::Read { session: id.clone(), after });
     }
 
     fn follow(&mut self, id: &SessionId, entry: &Entry) -> Followed {
@@ -230,7 +226,7 @@ impl ChatState {
         };
         if entry.facts.iter().any(begins) {
             shown.is_looked_beside = true;
-            self.want(Effect::LookBeside(id.clone()));
+            self.effects.want(Effect::LookBeside(id.clone()));
         }
     }
 
@@ -245,7 +241,7 @@ impl ChatState {
             "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
              keep them apart: worker.kind: worktree in the settings."
         );
-        self.say(room, &words);
+        self.effects.say(room, &words);
     }
 
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
@@ -258,9 +254,7 @@ impl ChatState {
     /// Shows a session that began with this entry.
     fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
         let Some(place) = self.place(id, presenter.session().created()) else { return Followed::Old };
-        let (began, task) = (first.at, presenter.session().created().task.clone());
-        self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
-        self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
+        self.sessions.show(id, presenter, place, first.at);
         Followed::Next
     }
 
@@ -275,6 +269,9 @@ impl ChatState {
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
         let project = self.project_of(id).path.clone();
+        if entry.facts.iter().any(|fact| matches!(fact, Event::Created(_))) {
+            self.sessions.began(id, entry.at, &project);
+        }
         let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
@@ -283,13 +280,6 @@ impl ChatState {
                         self.dedup.grown.insert((seed.session.clone(), seed.turn));
                     }
                     self.dedup.requests.extend(created.request.clone());
-                    let room = self.rooms.entry(shown.room).or_default();
-                    let began = (entry.at, id.clone());
-                    if shown.at_home && shown.presenter.is_planned() {
-                        room.plan = room.plan.take().max(Some(began));
-                    } else if shown.at_home && shown.presenter.is_chat() {
-                        room.began_chat(project.clone(), began);
-                    }
                 }
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
                 Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
@@ -353,14 +343,10 @@ impl ChatState {
             (tag, super::card::answer(&shown.presenter, &card.question))
         });
         let (answers, room): (Vec<_>, _) = (answers.collect(), shown.room);
-        self.notes.over(id, room.chat, answers);
-        self.sessions.remove(id);
+        self.notes.over(&mut self.effects, id, room.chat, answers);
+        self.sessions.forget(id);
         self.cards.forget(id);
-        if let Some(state) = self.rooms.get_mut(&room) {
-            state.plan.take_if(|(_, plan)| plan == id);
-            state.chats.retain(|_, (_, chat)| chat != id);
-        }
-        self.want(Effect::Release(id.clone()));
+        self.effects.want(Effect::Release(id.clone()));
     }
 }
 

@@ -6,10 +6,11 @@ use rapport_door::DoorError;
 use super::button::{Button, Tag};
 use super::callbacks::Tap;
 use super::card::{self, Card};
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterOps, AfterRules, Effect, Revoking, SessionOp, Thanks};
 use super::messages::Visit;
 use super::projects::Project;
+use super::shown_sessions::ShownSession;
 use crate::room::Room;
 use crate::text::Text;
 
@@ -45,18 +46,18 @@ impl HeldRule {
 impl ChatState {
     pub(super) fn always(&mut self, visit: Visit) {
         let project = self.project_in(visit.room).path.clone();
-        self.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
+        self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
     /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
     pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
-            self.answer_tap(query, "Only people who may use this bot can do that.");
-            return self.finish(ticket);
+            self.effects.answer_tap(query, "Only people who may use this bot can do that.");
+            return self.effects.finish(ticket);
         }
         // A rule is revoked only by its button, which nobody can type.
-        let Some(query) = query else { return self.finish(ticket) };
+        let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
         let project = self.project_in(room).clone();
         let others = self.projects().filter(|other| **other != project).cloned().collect();
@@ -65,7 +66,7 @@ impl ChatState {
 
     fn look_in(&mut self, revoking: Revoking) {
         let project = revoking.project.path.clone();
-        self.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
+        self.effects.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -77,8 +78,8 @@ impl ChatState {
             AfterRules::List(visit) => {
                 let project = self.project_in(visit.room);
                 let held = self.held(visit.room, visit.sender.id, (project, rules));
-                self.send_card(visit.room, &list(&held, problem.as_deref()));
-                self.finish(visit.ticket);
+                self.effects.send_card(visit.room, &list(&held, problem.as_deref()));
+                self.effects.finish(visit.ticket);
             }
             AfterRules::Revoke(mut revoking) => {
                 let (room, by) = (revoking.room, revoking.by);
@@ -90,24 +91,24 @@ impl ChatState {
                 }
                 let Revoking { message, thanks, ticket, project, .. } = *revoking;
                 if let Some(message) = message {
-                    self.strip(room, message);
+                    self.effects.strip(room, message);
                 }
                 let Some(held) = held else {
-                    self.answer_tap(
+                    self.effects.answer_tap(
                         thanks.query,
                         "That permission no longer exists. /always lists the current ones.",
                     );
-                    return self.finish(ticket);
+                    return self.effects.finish(ticket);
                 };
                 match held.session {
                     Some((id, _)) => {
                         let ops = vec![SessionOp::Act(id, Act::Revoke { rule: held.rule })];
-                        self.operate((room, by), ops, Some(thanks), ticket);
+                        self.effects.operate((room, by), ops, Some(thanks), ticket);
                     }
                     None => {
                         let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
                         let project = project.path;
-                        self.want(Effect::Forget { project, rule: held.rule, then });
+                        self.effects.want(Effect::Forget { project, rule: held.rule, then });
                     }
                 }
             }
@@ -120,7 +121,8 @@ impl ChatState {
         let project = rules.into_iter().filter(|_| room.chat > 0);
         let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
-        let theirs = self.sessions.iter().filter(|(_, shown)| is_shown(shown) && self.may(user, shown));
+        let theirs =
+            self.sessions.iter().filter(|(_, shown)| is_shown(shown) && shown.allows(user, &self.notes));
         let of_sessions = theirs.flat_map(|(id, shown)| {
             let session = shown.presenter.session();
             let held = |rule: &Rule| HeldRule {

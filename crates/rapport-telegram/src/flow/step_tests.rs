@@ -19,6 +19,7 @@ use super::effect::{
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use super::projects::Project;
+use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
 use crate::outgoing::{Outgoing, Sent};
@@ -857,7 +858,7 @@ fn a_turn_of_questions_becomes_a_plan_once() {
     let log = vec![after.entry(begins), after.entry(vec![ended])];
     let plan = Created { grown_from: Some(Seed { session: id(), turn: TurnId(1) }), ..chat_created() };
     let grown = Entry { seq: 1, at: START, facts: vec![Event::Created(plan)] };
-    after.state.notes.told(&id(), 1);
+    after.state.notes.told(&mut Effects::default(), &id(), 1);
     after.put(Input::Found(id(), Ok(log)));
     after.put(Input::Found(SessionId::new("plan"), Ok(vec![grown])));
     let wanted = after.put(Input::AllFound);
@@ -891,7 +892,7 @@ fn several_options_are_chosen_on_the_buttons() {
     assert_eq!(stage.taps(ANNA, take_in(2), &q1), ["answer tap 4: There is no such option.", "finish 4"]);
 
     // What is chosen is in the data of the buttons, whatever their labels look like.
-    stage.state.notes.picked(&q1, None);
+    stage.state.notes.picked(&mut Effects::default(), &q1, None);
     let button = |label: &str, pick, option| {
         let data = Button::Pick(pick, 0, option).data(&q1.tag());
         InlineKeyboardButton::new(label, data)
@@ -900,7 +901,7 @@ fn several_options_are_chosen_on_the_buttons() {
     let keyboard = InlineKeyboardMarkup { inline_keyboard: vec![row] };
     let (query, data) = ("t".into(), Button::Done.data(&q1.tag()));
     let press = What::Press { query, data, message: Some(7), keyboard: Some(keyboard), about: None };
-    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["note picked", "act: answer q1 Choices([0])"]);
+    assert_eq!(stage.comes(ANNA, HOME, press.clone()), ["act: answer q1 Choices([0])"]);
     stage.state.notes = Notes::parse(&noted);
     assert_eq!(stage.comes(ANNA, HOME, press), ["act: answer q1 Choices([1])"]);
 }
@@ -925,7 +926,7 @@ fn the_newest_session_of_a_chat_can_be_looked_at() {
     stage.put(Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]));
     let announced = AfterSend::Announce { session: id(), seq: 2 };
     stage.put(Input::Sent(announced, vec![Ok(Sent::Posted(9))]));
-    assert!(stage.state.sessions.is_empty());
+    assert_eq!(stage.state.sessions.iter().count(), 0);
     for (name, content) in [("diff", "Diff"), ("log", "Log")] {
         let wanted = stage.comes(ANNA, HOME, command(name));
         assert!(wanted[0].starts_with("ReadContent") && wanted[0].contains(content), "{wanted:?}");
@@ -1100,7 +1101,7 @@ fn what_waited_before_comes_bit_by_bit() {
             "nothing is shown before all are found"
         );
     }
-    assert_eq!(stage.state.sessions.len(), 0, "none is held in memory");
+    assert_eq!(stage.state.sessions.iter().count(), 0, "none is held in memory");
     let mut wanted: Vec<_> = (995..WAITING).rev().map(|n| format!("read s{n:04} after 0")).collect();
     wanted.push(
         r#"send "⏳ 995 more questions wait for you. The next comes when one of these is answered. /status" in 42"#
@@ -1113,7 +1114,7 @@ fn what_waited_before_comes_bit_by_bit() {
         assert!(shown.iter().any(|what| what.ends_with("in 42, card q1")), "{shown:?}");
         assert!(!shown.iter().any(|what| what.starts_with("read")), "five are enough: {shown:?}");
     }
-    assert_eq!(stage.state.sessions.len(), 5);
+    assert_eq!(stage.state.sessions.iter().count(), 5);
 
     let status =
         stage.comes(ANNA, HOME, What::Command { name: "status".into(), rest: String::new(), about: None });

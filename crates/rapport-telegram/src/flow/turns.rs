@@ -11,13 +11,15 @@ use rapport_core::{
 use rapport_door::{Content, DoorError};
 
 use super::announcements::{outgoing, reply};
+use super::beside_turns::skip_with_words;
 use super::button::{Button, Grave, ON_A_PAGE, Pick};
 use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
-use super::chat_state::{ChatState, ShownSession};
+use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
+use super::shown_sessions::ShownSession;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -48,7 +50,9 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 impl ChatState {
     /// Handles a button of a card about a turn.
     pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
-        let Some(turn) = self.turn(&key.session, &card.folder) else { return self.finish(tap.ticket) };
+        let Some(turn) = self.sessions.turn(&key.session, &card.folder).cloned() else {
+            return self.effects.finish(tap.ticket);
+        };
         let plan = plan_of(&turn);
         let revision = turn.plan.as_ref().map_or(0, |plan| plan.revision);
         let folder = card.folder.clone();
@@ -64,9 +68,11 @@ impl ChatState {
         let act = match button {
             Button::Approve => approve(&Selection::all(&plan)),
             Button::Run => {
-                let chosen = self.chosen(key, tap.seen.as_ref());
+                let chosen = self.notes.chosen(key, tap.seen.as_ref());
                 if chosen.is_empty() {
-                    return self.only_answer(tap, "Nothing is selected. Select something, or skip the plan.");
+                    return self
+                        .effects
+                        .only_answer(tap, "Nothing is selected. Select something, or skip the plan.");
                 }
                 approve(&selection(&plan, &chosen))
             }
@@ -85,7 +91,7 @@ impl ChatState {
             }
             Button::Restore => Act::RestorePlan { folder: folder.clone() },
             Button::Words if card.kind == TurnCardKind::Review => {
-                return self.skip_with_words(tap, &key.session, &folder);
+                return skip_with_words(&mut self.effects, tap, &key.session, &folder);
             }
             Button::Choose if card::turn::is_choosable(&plan) => {
                 let all = (0..places(&plan).len()).collect();
@@ -93,7 +99,7 @@ impl ChatState {
             }
             Button::Back => return self.choose_items(tap, key, None),
             Button::Pick(pick, _, item) => {
-                let mut chosen = self.chosen(key, tap.seen.as_ref());
+                let mut chosen = self.notes.chosen(key, tap.seen.as_ref());
                 match pick {
                     Pick::TakeIn => drop(chosen.insert(item)),
                     Pick::LeaveOut => drop(chosen.remove(&item)),
@@ -101,66 +107,44 @@ impl ChatState {
                 return self.choose_items(tap, key, Some(Picks { chosen, page: item / ON_A_PAGE }));
             }
             Button::Page(page, _) if page * ON_A_PAGE < places(&plan).len() => {
-                let chosen = self.chosen(key, tap.seen.as_ref());
+                let chosen = self.notes.chosen(key, tap.seen.as_ref());
                 return self.choose_items(tap, key, Some(Picks { chosen, page }));
             }
             Button::Preview(place) => {
                 let Some((group, item)) = places(&plan).get(place).copied() else {
-                    return self.finish(tap.ticket);
+                    return self.effects.finish(tap.ticket);
                 };
                 let title = items(&plan, group).into_iter().nth(item);
                 let title = title.map(|item| format!("{} {}", item.label, item.what)).unwrap_or_default();
                 let content = Content::Preview { turn: folder.clone(), group, item };
                 let form = ContentForm::Block { title, file: "preview.txt" };
-                return self.show_content(tap, &key.session, form, content);
+                return self.effects.show_content(tap, &key.session, form, content);
             }
             Button::Report => {
                 let content = Content::Attachment(format!("{folder}/report.md"));
-                return self.show_content(tap, &key.session, ContentForm::Markdown, content);
+                return self.effects.show_content(tap, &key.session, ContentForm::Markdown, content);
             }
-            _ => return self.only_answer(tap, "Please use the buttons of the latest card."),
+            _ => return self.effects.only_answer(tap, "Please use the buttons of the latest card."),
         };
         if is_sure {
-            return self.act_and_strip(tap, &key.session, act);
+            return self.effects.act_and_strip(tap, &key.session, act);
         }
         let Tap { room, by, query, ticket, .. } = tap;
-        self.answer_tap(query, "");
-        self.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
-    }
-
-    /// Acts in a session, and removes the buttons of the message that asked about it.
-    pub(super) fn act_and_strip(&mut self, tap: Tap, id: &SessionId, act: Act) {
-        let Tap { room, by, query, message, ticket, .. } = tap;
-        if let Some(asked) = message {
-            self.strip(room, asked);
-        }
-        self.answer_tap(query, "");
-        self.operate((room, by), vec![SessionOp::Act(id.clone(), act)], None, ticket);
+        self.effects.answer_tap(query, "");
+        self.effects.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
     }
 
     /// Asks before one tap ends what nothing brings back.
     fn ask_first(&mut self, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
-        self.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
-        self.only_answer(tap, "");
-    }
-
-    fn turn(&self, id: &SessionId, folder: &str) -> Option<FileTurn> {
-        self.sessions.get(id)?.presenter.session().file_turn(folder).cloned()
+        self.effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
+        self.effects.only_answer(tap, "");
     }
 
     /// Shows a page of the list with these items selected, or the summary again.
     fn choose_items(&mut self, tap: Tap, key: &CardKey, list: Option<Picks>) {
-        self.notes.picked(key, list);
+        self.notes.picked(&mut self.effects, key, list);
         self.refresh_buttons(tap.room, key, tap.message);
-        self.only_answer(tap, "");
-    }
-
-    /// Reads content of a session, to be shown in the room of the tap.
-    fn show_content(&mut self, tap: Tap, id: &SessionId, form: ContentForm, content: Content) {
-        let Tap { room, query, ticket, .. } = tap;
-        self.answer_tap(query, "");
-        let then = AfterContent { room, ticket, form, work: None };
-        self.want(Effect::ReadContent { session: id.clone(), content, then });
+        self.effects.only_answer(tap, "");
     }
 
     /// Sends content: as messages, or as a file if it is long.
@@ -171,8 +155,8 @@ impl ChatState {
                 let (caption, entities) = Text::new().plain(&visible::line(&caption)).finish();
                 let thread = card::thread(room);
                 let file = Document { name: file, bytes, caption, entities, thread, silent: false };
-                self.send(room, Outgoing::Document(file));
-                return self.finish(ticket);
+                self.effects.send(room, Outgoing::Document(file));
+                return self.effects.finish(ticket);
             }
             (read, form) => (read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()), form),
         };
@@ -194,12 +178,12 @@ impl ChatState {
                 outgoing(room, Reply::Messages(vec![Text::new().plain(&words)]))
             }
         };
-        self.want(Effect::Send { chat: room.chat, messages, then: None });
+        self.effects.want(Effect::Send { chat: room.chat, messages, then: None });
         if let Some(tag) = work {
             let overlaps = self.overlaps(&tag);
-            self.send_card(room, &card::decision(&tag, &overlaps));
+            self.effects.send_card(room, &card::decision(&tag, &overlaps));
         }
-        self.finish(ticket);
+        self.effects.finish(ticket);
     }
 
     /// Releases an idle session of turns, so that somebody at a terminal may continue it.
@@ -209,7 +193,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get(id).filter(is_in_turns) else { return };
         let view = shown.presenter.session().view(id);
         if view.is_settled() && view.questions.is_empty() {
-            self.want(Effect::Release(id.clone()));
+            self.effects.want(Effect::Release(id.clone()));
         }
     }
 }

@@ -23,11 +23,14 @@ impl ChatState {
         let text = match heard {
             Ok(text) if !text.trim().is_empty() => text.trim().to_owned(),
             Ok(_) => {
-                return self.only_say(visit, "I heard no words in that. Please say it again, or write it.");
+                return self
+                    .effects
+                    .only_say(visit, "I heard no words in that. Please say it again, or write it.");
             }
             Err(why) => {
                 let why = card::short(&why, 300);
                 return self
+                    .effects
                     .only_say(visit, &format!("❌ I could not listen to that: {why}. Please write it."));
             }
         };
@@ -40,7 +43,7 @@ impl ChatState {
             reply_to: then.reply_to,
             text: text.clone(),
         };
-        self.notes.heard(&tag, words);
+        self.notes.heard(&mut self.effects, &tag, words);
         let shown = Text::new()
             .plain("🎙 ")
             .bold("I heard:")
@@ -54,25 +57,27 @@ impl ChatState {
         let ask = Card { rows, ..Card::plain(Text::new().plain("Is that what you want to say?")) };
         let ask = OutgoingMessage { reply_to: Some(visit.message), ..ask.message(visit.room) };
         messages.push(Outgoing::Message(ask));
-        self.want(Effect::Send { chat: visit.room.chat, messages, then: None });
-        self.finish(visit.ticket);
+        self.effects.want(Effect::Send { chat: visit.room.chat, messages, then: None });
+        self.effects.finish(visit.ticket);
     }
 
     /// Handles the confirmation of a transcription. It stays noted: after a kill the same tap may come again, and its
     /// consequences happen once.
     pub(super) fn on_heard_tap(&mut self, tap: Tap, button: Button, tag: &Tag) {
-        let Some(words) = self.notes.heard_words(tag).cloned() else { return self.too_late(tap, NOT_HEARD) };
+        let Some(words) = self.notes.heard_words(tag).cloned() else {
+            return self.effects.too_late(tap, NOT_HEARD);
+        };
         if words.sender != tap.by {
-            return self.only_answer(tap, NOT_YOURS);
+            return self.effects.only_answer(tap, NOT_YOURS);
         }
         if button == Button::DropHeard {
-            return self.too_late(tap, "Dropped.");
+            return self.effects.too_late(tap, "Dropped.");
         }
         if let Some(message) = tap.message {
-            self.strip(tap.room, message);
+            self.effects.strip(tap.room, message);
         }
         let Tap { query, ticket, by, .. } = tap;
-        self.answer_tap(query, "");
+        self.effects.answer_tap(query, "");
         let HeardWords { room, update, message, reply_to, text, .. } = words;
         let sender = Sender { id: by, name: String::new() };
         let visit = Visit { update, room, sender, message, ticket, files: Vec::new(), is_joined: true };

@@ -94,7 +94,7 @@ impl ChatState {
         let is_beside = |other: &&WaitingWork| other.session != own.session && other.project == own.project;
         let line = |other: &WaitingWork| {
             let both: Vec<_> = own.files.intersection(&other.files).map(String::as_str).collect();
-            let may_know = self.may_in(own.owner, other.room, other.owner);
+            let may_know = self.notes.may(own.owner, other.room, other.owner);
             let name = if may_know { card::short(&other.task, LONGEST_TASK) } else { "Other work".into() };
             let files = card::short(&both.join(", "), LONGEST_FILES);
             let line = format!("⚠️ {name} waits too, and changes the same files: {files}");
@@ -106,9 +106,11 @@ impl ChatState {
     }
 
     pub(super) fn on_work_tap(&mut self, tap: Tap, button: Button, tag: &Tag) {
-        let Some(work) = self.works.waiting.get(tag).cloned() else { return self.too_late(tap, DECIDED) };
-        if !self.may_in(tap.by, work.room, work.owner) {
-            return self.only_answer(tap, NOT_YOURS);
+        let Some(work) = self.works.waiting.get(tag).cloned() else {
+            return self.effects.too_late(tap, DECIDED);
+        };
+        if !self.notes.may(tap.by, work.room, work.owner) {
+            return self.effects.only_answer(tap, NOT_YOURS);
         }
         let (words, act) = match button {
             Button::ApplyWork => {
@@ -119,15 +121,15 @@ impl ChatState {
                 ("🗑 Discarding…", Act::Discard { reason: None, end: Some(work.end) })
             }
             Button::DiscardWork => {
-                self.send_card(tap.room, &card::sure(Grave::Discard, &work.task, tag));
-                return self.only_answer(tap, "");
+                self.effects.send_card(tap.room, &card::sure(Grave::Discard, &work.task, tag));
+                return self.effects.only_answer(tap, "");
             }
             Button::SeeWork => {
-                self.answer_tap(tap.query, "");
+                self.effects.answer_tap(tap.query, "");
                 let title = format!("Changes: {}", card::short(&work.task, 200));
                 let form = ContentForm::Block { title, file: CHANGES };
                 let then = AfterContent { room: tap.room, ticket: tap.ticket, form, work: Some(tag.clone()) };
-                return self.want(Effect::ReadContent {
+                return self.effects.want(Effect::ReadContent {
                     session: work.session,
                     content: Content::Diff,
                     then,
@@ -136,16 +138,16 @@ impl ChatState {
             _ => return self.ask_what_to_change(tap, work.session),
         };
         if let Some(message) = tap.message {
-            self.strip(tap.room, message);
+            self.effects.strip(tap.room, message);
         }
-        self.notes.revised(tap.room);
+        self.notes.revised(&mut self.effects, tap.room);
         self.works.deciding.insert(work.session.clone(), tap.room);
         // Somebody has to run it, to bring that about.
-        self.want(Effect::Resume(work.session.clone()));
-        let query = tap.query.filter(|query| self.is_first_answer(query));
+        self.effects.want(Effect::Resume(work.session.clone()));
+        let query = tap.query.filter(|query| self.effects.is_first_answer(query));
         let thanks = query.map(|query| Thanks { query, words: words.to_owned() });
         let ops = vec![SessionOp::Act(work.session, act)];
-        self.operate((tap.room, tap.by), ops, thanks, tap.ticket);
+        self.effects.operate((tap.room, tap.by), ops, thanks, tap.ticket);
     }
 
     /// Tells what became of a decision that was made here. Returns whether nothing else is to be shown of these entries.
@@ -156,13 +158,13 @@ impl ChatState {
                 Event::Applied { files, .. } => {
                     let files =
                         if files.len() == 1 { "1 file".into() } else { format!("{} files", files.len()) };
-                    self.say(room, &format!("✅ Applied to the project: {files}."));
+                    self.effects.say(room, &format!("✅ Applied to the project: {files}."));
                 }
                 Event::NotApplied(why) => {
-                    self.say(room, &not_applied(why));
+                    self.effects.say(room, &not_applied(why));
                     self.forget_decision(id);
                 }
-                Event::Discarded { .. } => self.say(room, "🗑 Discarded."),
+                Event::Discarded { .. } => self.effects.say(room, "🗑 Discarded."),
                 Event::Cleared { .. } => {
                     self.works.waiting.retain(|_, work| work.session != *id);
                     self.forget_decision(id);
@@ -176,21 +178,21 @@ impl ChatState {
     fn forget_decision(&mut self, id: &SessionId) {
         self.works.deciding.remove(id);
         if !self.sessions.contains_key(id) {
-            self.want(Effect::Release(id.clone()));
+            self.effects.want(Effect::Release(id.clone()));
         }
     }
 
     /// Asks what to change about work, and notes that: the next words of this person here say it.
     fn ask_what_to_change(&mut self, tap: Tap, session: SessionId) {
-        self.notes.revise(tap.room, Revising { session, by: tap.by, message: None });
+        self.notes.revise(&mut self.effects, tap.room, Revising { session, by: tap.by, message: None });
         let asked = prompt(tap.room, tap.message, "✍️ Type what to change:", "What to change");
-        self.send_then(tap.room, Outgoing::Message(asked), AfterSend::RevisionPrompt(tap.room));
-        self.only_answer(tap, "");
+        self.effects.send_then(tap.room, Outgoing::Message(asked), AfterSend::RevisionPrompt(tap.room));
+        self.effects.only_answer(tap, "");
     }
 
     pub(super) fn on_revision_prompted(&mut self, room: Room, message: Option<i32>) {
         if let Some(asked) = self.notes.revising(room).cloned().filter(|_| message.is_some()) {
-            self.notes.revise(room, Revising { message, ..asked });
+            self.notes.revise(&mut self.effects, room, Revising { message, ..asked });
         }
     }
 
@@ -209,28 +211,30 @@ impl ChatState {
 
     /// Has the work changed about which the room was asked.
     pub(super) fn revise_asked(&mut self, visit: &Visit, words: String) {
-        let Some(asked) = self.notes.revising(visit.room).cloned() else { return self.finish(visit.ticket) };
+        let Some(asked) = self.notes.revising(visit.room).cloned() else {
+            return self.effects.finish(visit.ticket);
+        };
         if asked.by != visit.sender.id {
-            return self.only_say(visit, SOMEBODY_ELSES);
+            return self.effects.only_say(visit, SOMEBODY_ELSES);
         }
         let act = Act::Say { text: words, id: Some(visit.update.clone()) };
-        self.want(Effect::Resume(asked.session.clone()));
+        self.effects.want(Effect::Resume(asked.session.clone()));
         let (who, ops) = ((visit.room, visit.sender.id), vec![visit.op(&asked.session, act)]);
-        self.operate_for(who, ops, None, visit.ticket, Some(Becomes::Revision));
+        self.effects.operate_for(who, ops, None, visit.ticket, Some(Becomes::Revision));
     }
 
     /// Has the newest work of a room changed: its agent continues in the same conversation.
     pub(super) fn revise(&mut self, visit: &Visit, words: &str) {
         if words.is_empty() {
-            return self.only_say(visit, "Usage: /revise <what to change>");
+            return self.effects.only_say(visit, "Usage: /revise <what to change>");
         }
         let Some(newest) = self.newest(visit) else { return };
         if self.work_of(&newest.id).is_none() {
-            return self.only_say(visit, "There is no work here that waits for a decision.");
+            return self.effects.only_say(visit, "There is no work here that waits for a decision.");
         }
         let act = Act::Say { text: words.to_owned(), id: Some(visit.update.clone()) };
-        self.want(Effect::Resume(newest.id.clone()));
-        self.carry_out(visit, vec![SessionOp::Act(newest.id, act)]);
+        self.effects.want(Effect::Resume(newest.id.clone()));
+        self.effects.carry_out(visit, vec![SessionOp::Act(newest.id, act)]);
     }
 }
 
