@@ -51,6 +51,8 @@ pub(super) enum Access {
     /// Nothing happens there at the moment. It may have been removed since, so it is looked for before it is used
     /// again.
     Left(Arc<dyn Workplace>),
+    /// The same, and it knows since when its session waits for people.
+    Resting(Arc<dyn Workplace>),
     /// The same, and its processes have ended.
     Closed(Arc<dyn Workplace>),
 }
@@ -65,21 +67,28 @@ impl Access {
     pub(super) fn known(&self) -> Option<&Arc<dyn Workplace>> {
         match self {
             Self::None => None,
-            Self::Open(place) | Self::Left(place) | Self::Closed(place) => Some(place),
+            Self::Open(place) | Self::Left(place) | Self::Resting(place) | Self::Closed(place) => Some(place),
         }
     }
 
-    /// Notes that nothing happens there; returns it if something happened there until now.
-    pub(super) fn leave(&mut self) -> Option<Arc<dyn Workplace>> {
-        let Self::Open(place) = self else { return None };
+    /// Notes that nothing happens there.
+    pub(super) fn leave(&mut self) {
+        if let Self::Open(place) = self {
+            *self = Self::Left(place.clone());
+        }
+    }
+
+    /// Notes that it is told since when its session waits; returns it if it was left, and not told before.
+    pub(super) fn rest(&mut self) -> Option<Arc<dyn Workplace>> {
+        let Self::Left(place) = self else { return None };
         let place = place.clone();
-        *self = Self::Left(place.clone());
+        *self = Self::Resting(place.clone());
         Some(place)
     }
 
     /// Notes that it is being closed; returns it if it was left.
     pub(super) fn close(&mut self) -> Option<Arc<dyn Workplace>> {
-        let Self::Left(place) = self else { return None };
+        let (Self::Left(place) | Self::Resting(place)) = self else { return None };
         let place = place.clone();
         *self = Self::Closed(place.clone());
         Some(place)

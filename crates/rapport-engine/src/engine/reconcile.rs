@@ -20,7 +20,7 @@ use super::checks::{self, CheckPlace};
 use super::conversation_store::{Conversation, WORK};
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
-use super::hosted_session::{AgentRun, Hosted, Incoming};
+use super::hosted_session::{Access, AgentRun, Hosted, Incoming};
 use super::places;
 use crate::agents::{AgentPlace, Command, Parking, Patience, RunId};
 use crate::stores::Store;
@@ -158,10 +158,13 @@ impl EventLoop {
         if !hosted.is_idle() || !hosted.effects.is_empty() || hosted.is_storing() {
             return;
         }
-        let left = hosted.workplace.leave();
+        hosted.workplace.leave();
         if !hosted.session.is_over() && !hosted.session.is_failed() {
-            let asked = hosted.session.view(id).questions.into_iter().map(|open| open.asked_at).max();
-            if let (Some(place), Some(asked)) = (left, asked) {
+            let asked = || hosted.session.view(id).questions.into_iter().map(|open| open.asked_at).max();
+            if matches!(hosted.workplace, Access::Left(_))
+                && let Some(asked) = asked()
+                && let Some(place) = hosted.workplace.rest()
+            {
                 rest(place, self.parts.clock.now().duration_since(asked));
             }
             return;

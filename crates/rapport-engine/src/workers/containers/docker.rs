@@ -281,7 +281,11 @@ impl Docker {
             driver: Some("bridge".to_owned()),
             ..NetworkCreateRequest::default()
         };
-        client.create_network(request).await.map(drop).map_err(failed("make the network"))
+        match client.create_network(request).await {
+            // Another process was faster.
+            Err(Error::DockerResponseServerError { status_code: 409, .. }) => Ok(()),
+            made => made.map(drop).map_err(failed("make the network")),
+        }
     }
 
     /// The containers with this label, and the volumes that are left without one.

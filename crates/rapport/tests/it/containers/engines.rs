@@ -62,6 +62,13 @@ impl OwnEngine {
         Some(own)
     }
 
+    /// The names of its networks.
+    pub(super) fn networks(&self) -> Vec<String> {
+        let list = ["--host", &self.address(), "network", "ls", "--format", "{{.Name}}"];
+        let listed = Command::new("docker").args(list).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
     pub(super) fn address(&self) -> String {
         match self.port {
             Some(port) => format!("tcp://127.0.0.1:{port}"),

@@ -141,6 +141,23 @@ fn as_many_work_as_may_and_the_others_wait() {
     }
 }
 
+/// Ten containers with an open network begin at an engine that has none yet: it is made once, and is that of all.
+#[test]
+fn the_open_network_is_made_once_for_all_that_begin_together() {
+    let Some(engine) = OwnEngine::start() else { return };
+    let world = engine.world();
+    let project = &world.project.set("RAPPORT_WORKER_NETWORK", "open");
+    let mut running = begin(project);
+    until(project, &mut running, "all have a plan", |all| {
+        all.iter().filter(|view| !view.questions.is_empty()).count() == COUNT
+    });
+    assert_eq!(engine.networks().iter().filter(|name| *name == "rapport").count(), 1);
+    running.into_iter().for_each(Running::kill);
+    for view in sessions(project) {
+        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+    }
+}
+
 /// Ten hosts are killed with their agents at their questions: 3 s later no agent runs anywhere; after a restart all go on, and
 /// nothing is asked twice.
 #[test]

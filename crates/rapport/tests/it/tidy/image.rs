@@ -1,4 +1,4 @@
-//! The image of containers: the page shows the `Dockerfile` that is there, and what Rapport runs inside is in that image.
+//! The image of containers: the page shows the whole `Dockerfile`, and what Rapport runs inside is in that image.
 
 use std::collections::BTreeSet;
 
