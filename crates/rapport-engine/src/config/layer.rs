@@ -55,7 +55,7 @@ section! {
         /// How long a waiting agent's process is kept (`5m`).
         hot: SignedDuration, Project, Shown;
         /// How long an agent may be silent while it works (`30m`).
-        silence: SignedDuration, Project, Shown;
+        silence: SignedDuration, Trusted, Shown;
         /// What a session may cost before a person is asked, in dollars.
         budget: Dollars, Trusted, Shown;
         /// What all sessions may cost on a day before a person is asked, in dollars.

@@ -70,7 +70,7 @@ impl Containers {
         created: &Created,
     ) -> Result<Option<String>, WorkerError> {
         let Some(command) = self.settings.setup.clone() else { return Ok(None) };
-        let apart = Apart::of(Path::new(&created.project), session);
+        let apart = Apart::of(Path::new(&created.project), session).behind_walls(self.trust.clone());
         let name = self.prepared_name(&command, &apart)?;
         make_folder(&self.folder)?;
         let file = self.folder.join("setup.lock");
