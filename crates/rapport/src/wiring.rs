@@ -358,6 +358,8 @@ impl Place {
             person: env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             network,
             clock: Clock::system(),
+            // What cannot be read is not trusted.
+            trust: self.trust().unwrap_or_default(),
         }
     }
 

@@ -55,7 +55,7 @@ section! {
         /// How long a waiting agent's process is kept (`5m`).
         hot: SignedDuration, Project, Shown;
         /// How long an agent may be silent while it works (`30m`).
-        silence: SignedDuration, Project, Shown;
+        silence: SignedDuration, Trusted, Shown;
         /// The cost at which a person is asked about a session, in dollars.
         budget: Dollars, Trusted, Shown;
         /// The daily cost of all sessions at which a person is asked, in dollars.

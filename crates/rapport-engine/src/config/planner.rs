@@ -9,7 +9,7 @@ section! {
         /// How the model is called: `auto`, `api` or `agent`.
         via: PlannerVia, Trusted, Shown;
         /// The model; a small one by default.
-        model: String, Project, Shown;
+        model: String, Trusted, Shown;
         /// The address of the model's API, without `/v1/messages`.
         base_url: String, Trusted, Masked;
         /// The time limit of one call (`60s`).

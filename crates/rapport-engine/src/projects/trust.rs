@@ -34,7 +34,7 @@ impl Brought {
 }
 
 /// A person's decision about what a project brings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trust {
     record: Option<Record>,
     /// Whether the person's own settings name the project: then everything is trusted.

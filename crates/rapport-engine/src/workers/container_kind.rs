@@ -20,6 +20,7 @@ use rapport_door::LimitWish;
 use rapport_settings::{ConfigError, Declared};
 
 use super::repositories::{kept_by_lfs, not_bundled};
+use super::separate_work::{include_left_out, include_wish};
 use super::worktrees::WorktreeKind;
 use super::{NoWorkplace, WorkerKind, WorkerSetup, WorkerSources, Workers};
 use crate::projects::trust::{Brought, TrustLevel};
@@ -118,7 +119,7 @@ impl WorkerKind for ContainerKind {
 
     fn brought(&self, project: &Path) -> Vec<Brought> {
         match DevcontainerFile::of(project) {
-            Ok(file) => file.map(|file| file.brought()).into_iter().collect(),
+            Ok(file) => file.map(|file| file.brought()).into_iter().chain(include_wish(project)).collect(),
             Err(error) => vec![Brought::unseen("devcontainer.json", error)],
         }
     }
@@ -139,8 +140,9 @@ impl WorkerKind for ContainerKind {
         WorktreeKind.check(project, setup)
     }
 
-    fn warnings(&self, project: &Path, _: &WorkerSetup) -> Vec<String> {
+    fn warnings(&self, project: &Path, setup: &WorkerSetup) -> Vec<String> {
         let mut told = submodules_left_out(project);
+        told.extend(include_left_out(project, &setup.trust));
         told.extend(pointers_only(project));
         told.extend(less_than_set(&self.settings));
         told.extend(caches_left_out(&self.settings));

@@ -27,6 +27,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,8 +46,12 @@ use super::process::{Elsewhere, Kept, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::take_over::steps;
-use super::{KeptPlace, NoWorkplace, OURS, Worker, WorkerError, WorkerSetup, Workplace, file_error, local};
+use super::{
+    KeptPlace, LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerSetup, Workplace, file_error,
+    local, shortened,
+};
 use crate::clock::Clock;
+use crate::projects::trust::Trust;
 use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
 use launch::{Ends, NewProcess, Start, WayOut};
@@ -66,9 +71,6 @@ const TOOLS: &str = "/rapport/tools";
 /// Where the volume with the agent's program is then.
 const AGENT: &str = "/rapport/agent";
 
-/// The largest file to read from a container, in bytes.
-const LARGEST_FILE: usize = 64 * 1024 * 1024;
-
 /// How long the end of a program waits for the end of its containers.
 const SETTLING: Duration = Duration::from_secs(10);
 
@@ -83,6 +85,9 @@ case "$path" in "$1"/*) ;; *) echo "it is outside of the project" >&2; exit 4;; 
 [ -e "$path" ] || exit 2
 [ -f "$path" ] || { echo "it is not a file" >&2; exit 4; }
 head -c "$3" -- "$path""#;
+
+/// Prints where a path inside leads, from the directory.
+const LEADS_TO: &str = r#"cd "$1" && realpath -m -- "$2""#;
 
 /// Prints what a file has beyond so many bytes; all of it, with another exit code, if it has fewer.
 const FETCH: &str = r#"[ -f "$1" ] || exit 2
@@ -111,6 +116,8 @@ pub struct Containers {
     network: Network,
     keeper: PathBuf,
     clock: Clock,
+    /// By which ignored files of the project come inside.
+    trust: Trust,
 }
 
 impl Containers {
@@ -123,6 +130,7 @@ impl Containers {
             network: setup.network.clone(),
             keeper: setup.keeper.clone(),
             clock: setup.clock.clone(),
+            trust: setup.trust.clone(),
         }
     }
 
@@ -166,7 +174,7 @@ impl Containers {
         let container = Arc::new(self.container_of(session, created, prepared));
         let agent = agent_of(created);
         Ok(Contained {
-            apart: Apart::of(project, session),
+            apart: Apart::of(project, session).behind_walls(self.trust.clone()),
             agent: agent.and_then(|named| Some((named.to_owned(), container.agent_program(&found(named)?)))),
             container,
             fetched: Mutex::default(),
@@ -643,11 +651,21 @@ impl Workplace for Contained {
         Ok(entered)
     }
 
+    fn leads_to(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        let named = shortened(&self.directory.join(path));
+        let ran = self.script(LEADS_TO, &[&self.directory.to_string_lossy(), &named.to_string_lossy()])?;
+        if ran.code != 0 {
+            return Err(io::Error::other(ran.why()));
+        }
+        let real = PathBuf::from(OsStr::from_bytes(ran.out.strip_suffix(b"\n").unwrap_or(&ran.out)));
+        Ok((real != named).then_some(real))
+    }
+
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         let most = (LARGEST_FILE + 1).to_string();
         let ran = self.script(READ, &[&self.directory.to_string_lossy(), path, &most])?;
         match ran.code {
-            0 if ran.out.len() > LARGEST_FILE => {
+            0 if ran.out.len() as u64 > LARGEST_FILE => {
                 Err(io::Error::other(format!("it is larger than {LARGEST_FILE} bytes")))
             }
             0 => Ok(Some(ran.out)),

@@ -42,6 +42,10 @@ const IDENTITY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "rapport@localhost"),
 ];
 
+/// The variables that say where the person's own configuration is, and where git itself is.
+const OF_THE_PERSON: [&str; 4] =
+    ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"];
+
 /// The maximum number of lines of git's output in an error.
 const TOLD_LINES: usize = 5;
 
@@ -189,6 +193,7 @@ fn prepared<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Re
 fn instead_of(key: &str) -> &'static str {
     match key.rsplit_once('.').map(|(_, last)| last) {
         Some("required") => "false",
+        Some("program" | "sshcommand" | "pager" | "editor" | "gitproxy") => "false",
         Some("driver") => "git merge-file -L project -L before -L work %A %O %B || exit 1",
         _ => "",
     }
@@ -201,14 +206,15 @@ fn command(at: At<'_>) -> Command {
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
-    command.env("GIT_TERMINAL_PROMPT", "0").envs(IDENTITY);
-    // A git hook or alias may have set these for another repository.
-    for inherited in
-        ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT"]
-    {
-        command.env_remove(inherited);
+    // A git hook or alias may have set some for another repository.
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"GIT_") && !OF_THE_PERSON.iter().any(|own| name == *own) {
+            command.env_remove(name);
+        }
     }
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
+    // A repository can allow a protocol by name, but not against this.
+    command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_TERMINAL_PROMPT", "0").envs(IDENTITY);
     if let Some((repository, top)) = at.repository {
         command.env("GIT_DIR", repository).env("GIT_WORK_TREE", top);
     }
@@ -217,23 +223,100 @@ fn command(at: At<'_>) -> Command {
 
 /// The repository's own settings that name filters and drivers. Those in the person's configuration are not included.
 fn programs_of(at: At<'_>) -> Result<Vec<String>, WorkerError> {
-    let list = ["config", "--includes", "--show-scope", "--null", "--name-only", "--list"];
-    let output = command(at).args(list).output().map_err(WorkerError::Start)?;
-    if !output.status.success() {
-        return Err(failure(&output, &list));
-    }
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let fields: Vec<_> = text.split('\0').collect();
-    let of_repository = fields.chunks_exact(2).filter(|pair| matches!(pair[0], "local" | "worktree"));
-    let mut keys: Vec<_> =
-        of_repository.map(|pair| pair[1].to_owned()).filter(|key| names_a_program(key)).collect();
-    // A filter that is disabled must not be required.
+    let keys =
+        settings(at)?.into_iter().filter(|setting| setting.is_of_repository).map(|setting| setting.key);
+    Ok(with_required(keys.filter(|key| names_a_program(key)).collect()))
+}
+
+/// A filter that is disabled must not be required.
+fn with_required(mut keys: Vec<String>) -> Vec<String> {
     let filters: Vec<_> = keys
         .iter()
         .filter_map(|key| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned()))
         .collect();
     keys.extend(filters.into_iter().map(|name| format!("filter.{name}.required")));
-    Ok(keys)
+    keys
+}
+
+/// A setting of git.
+struct Setting {
+    key: String,
+    value: String,
+    /// Whether the repository's own configuration has it, and not the person's.
+    is_of_repository: bool,
+}
+
+/// All settings of git in this place.
+fn settings(at: At<'_>) -> Result<Vec<Setting>, WorkerError> {
+    let list = ["config", "--includes", "--show-scope", "--null", "--list"];
+    let output = command(at).args(list).output().map_err(WorkerError::Start)?;
+    if !output.status.success() {
+        return Err(failure(&output, &list));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let fields: Vec<_> = text.split('\0').collect();
+    let own = fields.chunks_exact(2).filter(|pair| pair[0] != "command");
+    let setting = |pair: &[&str]| {
+        let (key, value) = pair[1].split_once('\n').unwrap_or((pair[1], ""));
+        let is_of_repository = matches!(pair[0], "local" | "worktree");
+        Setting { key: key.to_owned(), value: value.to_owned(), is_of_repository }
+    };
+    Ok(own.map(setting).collect())
+}
+
+/// The settings of the repository around this directory, as `key` and `value`, by which git runs a program although it only
+/// looks at files or commits, as other programs have it do unasked. None without a repository: git runs nothing then. Blocks.
+pub(crate) fn programs_by_looking(directory: &Path) -> Vec<(String, String)> {
+    // A repository in which git fails here is one in which it fails for others, too.
+    let settings = settings(directory.into()).unwrap_or_default().into_iter();
+    let named =
+        settings.filter(|setting| setting.is_of_repository && runs_by_looking(&setting.key, &setting.value));
+    named.map(|setting| (setting.key, setting.value)).collect()
+}
+
+/// Environment variables, after these, with which other programs' calls of git run none of the programs that come with the
+/// repository around this directory. Hooks of the person's own configuration do run. Blocks.
+pub(crate) fn variables_without_programs(
+    directory: &Path,
+    count_before: usize,
+) -> impl Iterator<Item = (String, String)> {
+    let settings = settings(directory.into()).unwrap_or_default();
+    let hooks = |setting: &&Setting| setting.key == "core.hookspath" && !setting.is_of_repository;
+    let hooks = settings.iter().rev().find(hooks).map_or("/dev/null", |setting| &setting.value).to_owned();
+    let named = settings.iter().filter(|setting| setting.is_of_repository);
+    let named =
+        named.filter(|setting| runs_by_looking(&setting.key, &setting.value) || reaches_out(&setting.key));
+    let named =
+        with_required(named.map(|setting| setting.key.clone()).filter(|key| key != MONITOR).collect());
+    let fixed = [(MONITOR.to_owned(), "false".to_owned()), ("core.hooksPath".to_owned(), hooks)];
+    let all: Vec<_> = fixed
+        .into_iter()
+        .chain(named.into_iter().map(|key| (key.clone(), instead_of(&key).to_owned())))
+        .collect();
+    let count = ("GIT_CONFIG_COUNT".to_owned(), (count_before + all.len()).to_string());
+    let each = all.into_iter().enumerate().flat_map(move |(n, (key, value))| {
+        let n = count_before + n;
+        [(format!("GIT_CONFIG_KEY_{n}"), key), (format!("GIT_CONFIG_VALUE_{n}"), value)]
+    });
+    each.chain([count])
+}
+
+const MONITOR: &str = "core.fsmonitor";
+
+fn runs_by_looking(key: &str, value: &str) -> bool {
+    const SWITCHES: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "1", "0"];
+    // What git-lfs itself configures: a program of the person's, if they have it.
+    const LARGE_FILES: [&str; 3] = ["git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process"];
+    match key {
+        MONITOR => !SWITCHES.contains(&value.to_lowercase().as_str()),
+        "diff.external" | "gpg.program" | "core.alternaterefscommand" => !value.is_empty(),
+        _ if key.starts_with("filter.lfs.") && LARGE_FILES.contains(&value) => false,
+        _ => names_a_program(key) || key.starts_with("gpg.") && key.ends_with(".program"),
+    }
+}
+
+fn reaches_out(key: &str) -> bool {
+    matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass" | "core.pager" | "core.editor")
 }
 
 fn names_a_program(key: &str) -> bool {
@@ -356,6 +439,54 @@ mod tests {
             failed.to_string().starts_with("git show failed: fatal: ambiguous argument 'none'"),
             "{failed}"
         );
+    }
+
+    /// The same programs, for the calls of git that another program makes.
+    #[test]
+    fn what_a_repository_has_others_run_is_known_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = folder.path();
+        assert_eq!(programs_by_looking(app), [], "no repository");
+        prepare(app, &["init", "--quiet"]);
+        fs::write(app.join(".gitattributes"), "*.x filter=evil\n").unwrap();
+        fs::write(app.join("a.x"), "a\n").unwrap();
+        prepare(app, &["add", "."]);
+        let mark = app.join(".git/mark");
+        let evil = format!("touch {}; cat", mark.display());
+        for (key, value) in [
+            ("core.fsmonitor", "true"),
+            ("core.sshCommand", "ssh -i key"),
+            ("user.name", "Eve"),
+            ("filter.lfs.clean", "git-lfs clean -- %f"),
+        ] {
+            prepare(app, &["config", key, value]);
+        }
+        assert_eq!(programs_by_looking(app), [], "what a person has");
+        for key in ["core.fsmonitor", "filter.evil.clean", "gpg.ssh.program", "filter.lfs.smudge"] {
+            prepare(app, &["config", key, &evil]);
+        }
+        prepare(app, &["config", "filter.evil.required", "true"]);
+        let found = programs_by_looking(app);
+        let expected = ["core.fsmonitor", "filter.lfs.smudge", "filter.evil.clean", "gpg.ssh.program"];
+        let mut keys: Vec<_> = found.iter().map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        let mut wanted = expected.to_vec();
+        wanted.sort_unstable();
+        assert_eq!(keys, wanted);
+        assert!(found.iter().all(|(_, value)| *value == evil), "{found:?}");
+
+        fs::write(app.join("a.x"), "b\n").unwrap();
+        let status = |env: Vec<(String, String)>| {
+            let mut git = Command::new("git");
+            let status = git.current_dir(app).args(["status", "--short"]).envs(env).output().unwrap();
+            (status.status.success(), mark.exists())
+        };
+        assert_eq!(status(variables_without_programs(app, 0).collect()), (true, false));
+        let before =
+            [("GIT_CONFIG_KEY_0".to_owned(), "a.b".to_owned()), ("GIT_CONFIG_VALUE_0".into(), "c".into())];
+        let after = before.into_iter().chain(variables_without_programs(app, 1)).collect();
+        assert_eq!(status(after), (true, false));
+        assert!(status(Vec::new()).1, "they would have run");
     }
 
     /// A `.git` from an archive runs nothing, whatever Rapport calls.

@@ -12,6 +12,7 @@ use rapport_door::LimitWish;
 use rapport_settings::{ConfigError, Declared, Sources};
 
 use super::network::Network;
+use super::separate_work::{include_left_out, include_wish};
 use super::{Workers, submodules};
 use crate::clock::Clock;
 use crate::projects::trust::{Brought, Trust};
@@ -55,8 +56,8 @@ pub trait WorkerKind: Send + Sync {
     }
 
     /// The files of a project that configure it. They are used only if the person trusts them. May block.
-    fn brought(&self, _project: &Path) -> Vec<Brought> {
-        Vec::new()
+    fn brought(&self, project: &Path) -> Vec<Brought> {
+        if self.is_wall() { include_wish(project).into_iter().collect() } else { Vec::new() }
     }
 
     /// What a workplace may use that is to be limited to this; refused if the settings allow less.
@@ -76,14 +77,15 @@ pub trait WorkerKind: Send + Sync {
     fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace>;
 
     /// What people should know before an agent works in such a place of this project, in clauses. May block.
-    fn warnings(&self, project: &Path, _setup: &WorkerSetup) -> Vec<String> {
+    fn warnings(&self, project: &Path, setup: &WorkerSetup) -> Vec<String> {
         let missing = if self.is_apart() { submodules(project) } else { Vec::new() };
         let told = format!(
             "the agent works in a {}, and submodules are not checked out there: {}",
             self.workplace(),
             missing.join(", ")
         );
-        if missing.is_empty() { Vec::new() } else { vec![told] }
+        let left_out = if self.is_wall() { include_left_out(project, &setup.trust) } else { None };
+        (!missing.is_empty()).then_some(told).into_iter().chain(left_out).collect()
     }
 
     /// The version of the program that it needs besides git, or why that cannot be used; `None` if it needs none. May block.
@@ -129,6 +131,8 @@ pub struct WorkerSetup {
     /// The network access of a confined workplace.
     pub network: Network,
     pub clock: Clock,
+    /// The person's trust in the project's files.
+    pub trust: Trust,
 }
 
 /// Why a workplace of this kind cannot be opened here.
@@ -182,7 +186,14 @@ impl WorkerKinds {
 
     /// The files of a project that configure any kind. May block.
     pub fn brought(&self, project: &Path) -> Vec<Brought> {
-        self.iter().flat_map(|kind| kind.brought(project)).collect()
+        let mut all = Vec::new();
+        for one in self.iter().flat_map(|kind| kind.brought(project)) {
+            // Several kinds may use the same file.
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
     }
 
     /// How many agents may work at the same time, if the settings of any kind limit that.

@@ -16,8 +16,8 @@ use rapport_durable::{self as durable, Lock, point};
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, git_to, line};
 use super::process::{self, Kept, Launch};
 use super::{
-    NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error,
-    leads_inside,
+    LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
+    file_error, leads_inside,
 };
 
 /// The number of attempts to add all files to the index, and the first pause.
@@ -293,7 +293,7 @@ impl Workplace for Directory {
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         let path = self.path.join(path);
         leads_inside(&self.path, &path)?;
-        match fs::read(path) {
+        match durable::read_file(&path, LARGEST_FILE) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -526,6 +526,18 @@ fn change_status(letter: &str) -> ChangeStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Somebody who put a pipe in place of a file keeps no thread waiting.
+    #[test]
+    fn only_a_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("plan.md"), "plan").unwrap();
+        nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let place = Directory::at(folder.path());
+        assert_eq!(place.read("plan.md").unwrap(), Some(b"plan".to_vec()));
+        assert_eq!(place.read("none").unwrap(), None);
+        assert!(place.read("pipe").is_err());
+    }
 
     /// A change of the same size, in the second in which git added the file.
     #[test]

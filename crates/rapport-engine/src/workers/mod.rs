@@ -14,6 +14,7 @@ mod git;
 pub mod history;
 pub mod keeper;
 mod kinds;
+mod links;
 pub mod local;
 pub mod network;
 pub mod process;
@@ -41,7 +42,9 @@ use thiserror::Error;
 use process::{Kept, Launch};
 
 pub use git::too_old as git_too_old;
+pub(crate) use git::{programs_by_looking, variables_without_programs};
 pub use kinds::{NoWorkplace, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources};
+pub(crate) use links::shortened;
 pub use repositories::submodules;
 pub use separate_work::prefix;
 pub use take_over::{take_all_back, take_back};
@@ -198,7 +201,24 @@ pub trait Workplace: Send + Sync {
         Ok(entered)
     }
 
-    /// Reads a file, if it exists. Its path is from the directory, and must not leave it.
+    /// Where this path there leads, if that is elsewhere because of links; also if nothing is there yet. What the agents
+    /// there cannot see is not looked at. Blocks.
+    fn leads_to(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        let directory = self.directory();
+        let named = links::shortened(&directory.join(path));
+        let has_walls = self.home().is_some();
+        let (root, from, inside) = match named.strip_prefix(directory) {
+            Ok(inside) if has_walls => (directory, directory.to_owned(), inside),
+            Ok(inside) => (Path::new("/"), directory.canonicalize()?, inside),
+            Err(_) if has_walls => return Ok(None),
+            Err(_) => (Path::new("/"), PathBuf::from("/"), &*named),
+        };
+        let real = links::followed(root, &from, inside)?;
+        Ok((real != links::shortened(&from.join(inside))).then_some(real))
+    }
+
+    /// Reads a file, if it exists. Its path is from the directory, and must not leave it. Anything but a regular file of at
+    /// most [`LARGEST_FILE`] bytes is refused.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Replaces a file atomically. Durable when this returns.
@@ -313,6 +333,9 @@ pub fn settle() {
 pub(crate) fn file_error(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkerError {
     move |error| WorkerError::File { what, path: path.to_owned(), error }
 }
+
+/// The largest file that is read from a workplace.
+pub(crate) const LARGEST_FILE: u64 = 64 * 1024 * 1024;
 
 /// Refuses a directory if a link on the way leads out of the root, as far as the directory exists.
 pub(crate) fn leads_inside(root: &Path, folder: &Path) -> io::Result<()> {

@@ -25,6 +25,7 @@ use super::worktrees::{WorktreeKind, Worktrees};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, leads_inside,
 };
+use crate::projects::trust::Trust;
 use walls::Walls;
 
 /// The sandbox program.
@@ -51,7 +52,14 @@ impl Sandboxes {
     /// Sandboxes on the worktrees in this directory, for a person with this home.
     pub fn new(folder: impl Into<PathBuf>, person: Option<PathBuf>) -> Self {
         let folder = folder.into();
-        Self { worktrees: Worktrees::new(&folder), folder, network: Network::default(), person }
+        let worktrees = Worktrees::new(&folder).behind_walls(Trust::none());
+        Self { worktrees, folder, network: Network::default(), person }
+    }
+
+    /// Sets the trust by which ignored files of the project come inside.
+    #[must_use]
+    pub fn with_trust(self, trust: Trust) -> Self {
+        Self { worktrees: self.worktrees.behind_walls(trust), ..self }
     }
 
     /// Sets the network access.
@@ -129,7 +137,8 @@ impl WorkerKind for SandboxKind {
     }
 
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers {
-        let sandboxes = Sandboxes::new(&setup.worktrees, setup.person.clone());
+        let sandboxes =
+            Sandboxes::new(&setup.worktrees, setup.person.clone()).with_trust(setup.trust.clone());
         workers.with(self.name(), sandboxes.with_network(setup.network.clone()))
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, read_dir};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,12 +18,42 @@ use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
 use super::take_over::{self, WriteAhead};
 use super::{OURS, WorkerError, file_error};
+use crate::projects::trust::{Brought, Trust, TrustLevel};
 
 /// The project's file that names ignored files to copy to a place apart, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
 /// The message of the commits that Rapport makes.
 const MESSAGE: &str = "The files as they were when the session began";
+
+/// The largest such file to look at.
+const LARGEST_INCLUDE: u64 = 64 * 1024;
+
+/// The project's wish for ignored files, if it has one, for a person to trust.
+pub(super) fn include_wish(project: &Path) -> Option<Brought> {
+    let content = match durable::read_file(&project.join(INCLUDE), LARGEST_INCLUDE) {
+        Ok(content) => content,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Brought::unseen(INCLUDE, error)),
+    };
+    let text = String::from_utf8_lossy(&content);
+    let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let says: Vec<_> =
+        names.map(|name| format!("what git ignores is copied to agents behind walls: {name}")).collect();
+    (!says.is_empty()).then(|| Brought::new(INCLUDE, &content, says))
+}
+
+fn is_include_trusted(project: &Path, trust: &Trust) -> bool {
+    let wish: Vec<_> = include_wish(project).into_iter().collect();
+    trust.standing(&wish) == TrustLevel::Trusted
+}
+
+/// What people should know if the project's wish does not count, as a clause.
+pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> {
+    let told =
+        || format!("the ignored files that {INCLUDE} names are left out until you trust it: rapport trust");
+    (!is_include_trusted(project, trust)).then(told)
+}
 
 /// The work of one session, as the project's repository knows it.
 #[derive(Clone, Debug)]
@@ -31,6 +62,8 @@ pub(super) struct Apart {
     pub(super) session: SessionId,
     /// The ref of the state at its start.
     pub(super) base: String,
+    /// If there are walls around the work: the trust by which ignored files of the project come inside.
+    walls: Option<Trust>,
 }
 
 impl Apart {
@@ -39,7 +72,13 @@ impl Apart {
             project: project.to_owned(),
             session: session.clone(),
             base: format!("refs/rapport/{session}"),
+            walls: None,
         }
+    }
+
+    /// The same behind walls.
+    pub(super) fn behind_walls(self, trust: Trust) -> Self {
+        Self { walls: Some(trust), ..self }
     }
 
     /// Whether the place was completed.
@@ -108,9 +147,11 @@ impl Apart {
         line(&self.project, &args)
     }
 
-    /// The ignored files that the project wants in a place apart, from its directory.
+    /// The ignored files that the project wants in a place apart, from its directory. Such files often are the person's secrets,
+    /// so what came with a clone does not decide that they go inside of walls.
     pub(super) fn included(&self) -> Result<Vec<PathBuf>, WorkerError> {
-        if !self.project.join(INCLUDE).is_file() {
+        let is_refused = self.walls.as_ref().is_some_and(|trust| !is_include_trusted(&self.project, trust));
+        if is_refused || !self.project.join(INCLUDE).is_file() {
             return Ok(Vec::new());
         }
         let ignored = self.others("--exclude-standard")?;

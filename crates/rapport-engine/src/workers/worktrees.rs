@@ -22,6 +22,7 @@ use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
 };
+use crate::projects::trust::Trust;
 
 /// The name of this kind of worker.
 pub const NAME: &str = "worktree";
@@ -39,11 +40,27 @@ pub struct WorktreeStart {
 #[derive(Clone, Debug)]
 pub struct Worktrees {
     folder: PathBuf,
+    /// If there are walls around them: the trust by which ignored files of the project come inside.
+    walls: Option<Trust>,
 }
 
 impl Worktrees {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), walls: None }
+    }
+
+    /// The same behind walls.
+    #[must_use]
+    pub(super) fn behind_walls(self, trust: Trust) -> Self {
+        Self { walls: Some(trust), ..self }
+    }
+
+    fn tree(&self, session: &SessionId, project: &Path, inside: &str) -> Tree {
+        let tree = Tree::of(&self.folder, session, project, inside);
+        match &self.walls {
+            Some(trust) => Tree { apart: tree.apart.behind_walls(trust.clone()), ..tree },
+            None => tree,
+        }
     }
 
     /// Whether a project can have worktrees.
@@ -123,7 +140,7 @@ impl Worktrees {
 
     /// Counts the files of a workplace as they are now as its beginning: none of their changes are work.
     pub fn begin_here(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
-        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        let tree = self.tree(session, project, &prefix(project)?);
         point(&tree.root);
         tree.apart.begin(&tree.apart.commit(&tree.there.state()?, Some("HEAD"))?)?;
         point(&tree.root);
@@ -136,7 +153,7 @@ impl Worktrees {
         project: &Path,
         start_at: Option<&WorktreeStart>,
     ) -> Result<Tree, WorkerError> {
-        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        let tree = self.tree(session, project, &prefix(project)?);
         let _lock = lock(project)?;
         // The leftover of a process that was killed while creating it; nobody has worked there.
         tree.clear()?;
@@ -146,7 +163,7 @@ impl Worktrees {
 
     /// Removes the workplace of a session, or what is left of one.
     pub fn remove(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
-        let tree = Tree::of(&self.folder, session, project, "");
+        let tree = self.tree(session, project, "");
         let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
         tree.clear()
     }
@@ -165,7 +182,7 @@ impl Worktrees {
     fn find_tree(&self, session: &SessionId, created: &Created) -> Result<Option<Tree>, WorkerError> {
         let project = Path::new(&created.project);
         local::is_there(project)?;
-        let tree = Tree::of(&self.folder, session, project, &prefix(project)?);
+        let tree = self.tree(session, project, &prefix(project)?);
         if !tree.apart.is_made() {
             return Ok(None);
         }

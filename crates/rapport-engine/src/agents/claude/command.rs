@@ -12,7 +12,7 @@ use super::project_setup::{self, Own};
 use super::{credentials, transcript};
 use crate::agents::AgentPlace;
 use crate::projects::trust::{Trust, TrustLevel};
-use crate::workers::Workplace;
+use crate::workers::{Workplace, variables_without_programs};
 
 /// Variables for the CLI, besides the usual ones.
 const VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
@@ -121,6 +121,17 @@ impl ClaudeConfig {
     pub(super) fn for_drafts(&self) -> Self {
         let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
         Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
+    }
+
+    /// The same for a project whose configuration does not count: the CLI calls git as soon as it starts, and git runs nothing
+    /// that comes with the repository. Blocks.
+    pub(super) fn without_git_programs(&self, directory: &Path) -> Self {
+        let count = transcript::variable(&self.env, "GIT_CONFIG_COUNT");
+        let count = count.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
+        let added =
+            variables_without_programs(directory, count).map(|(name, value)| (name.into(), value.into()));
+        let kept = self.env.iter().filter(|(name, _)| name != "GIT_CONFIG_COUNT").cloned();
+        Self { env: kept.chain(added).collect(), ..self.clone() }
     }
 
     /// The same for this workplace. Blocks.

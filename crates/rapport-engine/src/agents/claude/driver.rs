@@ -234,6 +234,7 @@ async fn find_conversation(
         true => place.conversation_store.kept().await?,
         false => None,
     };
+    let is_draft = order.kind == TurnKind::Draft;
     let find = move || {
         let directory = workplace.directory();
         stays_at_home(&config, &*workplace, &conversation)?;
@@ -243,7 +244,10 @@ async fn find_conversation(
         }
         let transcript = Transcript::find(&config.env, directory, &conversation)?;
         let from_project = config.of_project_at(&*workplace);
+        let is_own = is_draft || from_project != FromProject::Everything;
         let config = settings::asking_in_plan_mode(&config, workplace.seen_at(), &conversation);
+        let without = |config: ClaudeConfig| config.without_git_programs(workplace.seen_at());
+        let config = if is_own { config.map(without) } else { config };
         Ok(Found { transcript, from_project, config })
     };
     spawn_blocking(find).await?

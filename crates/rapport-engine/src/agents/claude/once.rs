@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 
+use tokio::task::spawn_blocking;
+
 use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
 use super::process::Process;
 use super::structured::{last_words, result_line};
@@ -40,6 +42,7 @@ pub async fn ask(
     let leading = config.leading_args.iter().cloned().chain(config.extra_args.iter().cloned());
     let args: Vec<_> = leading.chain(flags.into_iter().chain(OWN_SETTINGS).map(OsString::from)).collect();
     let program = config.program.display().to_string();
+    let config = &without_git_programs(config, directory).await?;
     let (mut process, lines) =
         Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
@@ -57,6 +60,16 @@ pub async fn ask(
         return Err("the agent ended without a word".to_owned());
     }
     Ok(result.result.to_string())
+}
+
+/// The same configuration, with which git runs nothing of the repository around this directory.
+pub(super) async fn without_git_programs(
+    config: &ClaudeConfig,
+    directory: &Path,
+) -> Result<ClaudeConfig, String> {
+    let (config, directory) = (config.clone(), directory.to_owned());
+    let changed = spawn_blocking(move || config.without_git_programs(&directory)).await;
+    changed.map_err(|error| format!("cannot look at the repository: {error}"))
 }
 
 /// The output of a CLI that was run alone.

@@ -11,7 +11,7 @@ use rapport_durable::read_file;
 use serde_json::Value;
 
 use crate::projects::trust::Brought;
-use crate::workers::Workplace;
+use crate::workers::{Workplace, programs_by_looking};
 
 /// The CLI's directory in a project.
 const FOLDER: &str = ".claude";
@@ -74,7 +74,16 @@ pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
         }
         others(&folder, FOLDER, &mut found);
     }
+    found.extend(git_programs(directory));
     found
+}
+
+/// The programs that git runs as soon as the CLI looks at the repository. A clone has none; what was unpacked from an archive
+/// can have any.
+fn git_programs(directory: &Path) -> Option<Brought> {
+    let programs = programs_by_looking(directory);
+    let says: Vec<_> = programs.iter().map(|(key, value)| format!("{key} runs: {value}")).collect();
+    (!says.is_empty()).then(|| Brought::new(".git/config", says.join("\n").as_bytes(), says))
 }
 
 /// Whether what gives the CLI permissions, hooks and servers in a workplace is what the project has. Blocks.

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
+use super::once::without_git_programs;
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, WireKind};
@@ -29,6 +30,7 @@ pub async fn call(
     call: &StructuredCall,
 ) -> Result<Structured, StructuredError> {
     let program = config.program.display().to_string();
+    let config = &without_git_programs(config, directory).await.map_err(StructuredError::Failed)?;
     let (mut process, lines) = Process::spawn(
         config,
         &arguments(config, directory, call),

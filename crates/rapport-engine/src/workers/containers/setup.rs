@@ -70,7 +70,7 @@ impl Containers {
         created: &Created,
     ) -> Result<Option<String>, WorkerError> {
         let Some(command) = self.settings.setup.clone() else { return Ok(None) };
-        let apart = Apart::of(Path::new(&created.project), session);
+        let apart = Apart::of(Path::new(&created.project), session).behind_walls(self.trust.clone());
         let name = self.prepared_name(&command, &apart)?;
         // The directory stays while this is done: the caller made the session's own folders in it.
         let file = self.folder.join("setup.lock");

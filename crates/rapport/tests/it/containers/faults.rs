@@ -98,6 +98,7 @@ fn every_kind_of_file_goes_in_and_comes_out() {
     project.git(&["checkout", "--quiet", "--detach"]);
     write("one.secret", b"secret\n");
     write("draft.txt", b"draft\n");
+    project.rapport(&["trust", "--yes"]).check(0, ".worktreeinclude");
     let running = project.start(&["paint"], &[]);
     project.wait_asked_for("confirm");
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");

@@ -260,6 +260,8 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
         Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
     let mut run = World::new(script.until_closed()).start();
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
+    // What nobody was asked leaves a trace: a CLI goes on as if somebody had refused.
+    assert_eq!(run.notes.iter().filter(|line| line.contains("juggle")).count(), 1, "{:?}", run.notes);
 }
 
 /// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before they are.

@@ -21,6 +21,7 @@ const OF_A_STRANGER: &str = "agent:
   channel: print
   env: [SECRET]
   hot: 1m
+  silence: 1ms
 planner:
   via: agent
   base_url: https://evil.example
@@ -74,8 +75,8 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     assert_eq!(users(folder.path()), [1]);
     let warning = with_stranger.warning.clone().unwrap();
     for named in [
-        "agent.name, agent.command, agent.env, rounds.max, questions.expire, questions.in_text, planner.via, planner.base_url, \
-         planner.api_key, preview_command, research_command, trusted, telegram, agent.permission_mode, agent.channel, worker.image and \
+        "agent.name, agent.command, agent.silence, agent.env, rounds.max, questions.expire, questions.in_text, planner.via, \
+         planner.model, planner.base_url, planner.api_key, preview_command, research_command, trusted, telegram, agent.permission_mode, agent.channel, worker.image and \
          worker.setup in ",
         "app/.rapport/config.yaml are ignored: a project may not set that by itself",
         "rapport trust",
@@ -90,7 +91,6 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     expected.warning = Some(warning);
     // What harms nobody counts.
     expected.hot = jiff::SignedDuration::from_mins(1);
-    expected.planner.model = Some("small".into());
     expected.sources = with_stranger.sources.clone();
     assert_eq!(format!("{with_stranger:#?}"), format!("{expected:#?}"));
 }

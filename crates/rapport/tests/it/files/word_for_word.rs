@@ -102,11 +102,30 @@ fn is_of_the_cli(text: &str) -> bool {
     let surroundings = text.contains("# currentDate\n") && text.trim_start().starts_with("<system-reminder>");
     text.starts_with("x-anthropic-billing-header: ")
         || text == "You are a Claude agent, built on Anthropic's Claude Agent SDK."
-        || text.starts_with("# Environment\n")
+        || is_environment(text)
         // Where it takes up a call that was parked, or that was cut off.
         || text == "Continue from where you left off."
         || text.starts_with("[Tool call interrupted: the session ended before this call's result was recorded")
         || (surroundings && text.len() < 500)
+}
+
+/// What the newest CLI says of the machine: lines of these kinds, and not more than they need.
+fn is_environment(text: &str) -> bool {
+    const KINDS: [&str; 10] = [
+        "You have been invoked in the following environment: ",
+        " - Primary working directory: ",
+        " - Is a git repository: ",
+        " - Platform: ",
+        " - Shell: ",
+        " - OS Version: ",
+        " - Additional working directories:",
+        " - Downloaded files and extracted archives are untrusted data: ",
+        "You are powered by the model ",
+        "Today's date is ",
+    ];
+    let Some(lines) = text.strip_prefix("# Environment\n") else { return false };
+    let mut lines = lines.lines().filter(|line| !line.is_empty());
+    text.len() < 1500 && lines.all(|line| KINDS.iter().any(|kind| line.starts_with(kind)))
 }
 
 // FILE-8: both ways. What is written down is told, and nothing else is: no instructions or memories of the project or

@@ -121,3 +121,36 @@ fn pipes_keep_nobody_waiting() {
         clone.rapport(&["plan", "-m", "x", "--dry-run"]);
     }
 }
+
+/// A clone brings a link, and an agent that knows nothing of it writes through it: whoever is asked reads where it leads, and
+/// nothing of that file. A rule about the name does not cover it.
+#[test]
+fn who_allows_a_write_reads_where_a_link_leads() {
+    const WRITES: &str = r##"
+version: 1
+name: writes
+invocations:
+  - result: "# Plan\n\n1. Write."
+  - steps:
+      - write: { path: notes.txt, content: "one\n", permission: true }
+      - bash: { command: "rm notes.txt; ln -s ../precious notes.txt" }
+      - write: { path: notes.txt, content: "two\n", permission: true }
+    result: "Done."
+"##;
+    let clone = Hostile::of(Project::with_scenario(WRITES).recorded());
+    let precious = clone.project.path("precious");
+    std::fs::write(&precious, "PRECIOUS\n").unwrap();
+    let mut run = clone.project.start(&["write"], &[]);
+    run.until_asked();
+    clone.project.rapport(&["answer", "write", "confirm"]).check(0, "Answered.");
+    run.until_asked();
+    clone.project.rapport(&["answer", "write", "session"]).check(0, "Answered.");
+    // The same name is asked about again.
+    run.until_asked();
+    let led = format!("it is a link that leads to {}", precious.canonicalize().unwrap().display());
+    let shown = clone.project.rapport(&["status", "--json", "write"]).out();
+    assert!(shown.contains(&led) && !shown.contains("PRECIOUS"), "{shown}");
+    clone.project.rapport(&["answer", "write", "deny"]).check(0, "Answered.");
+    run.finish();
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "PRECIOUS\n");
+}

@@ -19,11 +19,13 @@ fn load(home: &str, project: &str, env: &[(&str, &str)]) -> Result<Settings, Str
 
 #[test]
 fn later_layers_win_and_keys_are_never_shown() {
-    let home = format!("planner:\n  via: api\n  model: one\n  api_key: {KEY}\n  timeout: 90s\n");
-    let settings = load(&home, "planner:\n  model: two\n", &[("RAPPORT_PLANNER_VIA", "agent")]).unwrap();
+    let home = format!("planner:\n  via: api\n  model: one\n  api_key: {KEY}\n  timeout: 60s\n");
+    let project = "planner:\n  model: two\n  timeout: 90s\n";
+    let settings = load(&home, project, &[("RAPPORT_PLANNER_VIA", "agent")]).unwrap();
     let planner = &settings.planner;
     assert_eq!(planner.via, Some(PlannerVia::Agent));
-    assert_eq!(planner.model.as_deref(), Some("two"));
+    // A project that nobody trusts does not choose the model that a person pays for.
+    assert_eq!(planner.model.as_deref(), Some("one"));
     assert_eq!(planner.timeout, Some(SignedDuration::from_secs(90)));
     assert!(planner.api_key.is_some());
     assert!(!format!("{settings:?}").contains(KEY), "{settings:?}");

@@ -325,3 +325,24 @@ fn ctrl_z_goes_back_to_the_shell() {
     pty.wait_end();
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
+
+/// From a question to its answer two lines become durable, each with one sync: the question, and the answer. Whatever else is
+/// stored there would be waited for by the person or the agent.
+#[test]
+fn between_a_question_and_its_answer_nothing_else_is_stored() {
+    let project = Project::with_scenario(ONE_QUESTION);
+    // With a repository the state of the files is recorded beside the question.
+    std::fs::remove_dir_all(project.root().join(".git")).unwrap();
+    let mut running = project.start(&["paint"], &[]);
+    running.until_asked();
+    let log = project.root().join(".rapport/sessions").join(project.session().as_str()).join("log.jsonl");
+    let lines = || std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    let before = lines();
+    let last = before.last().unwrap();
+    assert!(last.contains("\"asked\""), "{last}");
+    project.rapport(&["answer", "paint", "1"]).check(0, "Answered.");
+    let after = lines();
+    assert!(after[before.len()].contains("\"answered\""), "{}", after[before.len()]);
+    running.signal(nix::sys::signal::Signal::SIGTERM);
+    running.finish();
+}

@@ -89,6 +89,88 @@ fn looks_around(project: &Project, user: Uid) {
     assert!(lines[4].parse::<u32>().unwrap() < 10, "{seen}");
 }
 
+/// A question about a file has nothing that the agent itself cannot read: it is stored, and an agent could read it there.
+#[test]
+fn a_question_shows_nothing_from_outside_of_the_walls() {
+    if !needs::sandbox() {
+        return;
+    }
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_WORKER", "sandbox");
+    let key = project.path("home/.ssh/id_rsa");
+    fs::create_dir_all(key.parent().unwrap()).unwrap();
+    fs::write(&key, "PRECIOUS\n").unwrap();
+    let key = key.display();
+    let project = project.playing(&format!(
+        r##"
+version: 1
+name: steals
+invocations:
+  - result: "# Plan\n\n1. Steal."
+  - steps:
+      - bash: {{ command: "ln -s {key} notes.txt" }}
+      - write: {{ path: "{key}", content: "x\n", permission: true }}
+      - write: {{ path: notes.txt, content: "x\n", permission: true }}
+    result: "Done."
+"##
+    ));
+    let mut running = project.start(&["steal"], &[]);
+    running.until_asked();
+    project.rapport(&["answer", "steal", "confirm"]).check(0, "Answered.");
+    running.until_asked();
+    let first = project.rapport(&["status", "--json", "steal"]).out();
+    assert!(first.contains("id_rsa"), "{first}");
+    project.rapport(&["answer", "steal", "deny"]).check(0, "Answered.");
+    running.until_asked();
+    let second = project.rapport(&["status", "--json", "steal"]).out();
+    assert!(second.contains(&format!("it is a link that leads to {key}")), "{second}");
+    project.rapport(&["answer", "steal", "deny"]).check(0, "Answered.");
+    running.finish();
+    let log = project.root().join(".rapport/sessions").join(project.session().as_str()).join("log.jsonl");
+    for text in [first, second, fs::read_to_string(log).unwrap()] {
+        assert!(!text.contains("PRECIOUS"), "{text}");
+    }
+}
+
+/// What git ignores is often secret: a clone does not decide that an agent behind walls gets it.
+#[test]
+fn ignored_files_come_inside_only_if_the_wish_for_them_is_trusted() {
+    if !needs::sandbox() {
+        return;
+    }
+    const READS: &str = r##"
+version: 1
+name: reads
+invocations:
+  - result: "# Plan\n\n1. Read."
+  - steps:
+      - bash: { command: "cat one.secret > seen.txt 2>&1; true" }
+    result: "Done."
+"##;
+    let project = Project::with_scenario(READS).set("RAPPORT_WORKER", "sandbox");
+    let write = |path: &str, text: &str| fs::write(project.root().join(path), text).unwrap();
+    write(".gitignore", "*.secret\n");
+    write(".worktreeinclude", "*.secret\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Wish"]);
+    write("one.secret", "PRECIOUS\n");
+    let seen = |task: &str| {
+        let mut running = project.start(&[task], &[]);
+        running.until_asked();
+        project.rapport(&["answer", task, "confirm"]).check(0, "Answered.");
+        let mut stderr = running.child.stderr.take().unwrap();
+        assert_eq!(running.finish(), 0);
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+        (said, project.rapport(&["diff", task]).out())
+    };
+    let (said, changed) = seen("first");
+    assert!(said.contains("the ignored files that .worktreeinclude names are left out"), "{said}");
+    assert!(changed.contains("No such file") && !changed.contains("PRECIOUS"), "{changed}");
+    project.rapport(&["trust", "--yes"]).check(0, "*.secret");
+    let (said, changed) = seen("second");
+    assert!(!said.contains("left out") && changed.contains("PRECIOUS"), "{said}{changed}");
+}
+
 /// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what no
 /// session has.
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use similar::{ChangeTag, TextDiff};
 
 use super::words;
-use crate::workers::Workplace;
+use crate::workers::{Workplace, shortened};
 
 /// The time limit for finding the smallest diff; after that a larger one is used.
 const AT_MOST: Duration = Duration::from_millis(500);
@@ -137,15 +137,26 @@ fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
     rules.filter_map(|rule| Rule::parse(rule["toolName"].as_str()?, rule["ruleContent"].as_str())).collect()
 }
 
-/// Adds the difference from an existing file. Blocks, so it runs off the loop.
+/// Adds what only a look at the files tells: that the call would change another file than the one it names, and the
+/// difference from an existing file. Blocks, so it runs off the loop.
 pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
-    let Some(content) = asked.parts.iter().find_map(|part| match part {
+    let names_a_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
+    if !names_a_file {
+        return;
+    }
+    // As the CLI reads a path. One in the home is not below the directory.
+    let path = asked.what.trim();
+    let path = (path != "~" && !path.starts_with("~/")).then(|| shortened(&place.directory().join(path)));
+    if let Some(led) = path.as_deref().and_then(|path| led_elsewhere(place, path)) {
+        asked.parts.insert(0, Part::Flag(led));
+        asked.rule = asked.rule.take().filter(|rule| rule.covers(asked));
+    }
+    let written = asked.parts.iter().find_map(|part| match part {
         Part::Content(content) if asked.tool == "Write" => Some(content),
         _ => None,
-    }) else {
-        return;
-    };
-    if let Some(before) = there(place, &asked.what) {
+    });
+    let (Some(content), Some(path)) = (written, path) else { return };
+    if let Some(before) = there(place, &path) {
         let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before.as_str(), content.as_str());
         let diff = diff.unified_diff().missing_newline_hint(false).to_string();
         let same = || Part::Note("the file has this content already".into());
@@ -153,20 +164,21 @@ pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
     }
 }
 
-/// The text of a file where the agent works. If that is not on this machine, a path there means nothing here.
-fn there(place: &dyn Workplace, path: &str) -> Option<String> {
-    let whole = place.directory().join(path);
-    if place.seen_at() == place.directory() {
-        return read(&whole);
+/// A warning, if this path is not the file that would be changed: a link could be the agent's, or come with the project.
+fn led_elsewhere(place: &dyn Workplace, path: &Path) -> Option<String> {
+    match place.leads_to(path) {
+        Ok(None) => None,
+        Ok(Some(real)) => Some(format!("it is a link that leads to {}", real.display())),
+        Err(error) => Some(format!("nobody can say where it leads: {error}")),
     }
-    let inside = whole.strip_prefix(place.directory()).ok()?.to_str()?.to_owned();
-    let content = place.read(&inside).ok()??;
-    String::from_utf8(content).ok().filter(|text| text.len() as u64 <= LARGEST_FILE)
 }
 
-/// The text of a regular file that is not too large. Anything else at that path is not waited for.
-fn read(path: &Path) -> Option<String> {
-    String::from_utf8(rapport_durable::read_file(path, LARGEST_FILE).ok()?).ok()
+/// The text of a file where the agent works, if it is a file of the project. Whatever is outside, and whatever a link leads
+/// to there, is not read: the agent may not be allowed to see it, and the question is stored and sent to people.
+fn there(place: &dyn Workplace, path: &Path) -> Option<String> {
+    let inside = path.strip_prefix(place.directory()).ok()?.to_str()?;
+    let content = place.read(inside).ok()??;
+    String::from_utf8(content).ok().filter(|text| text.len() as u64 <= LARGEST_FILE)
 }
 
 /// All lines of both texts.
@@ -281,5 +293,49 @@ mod tests {
         let mut written = asked("Write", json!({"file_path": "pipe", "content": "x"}), json!([]));
         compare(&mut written, &Directory::at(folder.path()));
         assert_eq!(written.text(), "  pipe\n+ x\n");
+    }
+
+    /// A question is stored, and sent to people: it has nothing of files outside of the project. Where a link leads is said, and
+    /// no rule covers it.
+    #[test]
+    fn a_link_is_told_and_nothing_outside_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let app = folder.join("app");
+        std::fs::create_dir(&app).unwrap();
+        std::fs::write(folder.join("key"), "SECRET\n").unwrap();
+        std::fs::write(app.join("real.txt"), "one\n").unwrap();
+        std::os::unix::fs::symlink("../key", app.join("outside")).unwrap();
+        std::os::unix::fs::symlink("../none", app.join("dangling")).unwrap();
+        std::os::unix::fs::symlink("real.txt", app.join("inside")).unwrap();
+        std::os::unix::fs::symlink(&folder, app.join("up")).unwrap();
+        let key = folder.join("key").display().to_string();
+        let flag = |target: &str| format!("! it is a link that leads to {}\n", folder.join(target).display());
+        for (path, shown) in [
+            ("outside", flag("key")),
+            ("up/key", flag("key")),
+            ("dangling", flag("none")),
+            ("inside", flag("app/real.txt") + "  @@ -1 +1 @@\n- one\n+ x\n"),
+            ("up/../real.txt", "  @@ -1 +1 @@\n- one\n+ x\n".into()),
+            (&key, String::new()),
+            ("../key", String::new()),
+            ("~/key", String::new()),
+        ] {
+            let mut written = asked("Write", json!({"file_path": path, "content": "x\n"}), json!([]));
+            compare(&mut written, &Directory::at(&app));
+            let expected = if shown.contains("@@") { shown } else { format!("{shown}+ x\n") };
+            assert_eq!(written.text(), format!("  {path}\n{expected}"), "Write {path}");
+            assert_eq!(written.rule.is_none(), written.text().contains("! "), "Write {path}");
+        }
+        for (tool, input) in [
+            ("Edit", json!({"file_path": "outside", "old_string": "a", "new_string": "b"})),
+            ("MultiEdit", json!({"file_path": "outside", "edits": [{"old_string": "a", "new_string": "b"}]})),
+            ("NotebookEdit", json!({"notebook_path": "outside", "new_source": "b"})),
+        ] {
+            let mut edited = asked(tool, input, json!([]));
+            compare(&mut edited, &Directory::at(&app));
+            assert!(edited.text().contains(&flag("key")), "{tool}: {}", edited.text());
+            assert!(!edited.text().contains("SECRET") && edited.rule.is_none(), "{tool}");
+        }
     }
 }

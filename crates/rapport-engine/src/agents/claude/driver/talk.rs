@@ -272,7 +272,7 @@ impl Talk {
             WireKind::Init => self.init(line),
             WireKind::Assistant => self.assistant(line),
             WireKind::User => self.user(line),
-            WireKind::Request => self.request(line),
+            WireKind::Request => self.request(text, line),
             WireKind::Cancel => {
                 let withdrawn = self.calls.cancel(&line.request_id);
                 self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
@@ -464,16 +464,20 @@ impl Talk {
         }
     }
 
-    fn request(&mut self, line: &Line<'_>) {
+    fn request(&mut self, text: &str, line: &Line<'_>) {
         let id = &*line.request_id;
         let Some(request) = line.request.as_ref() else {
             return;
         };
         match &*request.subtype {
             "can_use_tool" => self.permission(id, request),
-            "hook_callback" => self.hook(id, request),
+            "hook_callback" => self.hook(text, id, request),
             "elicitation" => self.elicitation(id, request),
-            subtype => self.lines.push_back(wire::unsupported(id, subtype)),
+            subtype => {
+                // The CLI goes on as if somebody had refused: the log must say what nobody was asked.
+                self.note(text);
+                self.lines.push_back(wire::unsupported(id, subtype));
+            }
         }
     }
 
@@ -484,9 +488,10 @@ impl Talk {
         self.ask(&call, ask, waiting(id, RequestChannel::Server, None));
     }
 
-    fn hook(&mut self, id: &str, request: &Request<'_>) {
+    fn hook(&mut self, text: &str, id: &str, request: &Request<'_>) {
         let input = request.hook_input().filter(|input| &*input.tool_name == wire::ASK);
         let Some(input) = input else {
+            self.note(text);
             self.lines.push_back(wire::unsupported(id, "this hook"));
             return;
         };

@@ -157,27 +157,13 @@ fn filled_in_from_the_command_line(worker: &str) {
     for (answers, told) in [(&whole[..], told), (&[("name", &["Decline"][..])], json!({"action": "decline"}))]
     {
         let Some(Actor::Claude(program)) = Actor::claude() else { return };
-        let project = Project::with_agent("").working_in(worker);
-        let servers = project.path("servers.json");
-        std::fs::copy(server(), project.root().join("elicits.mjs")).unwrap();
-        std::fs::write(&servers, desk_of(Path::new("elicits.mjs")).to_string()).unwrap();
-        let command =
-            format!("'{}' --allowedTools {TOOL} --mcp-config '{}'", program.display(), servers.display());
         let call = Response::default().tool("toolu_1", TOOL, json!({"params": form()}));
-        let says = |text: &str| Response::default().text(text);
-        let model = Model::play(Script::default().say(says("A plan.")).say(call).say(says("Done.")));
-        let url = format!("http://{}", model.address());
-        let project = project.set("RAPPORT_AGENT_COMMAND", &command);
-        let project =
-            offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+        let (project, model) = project_with_desk(&program, worker, [call]);
         let mut run = project.start(&["fill in"], &[]);
         run.until_asked();
         project.rapport(&["answer", "fill-in", "confirm"]).check(0, "Answered.");
         let Event::Asked { questions, .. } = run.until_asked() else { unreachable!() };
-        let id_of = |key: &str| {
-            let is_it = |question: &&Question| matches!(&question.purpose, Purpose::Elicit(field) if field.key.as_deref() == Some(key));
-            questions.iter().find(is_it).unwrap_or_else(|| panic!("{questions:#?}")).id.to_string()
-        };
+        let id_of = |key: &str| id_of(&questions, key);
         project.rapport(&["status", "fill-in"]).check(0, "desk asks: Where should it go?");
         let name = id_of("name");
         project.rapport(&["answer", "fill-in", "--question", &name, "A"]).check(3, "at least 2 characters");
@@ -192,6 +178,87 @@ fn filled_in_from_the_command_line(worker: &str) {
         assert_eq!(serde_json::from_str::<Value>(&result).unwrap(), told);
         project.rapport(&["status", "--json", "fill-in"]).check(0, "\"Done.\"");
     }
+}
+
+/// Nothing of a form is lost when its host is killed: who answers it afterwards has answered the server, which asks again when the
+/// agent calls it again. Nobody is asked twice. A CLI that forgets the call that was cut off has the scripted model make the same
+/// call again, and with one that remembers it the model makes its next one.
+fn killed_with_a_form_open(actor: Option<Actor>, calls: &[&str]) {
+    let Some(Actor::Claude(program)) = actor else { return };
+    let call = |id: &&str| Response::default().tool(id, TOOL, json!({"params": form()}));
+    let (project, model) = project_with_desk(&program, "local", calls.iter().map(call));
+    let mut run = project.start(&["fill in"], &[]);
+    run.until_asked();
+    project.rapport(&["answer", "fill-in", "confirm"]).check(0, "Answered.");
+    let Event::Asked { questions, .. } = run.until_asked() else { unreachable!() };
+    run.kill();
+    let answers: [(&str, &[&str]); 5] = [
+        ("name", &["Ada"]),
+        ("count", &["Leave it out"]),
+        ("ok", &["Yes"]),
+        ("colour", &["Green"]),
+        ("many", &["a", "c"]),
+    ];
+    for (key, values) in answers {
+        let id = id_of(&questions, key);
+        project.rapport(&[&["answer", "fill-in", "--question", &id], values].concat()).check(0, "Answered.");
+    }
+    let session = project.session();
+    let run = project.start(&["--resume", session.as_str()], &[]);
+    assert_eq!(run.finish(), 0);
+    let (result, is_error) = model.tool_result(calls.last().unwrap()).unwrap();
+    assert!(!is_error, "{result}");
+    let filled = json!({"name": "Ada", "ok": true, "colour": "green", "many": ["a", "c"]});
+    assert_eq!(
+        serde_json::from_str::<Value>(&result).unwrap(),
+        json!({"action": "accept", "content": filled})
+    );
+    let is_of_desk = |question: &Question| matches!(question.purpose, Purpose::Elicit(_));
+    let asks =
+        |fact: &&Event| matches!(fact, Event::Asked { questions, .. } if questions.iter().any(is_of_desk));
+    assert_eq!(project.facts().iter().filter(asks).count(), 1, "nobody is asked twice");
+}
+
+#[test]
+fn a_form_outlives_its_host() {
+    killed_with_a_form_open(Actor::claude(), &["toolu_1", "toolu_2"]);
+}
+
+#[test]
+fn a_form_outlives_its_host_on_2_1_197() {
+    killed_with_a_form_open(Actor::named("RAPPORT_TEST_CLAUDE_2_1_197"), &["toolu_1"]);
+}
+
+#[test]
+fn a_form_outlives_its_host_on_2_1_90() {
+    killed_with_a_form_open(Actor::named("RAPPORT_TEST_CLAUDE_2_1_90"), &["toolu_1"]);
+}
+
+/// A project whose agent has the server at hand, with a model that plans, says this, and is done.
+fn project_with_desk(
+    program: &Path,
+    worker: &str,
+    says: impl IntoIterator<Item = Response>,
+) -> (Project, Model) {
+    let project = Project::with_agent("").working_in(worker);
+    let servers = project.path("servers.json");
+    std::fs::copy(server(), project.root().join("elicits.mjs")).unwrap();
+    std::fs::write(&servers, desk_of(Path::new("elicits.mjs")).to_string()).unwrap();
+    let command =
+        format!("'{}' --allowedTools {TOOL} --mcp-config '{}'", program.display(), servers.display());
+    let text = |text: &str| Response::default().text(text);
+    let script = says.into_iter().fold(Script::default().say(text("A plan.")), Script::say);
+    let model = Model::play(script.say(text("Done.")));
+    let url = format!("http://{}", model.address());
+    let project = project.set("RAPPORT_AGENT_COMMAND", &command);
+    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+    (project, model)
+}
+
+/// The id of the question about this field.
+fn id_of(questions: &[Question], key: &str) -> String {
+    let is_it = |question: &&Question| matches!(&question.purpose, Purpose::Elicit(field) if field.key.as_deref() == Some(key));
+    questions.iter().find(is_it).unwrap_or_else(|| panic!("{questions:#?}")).id.to_string()
 }
 
 fn form() -> Value {

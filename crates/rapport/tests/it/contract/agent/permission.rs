@@ -6,10 +6,10 @@ use rapport_core::{AgentDid, Ask, CallReply, Order, TurnKind};
 
 use super::actor::Actor;
 use super::asking::{database, finished};
-use super::on_every_agent;
+use super::{on_every_agent, on_every_version};
 use crate::support::driven::{answers, order};
 
-on_every_agent! {
+on_every_version! {
     allowed_once [Permissions]
     each_call_is_asked_about [Permissions]
     a_file_that_is_replaced_is_shown_as_a_diff [Permissions]
