@@ -67,7 +67,8 @@ impl ChatState {
             return self.revoke(tap, tag.clone());
         }
         if let (Button::Project, Some(tag)) = (press.button, &press.tag) {
-            return self.on_project_tap(tap, tag);
+            let (notes, effects) = (&mut self.notes, &mut self.effects);
+            return self.projects.on_tap(&self.access, notes, effects, tap, tag);
         }
         if let (
             Button::SeeWork

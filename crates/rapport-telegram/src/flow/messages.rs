@@ -79,7 +79,7 @@ impl ChatState {
         };
         let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
         if let Some(name) = topic.filter(|_| verdict == Verdict::Allowed) {
-            self.learn_topic(room, &name);
+            self.projects.learn_topic(&mut self.notes, &mut self.effects, room, &name);
         }
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
@@ -263,7 +263,7 @@ impl ChatState {
         let waiting = cards.iter().filter_map(|key| {
             let shown = self.sessions.get(&key.session)?;
             let question = shown.question(&key.question)?.text.clone();
-            let task = self.titled(&key.session, shown, visit.room);
+            let task = self.projects.titled(&self.notes, &key.session, shown, visit.room);
             let data = Button::Words.data(&key.tag());
             Some(Waiting { question, task, since: SignedDuration::ZERO, data })
         });
@@ -374,7 +374,7 @@ impl ChatState {
         if let Some(id) = self.sessions.stopped(visit.room, visit.sender.id, &self.notes).cloned() {
             return self.say_to(&visit, &id, text);
         }
-        let project = self.project_in(visit.room);
+        let project = self.projects.in_room(&self.notes, visit.room);
         let chat = self.sessions.conversation(visit.room, project);
         let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());

@@ -93,7 +93,7 @@ impl ChatState {
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.leave_backlog(id);
-        let session = self.address(id);
+        let session = self.projects.address(id);
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
                 Notice::NotOurs { session, why: seal.to_string() }
@@ -127,7 +127,7 @@ impl ChatState {
                 (Update::Progress(progress), Some(busy)) => busy.note(progress),
                 (Update::Progress(_), None) | (Update::Action(_), _) => {}
                 (Update::Lost(why), _) => {
-                    let session = self.address(&seen.session);
+                    let session = self.projects.address(&seen.session);
                     self.effects.want(Effect::Notify(Notice::Lost { session, why }));
                 }
             }
@@ -257,13 +257,14 @@ impl ChatState {
     /// It is shown to them alone, in the topic of its project if they have one.
     fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
-        let alone = || private(owner).map(|alone| self.topic_for(id, alone).unwrap_or(alone));
+        let alone =
+            || private(owner).map(|alone| self.projects.topic_for(&self.notes, id, alone).unwrap_or(alone));
         let room = created.origin.as_ref().and_then(Room::of).or_else(alone)?;
         Some((self.notes.now(room), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
-        let project = self.project_of(id).path.clone();
+        let project = self.projects.of(id).path.clone();
         if entry.facts.iter().any(|fact| matches!(fact, Event::Created(_))) {
             self.sessions.began(id, entry.at, &project);
         }

@@ -44,7 +44,7 @@ impl HeldRule {
 
 impl ChatState {
     pub(super) fn always(&mut self, visit: Visit) {
-        let project = self.project_in(visit.room).path.clone();
+        let project = self.projects.in_room(&self.notes, visit.room).path.clone();
         self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
@@ -58,7 +58,7 @@ impl ChatState {
         // A rule is revoked only by its button, which nobody can type.
         let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
-        let project = self.project_in(room).path.clone();
+        let project = self.projects.in_room(&self.notes, room).path.clone();
         let then = AfterRules::Revoke { room, by, message, thanks, ticket, tag };
         self.effects.want(Effect::ReadRules { project, then });
     }
@@ -92,7 +92,7 @@ impl ChatState {
                     }
                     None => {
                         let then = AfterOps::Request { room, ticket, thanks: Some(thanks), becomes: None };
-                        let project = self.project_in(room).path.clone();
+                        let project = self.projects.in_room(&self.notes, room).path.clone();
                         self.effects.want(Effect::Forget { project, rule: held.rule, then });
                     }
                 }
@@ -103,7 +103,8 @@ impl ChatState {
     /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
     fn held(&self, room: Room, user: u64, rules: Vec<Rule>) -> Vec<HeldRule> {
         let project = rules.into_iter().filter(|_| room.chat > 0);
-        let name = (!self.settings.others.is_empty()).then(|| self.project_in(room).name.clone());
+        let name =
+            (self.projects.are_several()).then(|| self.projects.in_room(&self.notes, room).name.clone());
         let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs =
