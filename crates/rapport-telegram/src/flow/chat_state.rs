@@ -20,7 +20,7 @@ use super::recent_work::EndedWork;
 use super::session_updates::Found;
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
-use super::work::Works;
+use super::work::{Works, on_revision_prompted};
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -178,7 +178,9 @@ impl ChatState {
                 }
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
-            AfterSend::RevisionPrompt(room) => self.on_revision_prompted(room, posted(results)),
+            AfterSend::RevisionPrompt(room) => {
+                on_revision_prompted(&mut self.notes, &mut self.effects, room, posted(results));
+            }
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
             AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
             AfterSend::Progress(session) => {

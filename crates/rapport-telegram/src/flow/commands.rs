@@ -135,8 +135,11 @@ impl ChatState {
     /// Shows content of the newest session of this room, whether or not it is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
-        let Some(Newest { id, task, .. }) = self.newest(visit) else { return };
-        let task = card::short(&task, 200);
+        let (id, task) = match self.sessions.newest_for(room, visit.sender.id, &self.notes) {
+            Ok(Newest { id, task, .. }) => (id.clone(), task),
+            Err(words) => return self.effects.only_say(visit, words),
+        };
+        let task = card::short(task, 200);
         let (content, form) = match name {
             "diff" => {
                 let title = format!("Changes: {task}");
@@ -148,21 +151,20 @@ impl ChatState {
             }
             _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl".into() }),
         };
-        let work = if form.is_changes() { self.work_of(&id) } else { None };
+        let work = if form.is_changes() { self.works.tag_of(&id).cloned() } else { None };
         let then = AfterContent { room, ticket, form, work };
         self.effects.want(Effect::ReadContent { session: id, content, then });
     }
 
-    /// The newest session of a room, if the sender may see its content. If not, they are told.
-    pub(super) fn newest(&mut self, visit: &Visit) -> Option<Newest> {
-        let newest = self.sessions.newest(visit.room).cloned();
-        let words = match newest {
-            None => "There is no session in this chat yet.",
-            Some(newest) if self.notes.may(visit.sender.id, visit.room, newest.owner) => return Some(newest),
-            Some(_) => "Only whoever asked for this task can see that.",
-        };
-        self.effects.only_say(visit, words);
-        None
+    /// Has the newest work of this room changed.
+    fn revise(&mut self, visit: &Visit, words: &str) {
+        if words.is_empty() {
+            return self.effects.only_say(visit, "Usage: /revise <what to change>");
+        }
+        match self.sessions.newest_for(visit.room, visit.sender.id, &self.notes) {
+            Ok(newest) => self.works.revise(&mut self.effects, visit, &newest.id, words),
+            Err(words) => self.effects.only_say(visit, words),
+        }
     }
 
     /// Sends a file from the workplace of this room's newest session.
@@ -170,7 +172,10 @@ impl ChatState {
         if path.is_empty() {
             return self.effects.only_say(visit, "Usage: /file <path from the project's root>");
         }
-        let Some(Newest { id, .. }) = self.newest(visit) else { return };
+        let id = match self.sessions.newest_for(visit.room, visit.sender.id, &self.notes) {
+            Ok(newest) => newest.id.clone(),
+            Err(words) => return self.effects.only_say(visit, words),
+        };
         self.send_file(id, path.to_owned(), visit.room, visit.ticket);
     }
 

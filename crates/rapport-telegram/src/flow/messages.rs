@@ -13,6 +13,7 @@ use super::chat_state::ChatState;
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
 use super::shown_sessions::ShownSession;
+use super::work;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, OutgoingMessage};
@@ -182,8 +183,8 @@ impl ChatState {
         }) {
             return self.say_to(&visit, &id, text);
         }
-        if self.is_reply_about_revision(room, reply_to) {
-            return self.revise_asked(&visit, text);
+        if work::is_reply_about_revision(&self.notes, room, reply_to) {
+            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
         // A reply may arrive before the confirmation that its card was sent.
         let pending = reply_to
@@ -200,8 +201,8 @@ impl ChatState {
             }
             cards => return self.ask_which(&visit, cards, message),
         }
-        if self.is_asked_to_revise(&visit) {
-            return self.revise_asked(&visit, text);
+        if self.works.is_asked_to_revise(&self.notes, &self.sessions, &visit) {
+            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
         let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {

@@ -54,7 +54,7 @@ impl ChatState {
         }
         if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
             self.note_ended(&id, session, place);
-            self.note_work(&id, session, place);
+            self.works.note(&id, session, place);
         }
         // Most sessions have nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
@@ -138,7 +138,10 @@ impl ChatState {
 
     /// Applies new entries of one session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
-        if entries.is_empty() || self.tell_decision(id, entries) {
+        let is_shown = self.sessions.contains_key(id);
+        if entries.is_empty()
+            || self.works.tell_decision(&mut self.effects, (id, is_shown), entries) && !is_shown
+        {
             return;
         }
         let chat = self.leave_backlog(id);
@@ -308,7 +311,7 @@ impl ChatState {
         }
         let chat = self.sessions.get(id).map(|shown| shown.room.chat);
         self.note_if_over(id);
-        self.note_work_shown(id);
+        self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);
