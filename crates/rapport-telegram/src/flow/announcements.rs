@@ -155,7 +155,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let mut messages = shown.announcements.end(seq);
         let Some(shown) = self.sessions.get(id) else { return };
-        let (room, address) = (shown.room, self.address(id));
+        let (room, address) = (shown.room, self.projects.address(id));
         let names = diff.ok().map(|diff| diff_names(&String::from_utf8_lossy(&diff)));
         let is_apart = shown.presenter.session().view(id).workplace.is_some();
         let is_newest = self.sessions.newest(room).is_some_and(|one| one.id == *id);
@@ -185,7 +185,8 @@ impl ChatState {
             let cards = self.notes.of(id).map(|noted| noted.cards.as_slice()).unwrap_or_default();
             let last = cards.iter().rfind(|card| card.question == *question && !card.shown.is_empty());
             let (Some(last), Some(text)) = (last, card::closed(&shown.presenter, question)) else { continue };
-            let (chat, card) = (shown.room.chat, Card::plain(self.labelled(id, shown.room, text)));
+            let (chat, card) =
+                (shown.room.chat, Card::plain(self.projects.labelled(&self.notes, id, shown.room, text)));
             let messages = last.shown.iter().map(|message| Outgoing::Edit(card.edit(*message))).collect();
             self.effects.want(Effect::Send { chat, messages, then: None });
         }
@@ -193,7 +194,7 @@ impl ChatState {
 
     /// Sends the messages of an entry. The entry is announced when all have arrived.
     fn tell(&mut self, id: &SessionId, room: Room, mut messages: Vec<Outgoing>, seq: u64) {
-        if let Some(name) = self.foreign(id, room).filter(|_| !messages.is_empty()) {
+        if let Some(name) = self.projects.foreign(&self.notes, id, room).filter(|_| !messages.is_empty()) {
             messages.insert(0, text(room, &format!("📁 {name}:")));
         }
         let Some(shown) = self.sessions.get_mut(id).filter(|_| !messages.is_empty()) else { return };
@@ -212,7 +213,7 @@ impl ChatState {
         announcements.refuse(seq, refused.map(|(message, _)| message).collect());
         let error = results.iter().find_map(|sent| sent.as_ref().err());
         if let Some(why) = error.filter(|_| !std::mem::replace(&mut announcements.is_reported, true)) {
-            let (session, why) = (self.address(id), why.to_string());
+            let (session, why) = (self.projects.address(id), why.to_string());
             self.effects.want(Effect::Notify(Notice::Untold { session, why }));
         }
         self.note_told(id, seq);
@@ -252,7 +253,7 @@ impl ChatState {
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
         let grown_from = Some(Seed { session: id.clone(), turn });
         let files = Vec::new();
-        let project = self.project_of(id).path.clone();
+        let project = self.projects.of(id).path.clone();
         let new = NewSession { task, aim: Aim::Work, project, room, owner, request: None, grown_from, files };
         // The new plan begins even if the old one cannot be cancelled.
         let older = self.sessions.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));

@@ -67,7 +67,8 @@ impl ChatState {
             return self.revoke(tap, tag.clone());
         }
         if let (Button::Project, Some(tag)) = (press.button, &press.tag) {
-            return self.on_project_tap(tap, tag);
+            let (notes, effects) = (&mut self.notes, &mut self.effects);
+            return self.projects.on_tap(&self.access, notes, effects, tap, tag);
         }
         if let (
             Button::SeeWork
@@ -78,9 +79,12 @@ impl ChatState {
             Some(tag),
         ) = (press.button, &press.tag)
         {
-            return self.on_work_tap(tap, press.button, tag);
+            let (notes, effects) = (&mut self.notes, &mut self.effects);
+            return self.works.on_tap(notes, effects, tap, press.button, tag);
         }
-        if press.button == Button::NoCancel && press.tag.as_ref().is_some_and(|tag| self.is_work(tag)) {
+        if press.button == Button::NoCancel
+            && press.tag.as_ref().is_some_and(|tag| self.works.is_waiting(tag))
+        {
             return self.effects.too_late(tap, NOTHING_CHANGED);
         }
         if press.button == Button::BeginNew {

@@ -214,13 +214,13 @@ impl ChatState {
         if let Some(turn) = TurnCard::read(&key.question) {
             let list = picks.map(|picks| ItemList { chosen: &picks.chosen, page: picks.page });
             let card = card::turn::open(shown.presenter.session(), &key.tag(), &turn, list)?;
-            let text = self.labelled(&key.session, shown.room, card.text);
+            let text = self.projects.labelled(&self.notes, &key.session, shown.room, card.text);
             return Some((shown.room, Card { text, ..card }));
         }
         let nothing = BTreeSet::new();
         let chosen = picks.map_or(&nothing, |picks| &picks.chosen);
         let card = card::open(&key.session, &shown.presenter, focus, chosen)?;
-        let text = self.labelled(&key.session, shown.room, card.text);
+        let text = self.projects.labelled(&self.notes, &key.session, shown.room, card.text);
         Some((shown.room, Card { text, ..card }))
     }
 
@@ -258,7 +258,7 @@ impl ChatState {
         let is_news = self.cards.refused.insert(key.clone());
         let passes = matches!(why, ApiError::Full | ApiError::Stopped);
         let Some(shown) = self.sessions.get(&key.session).filter(|_| is_news && !passes) else { return };
-        let (session, why) = (self.address(&key.session), why.to_string());
+        let (session, why) = (self.projects.address(&key.session), why.to_string());
         if let Some(alone) = private(shown.owner).filter(|alone| alone.chat != shown.room.chat) {
             let task = card::short(&shown.presenter.session().created().task, 200);
             let words = format!(
@@ -300,7 +300,8 @@ impl ChatState {
         let text =
             card::closed(&shown.presenter, &key.question).unwrap_or_else(|| Text::new().plain("Over."));
         let room = shown.room;
-        let (chat, card) = (room.chat, Card::plain(self.labelled(&key.session, room, text)));
+        let (chat, card) =
+            (room.chat, Card::plain(self.projects.labelled(&self.notes, &key.session, room, text)));
         self.cards.know_tag(chat, key);
         let shown = note.shown.iter().map(|message| Outgoing::Edit(card.edit(*message)));
         // Nobody is asked for words any more.
@@ -314,7 +315,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let (room, text) = (shown.room, card::closed(&shown.presenter, &key.question));
         let text = text.unwrap_or_else(|| Text::new().plain("Over."));
-        let card = Card::plain(self.labelled(&key.session, room, text));
+        let card = Card::plain(self.projects.labelled(&self.notes, &key.session, room, text));
         self.effects.send(room, Outgoing::Edit(card.edit(message)));
     }
 

@@ -14,13 +14,13 @@ use super::effect::{AfterSend, Effect, Input};
 use super::messages::Early;
 use super::notes::Notes;
 use super::progress::stop_key;
-use super::projects::Project;
+use super::projects::Projects;
 use super::quiet_hours::QuietHours;
 use super::recent_work::EndedWork;
 use super::session_updates::Found;
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
-use super::work::Works;
+use super::work::{Works, on_revision_prompted};
 use crate::CHANNEL;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -36,10 +36,6 @@ pub(super) const STOP: &str = "stop";
 /// The settings of the channel.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// The project that is served, or the first of several.
-    pub(super) project: Project,
-    /// The other projects that are served.
-    pub(super) others: Vec<Project>,
     /// The owner of sessions that began elsewhere.
     pub(super) owner: Option<u64>,
     /// The time after which a person is reminded; zero for never.
@@ -68,6 +64,7 @@ pub(super) struct Dedup {
 #[derive(Debug)]
 pub(super) struct ChatState {
     pub(super) settings: Settings,
+    pub(super) projects: Projects,
     pub(super) access: Access,
     /// What survives a restart besides the logs.
     pub(super) notes: Notes,
@@ -102,9 +99,10 @@ impl ChatState {
     }
 
     /// The initial state, with nothing but the notes.
-    pub(super) fn new(settings: Settings, access: Access, notes: Notes) -> Self {
+    pub(super) fn new(settings: Settings, projects: Projects, access: Access, notes: Notes) -> Self {
         Self {
             settings,
+            projects,
             access,
             notes,
             sessions: ShownSessions::default(),
@@ -130,7 +128,11 @@ impl ChatState {
             Input::Update(incoming, ticket) => self.on_update(*incoming, ticket),
             Input::Opened(chat) => self.show_refused(chat),
             Input::Moved { from, to } => self.on_moved(from, to),
-            Input::TopicNamed { room, by, name } => self.on_topic_named(self.notes.now(room), by, &name),
+            Input::TopicNamed { room, by, name } if self.access.allows(by) => {
+                let room = self.notes.now(room);
+                self.projects.on_topic_named(&mut self.notes, &mut self.effects, room, &name);
+            }
+            Input::TopicNamed { .. } => {}
             Input::Found(session, entries) => self.on_found(session, entries),
             Input::AllFound => self.on_all_found(),
             Input::Seen(seen) => self.on_seen(seen),
@@ -176,7 +178,9 @@ impl ChatState {
                 }
             }
             AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
-            AfterSend::RevisionPrompt(room) => self.on_revision_prompted(room, posted(results)),
+            AfterSend::RevisionPrompt(room) => {
+                on_revision_prompted(&mut self.notes, &mut self.effects, room, posted(results));
+            }
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
             AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
             AfterSend::Progress(session) => {

@@ -49,7 +49,7 @@ impl ChatState {
             "revise" => return self.revise(&visit, rest),
             "file" => return self.project_file(&visit, rest),
             "always" => return self.always(visit),
-            "project" => self.choose_project(&visit, rest),
+            "project" => self.project(&visit, rest),
             "quiet" => self.set_quiet(&visit, rest),
             "start" | "help" => self.greet(visit.room, GREETING),
             "status" => self.status(&visit),
@@ -83,7 +83,7 @@ impl ChatState {
                 .only_say(&visit, "Somebody else is planning here. Please wait until they are done.");
         }
         let older = self.sessions.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
-        let project = self.project_in(visit.room).path.clone();
+        let project = self.projects.in_room(&self.notes, visit.room).path.clone();
         let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work, project);
         let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
         self.effects.type_for(visit.room);
@@ -94,7 +94,7 @@ impl ChatState {
     fn cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.sessions.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
-        let project = self.project_in(visit.room);
+        let project = self.projects.in_room(&self.notes, visit.room);
         let chat = self.sessions.conversation(visit.room, project);
         tasks.extend(chat.filter(|(_, shown)| shown.presenter.session().has_turn()));
         if tasks.is_empty() {
@@ -122,7 +122,7 @@ impl ChatState {
     }
 
     fn new_chat(&mut self, visit: Visit) {
-        let project = self.project_in(visit.room);
+        let project = self.projects.in_room(&self.notes, visit.room);
         let Some((id, shown)) = self.sessions.conversation(visit.room, project) else {
             return self.effects.only_say(&visit, NEW_CONVERSATION);
         };
@@ -135,8 +135,11 @@ impl ChatState {
     /// Shows content of the newest session of this room, whether or not it is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
-        let Some(Newest { id, task, .. }) = self.newest(visit) else { return };
-        let task = card::short(&task, 200);
+        let (id, task) = match self.sessions.newest_for(room, visit.sender.id, &self.notes) {
+            Ok(Newest { id, task, .. }) => (id.clone(), task),
+            Err(words) => return self.effects.only_say(visit, words),
+        };
+        let task = card::short(task, 200);
         let (content, form) = match name {
             "diff" => {
                 let title = format!("Changes: {task}");
@@ -148,21 +151,20 @@ impl ChatState {
             }
             _ => (Content::Log, ContentForm::File { caption: task, file: "log.jsonl".into() }),
         };
-        let work = if form.is_changes() { self.work_of(&id) } else { None };
+        let work = if form.is_changes() { self.works.tag_of(&id).cloned() } else { None };
         let then = AfterContent { room, ticket, form, work };
         self.effects.want(Effect::ReadContent { session: id, content, then });
     }
 
-    /// The newest session of a room, if the sender may see its content. If not, they are told.
-    pub(super) fn newest(&mut self, visit: &Visit) -> Option<Newest> {
-        let newest = self.sessions.newest(visit.room).cloned();
-        let words = match newest {
-            None => "There is no session in this chat yet.",
-            Some(newest) if self.notes.may(visit.sender.id, visit.room, newest.owner) => return Some(newest),
-            Some(_) => "Only whoever asked for this task can see that.",
-        };
-        self.effects.only_say(visit, words);
-        None
+    /// Has the newest work of this room changed.
+    fn revise(&mut self, visit: &Visit, words: &str) {
+        if words.is_empty() {
+            return self.effects.only_say(visit, "Usage: /revise <what to change>");
+        }
+        match self.sessions.newest_for(visit.room, visit.sender.id, &self.notes) {
+            Ok(newest) => self.works.revise(&mut self.effects, visit, &newest.id, words),
+            Err(words) => self.effects.only_say(visit, words),
+        }
     }
 
     /// Sends a file from the workplace of this room's newest session.
@@ -170,8 +172,20 @@ impl ChatState {
         if path.is_empty() {
             return self.effects.only_say(visit, "Usage: /file <path from the project's root>");
         }
-        let Some(Newest { id, .. }) = self.newest(visit) else { return };
+        let id = match self.sessions.newest_for(visit.room, visit.sender.id, &self.notes) {
+            Ok(newest) => newest.id.clone(),
+            Err(words) => return self.effects.only_say(visit, words),
+        };
         self.send_file(id, path.to_owned(), visit.room, visit.ticket);
+    }
+
+    /// Lists the projects, or chooses one by its name.
+    fn project(&mut self, visit: &Visit, name: &str) {
+        if name.is_empty() {
+            let card = self.projects.card(&self.notes, &self.sessions, visit.room);
+            return self.effects.send_card(visit.room, &card);
+        }
+        self.projects.choose(&mut self.notes, &mut self.effects, visit, name);
     }
 
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.
@@ -187,12 +201,13 @@ impl ChatState {
             for focus in shown.presenter.focus() {
                 let Some(question) = waits_for(session, focus) else { continue };
                 let key = CardKey::of(id, focus);
-                let (task, since) = (self.titled(id, shown, room), self.now.duration_since(focus.at));
+                let (task, since) =
+                    (self.projects.titled(&self.notes, id, shown, room), self.now.duration_since(focus.at));
                 let data = Button::Jump.data(&key.tag());
                 waiting.push((key, Waiting { question, task, since, data }));
             }
             if shown.presenter.focus().is_empty() && (session.has_turn() || shown.presenter.is_thinking()) {
-                working.push(self.titled(id, shown, room));
+                working.push(self.projects.titled(&self.notes, id, shown, room));
             }
         }
         waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));

@@ -13,6 +13,7 @@ use super::chat_state::ChatState;
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
 use super::shown_sessions::ShownSession;
+use super::work;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
 use crate::outgoing::{Outgoing, OutgoingMessage};
@@ -79,7 +80,7 @@ impl ChatState {
         };
         let verdict = self.access.judge(sender.id, words.as_deref(), self.now);
         if let Some(name) = topic.filter(|_| verdict == Verdict::Allowed) {
-            self.learn_topic(room, &name);
+            self.projects.learn_topic(&mut self.notes, &mut self.effects, room, &name);
         }
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
@@ -182,8 +183,8 @@ impl ChatState {
         }) {
             return self.say_to(&visit, &id, text);
         }
-        if self.is_reply_about_revision(room, reply_to) {
-            return self.revise_asked(&visit, text);
+        if work::is_reply_about_revision(&self.notes, room, reply_to) {
+            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
         // A reply may arrive before the confirmation that its card was sent.
         let pending = reply_to
@@ -200,8 +201,8 @@ impl ChatState {
             }
             cards => return self.ask_which(&visit, cards, message),
         }
-        if self.is_asked_to_revise(&visit) {
-            return self.revise_asked(&visit, text);
+        if self.works.is_asked_to_revise(&self.notes, &self.sessions, &visit) {
+            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
         let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
@@ -263,7 +264,7 @@ impl ChatState {
         let waiting = cards.iter().filter_map(|key| {
             let shown = self.sessions.get(&key.session)?;
             let question = shown.question(&key.question)?.text.clone();
-            let task = self.titled(&key.session, shown, visit.room);
+            let task = self.projects.titled(&self.notes, &key.session, shown, visit.room);
             let data = Button::Words.data(&key.tag());
             Some(Waiting { question, task, since: SignedDuration::ZERO, data })
         });
@@ -374,7 +375,7 @@ impl ChatState {
         if let Some(id) = self.sessions.stopped(visit.room, visit.sender.id, &self.notes).cloned() {
             return self.say_to(&visit, &id, text);
         }
-        let project = self.project_in(visit.room);
+        let project = self.projects.in_room(&self.notes, visit.room);
         let chat = self.sessions.conversation(visit.room, project);
         let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());

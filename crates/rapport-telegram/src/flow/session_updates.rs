@@ -54,7 +54,7 @@ impl ChatState {
         }
         if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
             self.note_ended(&id, session, place);
-            self.note_work(&id, session, place);
+            self.works.note(&id, session, place);
         }
         // Most sessions have nothing to show any more.
         if session.is_over() && self.notes.of(&id).is_none() {
@@ -93,7 +93,7 @@ impl ChatState {
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.leave_backlog(id);
-        let session = self.address(id);
+        let session = self.projects.address(id);
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
                 Notice::NotOurs { session, why: seal.to_string() }
@@ -132,7 +132,7 @@ impl ChatState {
                 }
                 Update::Action(_) => {}
                 Update::Lost(why) => {
-                    let session = self.address(&seen.session);
+                    let session = self.projects.address(&seen.session);
                     self.effects.want(Effect::Notify(Notice::Lost { session, why }));
                 }
             }
@@ -143,7 +143,10 @@ impl ChatState {
 
     /// Applies new entries of one session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
-        if entries.is_empty() || self.tell_decision(id, entries) {
+        let is_shown = self.sessions.contains_key(id);
+        if entries.is_empty()
+            || self.works.tell_decision(&mut self.effects, (id, is_shown), entries) && !is_shown
+        {
             return;
         }
         let chat = self.leave_backlog(id);
@@ -262,13 +265,14 @@ impl ChatState {
     /// It is shown to them alone, in the topic of its project if they have one.
     fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
-        let alone = || private(owner).map(|alone| self.topic_for(id, alone).unwrap_or(alone));
+        let alone =
+            || private(owner).map(|alone| self.projects.topic_for(&self.notes, id, alone).unwrap_or(alone));
         let room = created.origin.as_ref().and_then(Room::of).or_else(alone)?;
         Some((self.notes.now(room), owner))
     }
 
     fn remember(&mut self, id: &SessionId, entry: &Entry) {
-        let project = self.project_of(id).path.clone();
+        let project = self.projects.of(id).path.clone();
         if entry.facts.iter().any(|fact| matches!(fact, Event::Created(_))) {
             self.sessions.began(id, entry.at, &project);
         }
@@ -314,7 +318,7 @@ impl ChatState {
         }
         let chat = self.sessions.get(id).map(|shown| shown.room.chat);
         self.note_if_over(id);
-        self.note_work_shown(id);
+        self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
         self.write_file(id);
         self.look_busy(id);

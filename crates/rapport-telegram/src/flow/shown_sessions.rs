@@ -186,6 +186,15 @@ impl ShownSessions {
         self.rooms.get(&room)?.newest.as_ref()
     }
 
+    /// The same, if a user may see its content. If not, the error says why.
+    pub(super) fn newest_for(&self, room: Room, user: u64, notes: &Notes) -> Result<&Newest, &'static str> {
+        match self.newest(room) {
+            None => Err("There is no session in this chat yet."),
+            Some(newest) if notes.may(user, room, newest.owner) => Ok(newest),
+            Some(_) => Err("Only whoever asked for this task can see that."),
+        }
+    }
+
     /// The newest planned task of a room that is not over.
     pub(super) fn plan(&self, room: Room) -> Option<&SessionId> {
         self.rooms.get(&room)?.plan.as_ref().map(|(_, id)| id)

@@ -45,7 +45,7 @@ impl HeldRule {
 
 impl ChatState {
     pub(super) fn always(&mut self, visit: Visit) {
-        let project = self.project_in(visit.room).path.clone();
+        let project = self.projects.in_room(&self.notes, visit.room).path.clone();
         self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
@@ -59,8 +59,8 @@ impl ChatState {
         // A rule is revoked only by its button, which nobody can type.
         let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
-        let project = self.project_in(room).clone();
-        let others = self.projects().filter(|other| **other != project).cloned().collect();
+        let project = self.projects.in_room(&self.notes, room).clone();
+        let others = self.projects.all().filter(|other| **other != project).cloned().collect();
         self.look_in(Revoking { room, by, message, thanks, ticket, tag, project, others });
     }
 
@@ -76,7 +76,7 @@ impl ChatState {
         };
         match then {
             AfterRules::List(visit) => {
-                let project = self.project_in(visit.room);
+                let project = self.projects.in_room(&self.notes, visit.room);
                 let held = self.held(visit.room, visit.sender.id, (project, rules));
                 self.effects.send_card(visit.room, &list(&held, problem.as_deref()));
                 self.effects.finish(visit.ticket);
@@ -117,7 +117,7 @@ impl ChatState {
 
     /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
     fn held(&self, room: Room, user: u64, (project, rules): (&Project, Vec<Rule>)) -> Vec<HeldRule> {
-        let name = (!self.settings.others.is_empty()).then(|| project.name.clone());
+        let name = self.projects.are_several().then(|| project.name.clone());
         let project = rules.into_iter().filter(|_| room.chat > 0);
         let project = project.map(|rule| HeldRule { rule, session: None, project: name.clone() });
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;

@@ -9,6 +9,7 @@ use super::chat_state::{ChatState, Settings};
 use super::effect::{Effect, Input};
 use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
+use super::projects::Projects;
 use super::writer::Writer;
 use super::{ChannelParts, RunError, tick};
 use crate::durable;
@@ -41,9 +42,8 @@ pub(super) fn assemble(
         Report::Moved { from, to } => drop(tell.send(Input::Moved { from, to })),
         Report::Paused { chat, length } => drop(notices.send(Notice::Paused { chat, length })),
     });
+    let projects = Projects::new(parts.project, parts.others);
     let settings = Settings {
-        project: parts.project,
-        others: parts.others,
         owner: parts.owner,
         remind: parts.remind,
         folder: parts.folder,
@@ -67,7 +67,7 @@ pub(super) fn assemble(
         inputs,
         logs,
     };
-    (ChatState::new(settings, parts.access, notes), outbound)
+    (ChatState::new(settings, projects, parts.access, notes), outbound)
 }
 
 /// Reads the notes, and compacts their file. Blocks until that is on disk.

@@ -18,7 +18,7 @@ use super::effect::{
 };
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
-use super::projects::Project;
+use super::projects::{Project, Projects};
 use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -46,8 +46,6 @@ impl Stage {
 
     fn with(access: Access, notes: Notes) -> Self {
         let settings = Settings {
-            project: Project { name: "app".into(), path: "/app".into() },
-            others: Vec::new(),
             owner: access.allows(ANNA).then_some(ANNA),
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
@@ -56,7 +54,8 @@ impl Stage {
             zone: jiff::tz::TimeZone::UTC,
             budget: None,
         };
-        Self { state: ChatState::new(settings, access, notes), now: START, seq: 0, updates: 0 }
+        let projects = Projects::new(project("app"), Vec::new());
+        Self { state: ChatState::new(settings, projects, access, notes), now: START, seq: 0, updates: 0 }
     }
 
     /// What is wanted after this, in brief.
@@ -1162,10 +1161,14 @@ fn words_before_what_waits_is_shown_begin_nothing() {
     assert!(answered.iter().any(|what| what.starts_with("act: answer q1")), "{answered:?}");
 }
 
+fn project(name: &str) -> Project {
+    Project { name: name.into(), path: format!("/{name}") }
+}
+
 /// A stage that serves two projects, with these notes.
 fn of_two_projects(notes: &str) -> Stage {
     let mut stage = Stage::with(Access::new([ANNA]), Notes::parse(notes));
-    stage.state.settings.others.push(Project { name: "blog".into(), path: "/blog".into() });
+    stage.state.projects = Projects::new(project("app"), vec![project("blog")]);
     stage
 }
 
@@ -1176,15 +1179,16 @@ fn a_topic_gets_its_project_by_its_name() {
     let named = |by, name: &str| Input::TopicNamed { room, by, name: name.into() };
     let now = "send \"📁 This topic is about blog now: /plan and messages go to its agents.\" in -7";
     let mut stage = of_two_projects("");
+    let about = |stage: &Stage, room| stage.state.projects.in_room(&stage.state.notes, room).name.clone();
     assert!(stage.put(named(STRANGER, "blog")).is_empty());
     assert!(stage.put(named(ANNA, "blogs")).is_empty());
-    assert_eq!(stage.state.project_in(room).name, "app");
+    assert_eq!(about(&stage, room), "app");
     assert_eq!(stage.put(named(ANNA, " Blog")), ["note about", now]);
-    assert_eq!(stage.state.project_in(room).name, "blog");
-    assert_eq!(stage.state.project_in(GROUP).name, "app");
+    assert_eq!(about(&stage, room), "blog");
+    assert_eq!(about(&stage, GROUP), "app");
     // A group that becomes a supergroup keeps it.
     stage.put(Input::Moved { from: -7, to: -100 });
-    assert_eq!(stage.state.project_in(Room { chat: -100, ..room }).name, "blog");
+    assert_eq!(about(&stage, Room { chat: -100, ..room }), "blog");
     let mut only = Stage::new();
     assert!(only.put(named(ANNA, "app")).is_empty(), "with one project there is nothing to choose");
 }
@@ -1219,16 +1223,6 @@ fn a_project_has_a_topic_of_its_own_in_a_private_chat() {
         });
         assert_eq!(thread, Some(topic), "{notes} {session}");
     }
-}
-
-/// A command for a terminal names the project, where there are several.
-#[test]
-fn hints_name_the_project_of_a_session() {
-    let (plain, other) = (SessionId::new("s"), SessionId::new("blog:s"));
-    assert_eq!(Stage::new().state.address(&plain), "s");
-    let stage = of_two_projects("");
-    assert_eq!(stage.state.address(&plain), "s --project '/app'");
-    assert_eq!(stage.state.address(&other), "s --project '/blog'");
 }
 
 /// LEAD-18, LEAD-21: the card says that the lead looks; its draft comes with a button that sends it, on a card of its own, and a

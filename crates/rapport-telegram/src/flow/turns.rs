@@ -180,7 +180,7 @@ impl ChatState {
         };
         self.effects.want(Effect::Send { chat: room.chat, messages, then: None });
         if let Some(tag) = work {
-            let overlaps = self.overlaps(&tag);
+            let overlaps = self.works.overlaps(&self.notes, &tag);
             self.effects.send_card(room, &card::decision(&tag, &overlaps));
         }
         self.effects.finish(ticket);
