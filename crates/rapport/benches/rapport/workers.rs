@@ -203,7 +203,7 @@ impl Stage {
         // A container that is made and filled, and runs, is given to the session that is accepted: what a pool of them would save.
         let warm = self.median(|number| {
             let (session, created) =
-                (SessionId::new(&format!("20260124-warm-{number}")), self.created("container", 0));
+                (SessionId::new(format!("20260124-warm-{number}")), self.created("container", 0));
             let warm: Arc<dyn Worker> = Arc::new(Warm(ours.open(&session, &created)?));
             let took = self.first_byte(&warm, "container", number, &|_| Some(home_in(&places, &session)))?;
             drop(warm);

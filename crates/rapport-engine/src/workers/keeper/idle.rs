@@ -25,23 +25,29 @@ const SLACK: Duration = Duration::from_secs(5);
 /// because it was given a process id.
 pub(super) fn wait(seconds: &str) -> io::Result<u8> {
     let time = seconds.parse().map(Duration::from_secs).map_err(io::Error::other)?;
-    let (mut used, mut newest) = ((Instant::now(), SystemTime::now()), newest_process());
+    let begun = SystemTime::now();
+    let (mut used, mut newest) = ((Instant::now(), begun), newest_process());
     loop {
         let now_newest = newest_process();
         if is_used() || now_newest != newest {
             (used, newest) = ((Instant::now(), SystemTime::now()), now_newest);
         }
-        if used.0.elapsed() >= left(time, used.1, note()) {
+        if used.0.elapsed() >= left(time, (begun, used.1), note()) {
             return Ok(0);
         }
         sleep(PAUSE.min(time));
     }
 }
 
-/// The time since the last use after which this ends. A note holds if nothing has used this since it was made.
-fn left(time: Duration, used: SystemTime, note: Option<(SystemTime, Duration)>) -> Duration {
+/// The time since the last use after which this ends. A note holds if it was made while this runs, and nothing has used this since
+/// then: a container that is started again is used again.
+fn left(
+    time: Duration,
+    (begun, used): (SystemTime, SystemTime),
+    note: Option<(SystemTime, Duration)>,
+) -> Duration {
     match note {
-        Some((made, left)) if made + SLACK >= used => left.min(time),
+        Some((made, left)) if made >= begun && made + SLACK >= used => left.min(time),
         _ => time,
     }
 }
@@ -78,14 +84,17 @@ mod tests {
         let (time, made) = (Duration::from_secs(600), SystemTime::UNIX_EPOCH + Duration::from_secs(1000));
         let note = |seconds: u64| Some((made, Duration::from_secs(seconds)));
         let after = |seconds: u64| made + Duration::from_secs(seconds);
-        for (used, note, expected) in [
-            (made, None, 600),
-            (after(1), note(300), 300),
-            (after(1), note(0), 0),
-            (after(1), note(9_999), 600),
-            (after(10), note(300), 600),
+        let before = made - Duration::from_secs(100);
+        for (begun, used, note, expected) in [
+            (before, made, None, 600),
+            (before, after(1), note(300), 300),
+            (before, after(1), note(0), 0),
+            (before, after(1), note(9_999), 600),
+            (before, after(10), note(300), 600),
+            (after(1), after(1), note(0), 600),
         ] {
-            assert_eq!(left(time, used, note), Duration::from_secs(expected), "{used:?} {note:?}");
+            let found = left(time, (begun, used), note);
+            assert_eq!(found, Duration::from_secs(expected), "{begun:?} {used:?} {note:?}");
         }
     }
 }
