@@ -268,7 +268,11 @@ fn file_34_a_comment_in_the_review_reaches_the_next_turn() {
     terminal.wait_for("[ ]  EXECUTE: cat hello.txt  · I read it myself");
     terminal.send("\r");
     terminal.wait_for("left 0");
-    assert!(project.turn_file("01/report.md").contains(": I read it myself"), "{}", project.turn_file("01/report.md"));
+    assert!(
+        project.turn_file("01/report.md").contains(": I read it myself"),
+        "{}",
+        project.turn_file("01/report.md")
+    );
     project.plan_turn("Go on.").check(0, "");
     let told = project.turn_file("02/_context.log");
     assert!(told.contains(": I read it myself"), "{told}");
