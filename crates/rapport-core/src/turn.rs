@@ -261,6 +261,8 @@ pub struct FileBatch {
     pub interrupted: Interrupted,
     /// The results of its actions, by index in the plan.
     pub ended: BTreeMap<usize, ActionEnd>,
+    /// What failed of them, in brief, by index in the plan: the plan itself is not kept once the turn is reported.
+    pub failed: BTreeMap<usize, String>,
     /// The questions of its actions, by index in the plan.
     pub asked: BTreeMap<usize, QuestionId>,
     /// Why it is paused, in words for a person.
@@ -302,6 +304,7 @@ impl FileBatch {
             chosen: chosen.clone(),
             interrupted: Interrupted::Halt,
             ended: BTreeMap::new(),
+            failed: BTreeMap::new(),
             asked: BTreeMap::new(),
             paused: None,
             unsure: None,

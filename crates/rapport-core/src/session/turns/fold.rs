@@ -7,7 +7,7 @@ use crate::event::{Asker, Event};
 use crate::id::{QuestionId, TurnId};
 use crate::report::{Overall, Report};
 use crate::session::shared::{Life, Process, Shared};
-use crate::turn::{FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
+use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
 
 use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
 
@@ -76,10 +76,14 @@ impl TurnsFlow {
             Event::ActionAsked { batch, action, question } => self.with_batch(batch, |_, batch| {
                 batch.asked.insert(*action, question.clone());
             }),
-            Event::ActionEnded { batch, end } => self.with_batch(batch, |_, batch| {
-                batch.ended.insert(end.action, end.clone());
-                batch.unsure.take_if(|unsure| *unsure == end.action);
-            }),
+            Event::ActionEnded { batch, end } => {
+                let failed = (end.result == ActionResult::Failed).then(|| self.in_brief(batch, end.action));
+                self.with_batch(batch, |_, batch| {
+                    batch.ended.insert(end.action, end.clone());
+                    batch.failed.extend(failed.flatten().map(|name| (end.action, name)));
+                    batch.unsure.take_if(|unsure| *unsure == end.action);
+                });
+            }
             Event::BatchPaused { batch, reason, unsure } => {
                 self.with_batch(batch, |stage, batch| {
                     *stage = TurnStage::Paused;
@@ -345,6 +349,12 @@ impl TurnsFlow {
         if let Some(turn) = self.turns.iter_mut().find(|turn| turn.folder == folder) {
             change(turn);
         }
+    }
+
+    /// What an action of a batch does, in brief.
+    fn in_brief(&self, batch: &str, action: usize) -> Option<String> {
+        let plan = self.batch(batch)?.0.plan.as_ref()?.read().ok()?;
+        plan.actions.get(action).map(|action| action.kind.in_brief())
     }
 
     fn with_batch(&mut self, name: &str, change: impl FnOnce(&mut TurnStage, &mut FileBatch)) {

@@ -254,11 +254,10 @@ fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
         of(ActionResult::Failed),
         of(ActionResult::Skipped)
     ));
-    let plan = plan_of(turn);
     for end in batch.ended.values().filter(|end| end.result == ActionResult::Failed) {
         let why = short(end.why.as_deref().unwrap_or_default(), LONGEST_REASON);
-        let action = match plan.actions.get(end.action) {
-            Some(action) => short(&action.kind.in_brief(), TITLE),
+        let action = match batch.failed.get(&end.action) {
+            Some(name) => short(name, TITLE),
             None => format!("action {}", end.action + 1),
         };
         text = text.plain(&format!("\n✗ {action}: {why}"));

@@ -165,6 +165,7 @@ fn colours_at_each_size() {
         status.wait_for("left 0");
         let project = question();
         let mut card = project.terminal(&["run", "paint"], columns, rows);
+        card.wait_for("enter answer");
         card.wait_for("? help");
         let permission = Project::with_scenario(PERMISSION);
         let mut asked = permission.terminal(&["run", "build"], columns, rows);

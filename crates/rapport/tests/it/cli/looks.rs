@@ -84,6 +84,7 @@ fn sessions_are_listed_in_columns_those_that_wait_for_somebody_first() {
 #[test]
 fn a_name_is_never_shortened() {
     let project = project();
+    let project = project.set("PAGER", "cat");
     project.rapport(&["new", "paint-the-shed-behind-the-house-of-the-neighbours"]).check(0, "");
     let ids = project.store().list().unwrap();
     let long = ids.iter().map(|id| id.as_str()).find(|id| id.contains("neighbours")).unwrap();

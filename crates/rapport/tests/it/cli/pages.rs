@@ -35,13 +35,15 @@ fn the_example_of_the_settings_is_read() {
     let whole = lines.collect::<Vec<_>>().join("\n");
     assert!(whole.contains("\n  token: "), "{whole}");
     for text in [&example, &whole] {
-        let project = Project::with_agent("rehearsal");
+        // Nobody answers there, and nothing else is asked.
+        let project = Project::with_agent("rehearsal").set("RAPPORT_TELEGRAM_API_URL", "http://127.0.0.1:9");
         let home = project.path("home/.rapport");
         std::fs::create_dir_all(&home).unwrap();
         std::fs::write(home.join("config.yaml"), text).unwrap();
-        project.rapport(&["status"]).check(0, "No sessions here yet.");
+        let found = project.rapport(&["doctor"]);
+        assert!(found.out().contains("ok       settings"), "{}", found.out());
         std::fs::write(home.join("config.yaml"), text.replace("  hot: ", "  hto: ")).unwrap();
-        project.rapport(&["status"]).check(2, "unknown field `hto`");
+        project.rapport(&["doctor"]).check(1, "unknown field `hto`");
     }
 }
 

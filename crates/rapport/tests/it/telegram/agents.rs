@@ -296,7 +296,8 @@ async fn nothing_is_hidden_behind_spaces() {
     let anna = stage.anna();
     anna.types("build it");
     let card = anna.sees("May the agent use Bash?").await;
-    assert_eq!(card.marked("pre").concat().trim_end(), "  ls <2000 spaces> ; rm -rf built");
+    let shown = card.marked("pre").concat();
+    assert!(shown.trim_end().ends_with("\n  ls <2000 spaces> ; rm -rf built"), "{shown}");
     anna.taps("Deny").await;
 }
 
