@@ -74,8 +74,7 @@ fn element(kind: &str, key: &str) -> String {
 /// A card: the showing of a question that was put in front at this place of the log. The page asks for the same one when it is drawn again.
 pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content: Markup) -> Markup {
     html! {
-        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title"
-            data-of=(setup.id) data-card=(question) { (content) }
+        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title" { (content) }
     }
 }
 
