@@ -68,9 +68,9 @@ impl Branch {
         let Some(flow) = then.flow.work() else {
             return Err(refused("only a session that works on a task has branches at questions"));
         };
-        let asking = whole.shared.turn();
+        let asking = whole.shared.turns.current();
         let is_waited_for =
-            asking.is_some_and(|turn| whole.shared.waited_for(turn).any(|open| open.id == round));
+            asking.is_some_and(|turn| whole.shared.rounds.waited_for(turn).any(|open| open.id == round));
         let state = if flow.is_begun() {
             noted_at(entries, round)
                 .or_else(|| is_waited_for.then_some(StateWanted::AsItIs))
@@ -79,6 +79,7 @@ impl Branch {
             // Nothing changes before the work begins, so its baseline is the state at every earlier question.
             whole
                 .shared
+                .turns
                 .first_baseline()
                 .map_or(StateWanted::AsItIs, |state| StateWanted::Noted(state.to_owned()))
         };
@@ -97,7 +98,7 @@ impl Branch {
             kept: kept.collect(),
             base,
             project: whole.project().to_owned(),
-            conversation: then.shared.conversation.clone(),
+            conversation: then.shared.turns.conversation.clone(),
             call,
             state,
             is_waited_for,

@@ -90,7 +90,7 @@ impl Plan {
     pub(crate) fn follow(&mut self, shared: &Shared, fact: &Event, is_revisable: bool) {
         let is_changed = match fact {
             Event::Answered { question, .. } => {
-                let purpose = shared.item(question).map(|(_, item)| &item.question.purpose);
+                let purpose = shared.rounds.item(question).map(|(_, item)| &item.question.purpose);
                 self.is_behind |= purpose == Some(&Purpose::Clarify);
                 matches!(purpose, Some(Purpose::Clarify | Purpose::Confirm))
             }
@@ -136,7 +136,7 @@ fn markdown(shared: &Shared, plan: &Plan, is_begun: bool) -> String {
     let created = &shared.created;
     let branch = created.terms.branch.as_deref().unwrap_or(NO_BRANCH);
     let (mut requirements, mut context) = (String::new(), String::new());
-    for (question, given) in shared.standing() {
+    for (question, given) in shared.rounds.standing() {
         let answer = question.words(&given.answer);
         let _ = write!(requirements, "**Q: {}**\nA: {}\n\n", one_line(&question.text), indent(&answer));
         let _ = writeln!(context, "- {} {}", one_line(&question.text), one_line(&answer));

@@ -10,6 +10,7 @@
 //! not do: `work.rs`, `progress.rs`, `chat.rs`, `turns.rs`.
 
 mod agent;
+mod agent_turns;
 mod apply;
 mod budget;
 mod chat;
@@ -50,10 +51,11 @@ pub use read::{QuestionView, RoundView};
 pub use stretch::Stretch;
 pub use undo::{Unrecorded, WorkUndo};
 
+pub(crate) use agent_turns::{Process, Turn};
 pub(crate) use flow::FlowRules;
 pub(crate) use round::{Given, Item, Round, State};
 pub(crate) use routes::Way;
-pub(crate) use shared::{Life, Process, Shared, Turn};
+pub(crate) use shared::{Life, Shared};
 
 /// The maximum length of a task, in bytes.
 pub const MAX_TASK: usize = 256 * 1024;
@@ -147,7 +149,7 @@ impl Session {
     ) -> Result<Vec<Event>, Refusal> {
         let input = |act| Input::Person { by: by.clone(), act };
         let answer = input(Act::Answer { question: Some(question.clone()), reply: reply.clone() });
-        if self.shared.is_being_changed(question) {
+        if self.shared.rounds.is_being_changed(question) {
             return self.decide(&answer, now);
         }
         let mut facts = self.decide(&input(Act::Reopen { question: question.clone() }), now)?;

@@ -14,9 +14,9 @@ use crate::event::{Asker, Beside, Changes, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
-use crate::routing::{Class, Grounding, Hop, Recipient};
+use crate::routing::{Class, Grounding, Hop, Recipient, RoutingTerms};
 use crate::seen_from::SeenFrom;
-use crate::session::{Given, Item, Life, Process, Round, Session, Shared, State, Turn, Way, WorkUndo};
+use crate::session::{Given, Item, Life, Process, Round, Session, Shared, State, Way, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 use crate::work_check::WorkCheck;
 
@@ -464,7 +464,7 @@ impl Session {
             lead: created.lead.clone(),
             is_lead: created.is_lead,
             origin: created.origin.clone(),
-            rounds: Rounds { asked: shared.rounds_asked(), max: created.terms.max_rounds },
+            rounds: Rounds { asked: shared.rounds.count_asked(), max: created.terms.max_rounds },
             created_at: shared.created_at,
             updated_at: shared.updated_at,
             seq: shared.seq,
@@ -501,13 +501,13 @@ impl Session {
 
     /// The route of a question, if the session has a lead.
     pub fn way(&self, question: &QuestionId) -> Option<WayView> {
-        self.shared.way(question).map(|way| self.shared.way_view(way))
+        self.shared.routes.way(question).map(|way| way.view(&self.shared.created.terms.routing))
     }
 
     /// The lead's draft for an open question.
     pub fn draft(&self, question: &QuestionId) -> Option<DraftView> {
-        let (_, item) = self.shared.item(question).filter(|(_, item)| item.given().is_none())?;
-        self.shared.draft_view(&item.question)
+        let (_, item) = self.shared.rounds.item(question).filter(|(_, item)| item.given().is_none())?;
+        self.shared.routes.way(question)?.draft_view(&item.question)
     }
 
     /// Its status.
@@ -518,7 +518,7 @@ impl Session {
             // WORK-20: the answer is given, and waits with the question.
             Life::Failed { .. } if self.undelivered_rounds().next().is_some() => Status::NeedsInput,
             Life::Failed { .. } => Status::Failed,
-            Life::Going if self.shared.open_rounds().next().is_some() => Status::NeedsInput,
+            Life::Going if self.shared.rounds.open().next().is_some() => Status::NeedsInput,
             Life::Going if self.shared.is_stopped() => Status::Idle,
             Life::Going => {
                 let by_agent = if self.was_connected() { Status::Running } else { Status::Started };
@@ -528,11 +528,34 @@ impl Session {
     }
 }
 
+impl Way {
+    fn draft_view(&self, question: &Question) -> Option<DraftView> {
+        let draft = self.draft.as_ref()?;
+        Some(DraftView {
+            answer: question.words(&draft.answer),
+            by: draft.by.clone(),
+            because: draft.because.clone(),
+            at: draft.at,
+        })
+    }
+
+    fn view(&self, terms: &RoutingTerms) -> WayView {
+        WayView {
+            to: self.to,
+            class: self.class,
+            since: self.since,
+            until: self.until(terms),
+            why: self.why.clone(),
+            lead_asks: self.to == Recipient::Lead && self.asks_since.is_some(),
+        }
+    }
+}
+
 impl Shared {
     fn open_questions(&self) -> Vec<OpenQuestion> {
         // The confirmation comes after the question whose answer is being changed.
         let (confirm, others): (Vec<_>, Vec<_>) =
-            self.open_rounds().partition(|round| matches!(round.asker, Asker::Rapport));
+            self.rounds.open().partition(|round| matches!(round.asker, Asker::Rapport));
         others.into_iter().chain(confirm).flat_map(|round| self.open_in(round)).collect()
     }
 
@@ -540,7 +563,7 @@ impl Shared {
         let open = |(place, item): (usize, &Item)| {
             let State::Open { .. } = item.state else { return None };
             let question = &item.question;
-            let way = self.way(&question.id);
+            let way = self.routes.way(&question.id);
             Some(OpenQuestion {
                 id: question.id.clone(),
                 round: round.id,
@@ -554,41 +577,20 @@ impl Shared {
                 purpose: question.purpose.clone(),
                 asked_at: round.asked_at,
                 previous: item.last_words(),
-                way: way.map(|way| self.way_view(way)),
-                draft: self.draft_view(question),
+                way: way.map(|way| way.view(&self.created.terms.routing)),
+                draft: way.and_then(|way| way.draft_view(question)),
             })
         };
         round.items.iter().enumerate().filter_map(open)
     }
 
-    fn draft_view(&self, question: &Question) -> Option<DraftView> {
-        let draft = self.way(&question.id)?.draft.as_ref()?;
-        Some(DraftView {
-            answer: question.words(&draft.answer),
-            by: draft.by.clone(),
-            because: draft.because.clone(),
-            at: draft.at,
-        })
-    }
-
-    fn way_view(&self, way: &Way) -> WayView {
-        WayView {
-            to: way.to,
-            class: way.class,
-            since: way.since,
-            until: self.way_until(way),
-            why: way.why.clone(),
-            lead_asks: way.to == Recipient::Lead && way.asks_since.is_some(),
-        }
-    }
-
     fn answers(&self) -> Vec<Clarified> {
-        self.clarified().map(|(question, given)| answered(question, given)).collect()
+        self.rounds.clarified().map(|(question, given)| answered(question, given)).collect()
     }
 
     fn agent_view(&self, seen_from: &SeenFrom<'_>) -> AgentView {
-        let turn = self.turn().filter(|_| !self.is_over());
-        let waits = turn.is_some_and(|turn| self.open_rounds().any(|round| round.is_of(turn.id)));
+        let turn = self.turns.current().filter(|_| !self.is_over());
+        let waits = turn.is_some_and(|turn| self.rounds.open().any(|round| round.is_of(turn.id)));
         let state = match turn.map(|turn| &turn.process) {
             Some(Process::Running | Process::Cooling(_)) if waits => AgentState::Hot,
             Some(Process::Running | Process::Cooling(_)) => AgentState::Working,
@@ -596,7 +598,7 @@ impl Shared {
             Some(Process::CutOff) => AgentState::CutOff,
             Some(Process::Over) | None => AgentState::Idle,
         };
-        let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.kept_by(turn));
+        let kept_by = turn.filter(|_| state == AgentState::Hot).and_then(|turn| self.rounds.kept_by(turn));
         let is_queued = turn.is_some_and(|turn| turn.is_queued);
         let waits = is_queued.then(|| "waits for a free place".to_owned());
         let doing = waits.or_else(|| Some(seen_from.activity(turn?.doing.as_ref()?)));
@@ -609,22 +611,10 @@ impl Shared {
             doing,
             kept_by,
             unkept,
-            model: self.model.clone(),
+            model: self.turns.model.clone(),
             is_queued,
             is_not_started,
         }
-    }
-
-    fn kept_by(&self, turn: &Turn) -> Option<Beside> {
-        let mut waiting = self.open_rounds().filter(|round| round.is_of(turn.id));
-        let server =
-            waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
-        let alone = self.only_waiting(turn);
-        let otherwise = || match alone {
-            None => Some(Beside::Call),
-            Some(round) => (!round.is_parkable() && round.call().is_some()).then_some(Beside::Nothing),
-        };
-        turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, starts and ends.
 
+use super::agent_turns::AgentTurns;
+use super::agent_turns::{Process, Turn};
 use super::flow::{AskedCall, FlowRules};
 use super::round::{Item, Round};
-use super::shared::{Process, Shared, Turn};
+use super::rounds::AskedRounds;
+use super::shared::Shared;
 use crate::activity::ToolUse;
 use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Beside, Ending, Event};
@@ -26,7 +29,7 @@ impl Shared {
         turn: TurnId,
         did: &AgentDid,
     ) -> Result<Vec<Event>, Refusal> {
-        let current = self.turn().filter(|current| current.id == turn && !self.is_over());
+        let current = self.turns.current().filter(|current| current.id == turn && !self.is_over());
         let Some(current) = current else {
             return Err(stray());
         };
@@ -35,7 +38,7 @@ impl Shared {
         }
         Ok(match did {
             AgentDid::Connect { conversation, model } => {
-                self.connect(current, conversation, model.as_deref())
+                self.turns.connect(current, conversation, model.as_deref())
             }
             AgentDid::Say { text } => vec![Event::Said { turn, text: text.clone() }],
             AgentDid::Use { tool, what, kind } => {
@@ -48,9 +51,9 @@ impl Shared {
             AgentDid::Babble { line } => vec![Event::Unreadable { turn, line: line.clone() }],
             AgentDid::Note { line } => vec![Event::Noted { turn, line: line.clone() }],
             AgentDid::Ask { call, ask, parkable } => self.ask(flow, current, (call, ask, *parkable)),
-            AgentDid::MissHost { host } => self.miss_host(turn, host),
-            AgentDid::Withdraw { call } => self.withdraw(current, call),
-            AgentDid::Take { call } => self.take(current, call),
+            AgentDid::MissHost { host } => self.hosts.miss(turn, host),
+            AgentDid::Withdraw { call } => self.rounds.withdraw_call(current, call),
+            AgentDid::Take { call } => self.rounds.take_call(current, call),
             AgentDid::Read { message } => read(current, *message),
             AgentDid::StayHot { call, beside } => stay_hot(current, call, *beside),
             AgentDid::SpendSoFar { cost_micros, today } => {
@@ -62,8 +65,91 @@ impl Shared {
         })
     }
 
-    fn connect(&self, turn: &Turn, conversation: &ConversationId, model: Option<&str>) -> Vec<Event> {
-        let known = self.turns.iter().any(|turn| turn.connected);
+    fn ask(
+        &self,
+        flow: &dyn FlowRules,
+        turn: &Turn,
+        (call, ask, parkable): (&CallId, &Ask, bool),
+    ) -> Vec<Event> {
+        let asked_again = |round: &Round| Event::AskedAgain { round: round.id, call: call.clone(), parkable };
+        if let Some(round) = self.rounds.of_call(turn.id, call) {
+            // The same process repeats its own call.
+            return round.orphaned.then(|| asked_again(round)).into_iter().collect();
+        }
+        if turn.has_declined(call) {
+            return Vec::new();
+        }
+        // An agent that is being stopped asks nobody.
+        if turn.stopped.is_some() {
+            return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
+        }
+        let questions = self.rounds.questions_of(turn, ask);
+        if let Some(round) = self.rounds.left_open(turn.id, &questions) {
+            return vec![asked_again(round)];
+        }
+        if questions.is_empty() {
+            return vec![decline(turn, call, prompt::NO_QUESTION.into(), &[])];
+        }
+        if let Some(facts) = flow.on_ask(self, &AskedCall { turn, call, ask, questions: &questions }) {
+            return facts;
+        }
+        let round = self.rounds.next_id();
+        let mut facts = self.rounds.supersede_orphans(turn.id, round);
+        let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
+        let own = own_tools(&questions).filter(|_| self.created.is_lead);
+        let ruled = ruled(&questions, &self.rules, "this session");
+        facts.push(Event::Asked { round, asker, questions });
+        facts.extend(own.into_iter().chain(ruled).take(1));
+        facts
+    }
+
+    /// The reply to an agent that has used up its rounds.
+    pub(super) fn no_more_rounds(&self, asked: u32) -> Option<String> {
+        let max = self.created.terms.max_rounds;
+        (asked >= max).then(|| prompt::no_more_rounds(max))
+    }
+
+    fn leave(&self, flow: &dyn FlowRules, turn: &Turn, leave: &Leave) -> Vec<Event> {
+        let id = turn.id;
+        match leave {
+            Leave::Finished { result } => self.finish(flow, turn, result),
+            Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
+            Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
+            Leave::Failed { reason } => self.rounds.broke_off(turn, reason, false),
+            Leave::NotStarted { reason } => self.rounds.broke_off(turn, reason, true),
+            // The second time at the same point, it would die a third time.
+            Leave::Lost { reason } if turn.is_lost => self.rounds.broke_off(turn, reason, false),
+            Leave::Lost { reason } => {
+                vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
+            }
+        }
+    }
+
+    fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
+        let mut facts =
+            self.rounds.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
+        facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
+        let after = flow.after_turn(self, turn, result);
+        // Messages sent before the turn was stopped wait with it.
+        let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
+        let stopped = turn.stopped.clone().filter(|_| next);
+        if !next {
+            facts.extend(self.rounds.withdraw_open(Round::is_about_budget, "the agent has finished"));
+        }
+        facts.extend(after);
+        facts.extend(stopped.map(|by| Event::Stopped { turn: self.turns.next_id(), by }));
+        facts
+    }
+}
+
+impl AgentTurns {
+    pub(super) fn connect(
+        &self,
+        turn: &Turn,
+        conversation: &ConversationId,
+        model: Option<&str>,
+    ) -> Vec<Event> {
+        let known = self.iter().any(|turn| turn.connected);
         if known && *conversation != self.conversation {
             let reason = format!(
                 "the agent resumed the wrong conversation: {conversation} instead of {}",
@@ -77,73 +163,31 @@ impl Shared {
         let model = model.map(str::to_owned);
         vec![Event::Connected { turn: turn.id, conversation: conversation.clone(), model }]
     }
+}
 
-    fn ask(
-        &self,
-        flow: &dyn FlowRules,
-        turn: &Turn,
-        (call, ask, parkable): (&CallId, &Ask, bool),
-    ) -> Vec<Event> {
-        let asked_again = |round: &Round| Event::AskedAgain { round: round.id, call: call.clone(), parkable };
-        if let Some(round) = self.round_of_call(turn.id, call) {
-            // The same process repeats its own call.
-            return round.orphaned.then(|| asked_again(round)).into_iter().collect();
-        }
-        if turn.has_declined(call) {
-            return Vec::new();
-        }
-        // A turn that is being stopped asks no more questions.
-        if turn.stopped.is_some() {
-            return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
-        }
-        let questions = self.questions(turn, ask);
-        if let Some(round) = self.left_open(turn.id, &questions) {
-            return vec![asked_again(round)];
-        }
-        if questions.is_empty() {
-            return vec![decline(turn, call, prompt::NO_QUESTION.into(), &[])];
-        }
-        if let Some(facts) = flow.on_ask(self, &AskedCall { turn, call, ask, questions: &questions }) {
-            return facts;
-        }
-        let round = self.next_round();
-        let mut facts = self.supersede_orphans(turn.id, round);
-        let asker = Asker::Agent { turn: turn.id, call: call.clone(), parkable };
-        let own = own_tools(&questions).filter(|_| self.created.is_lead);
-        let ruled = ruled(&questions, &self.rules, "this session");
-        facts.push(Event::Asked { round, asker, questions });
-        facts.extend(own.into_iter().chain(ruled).take(1));
-        facts
-    }
-
-    /// The round in which a lost process asked the same questions, so that no person is asked twice.
-    fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
-        self.pending_rounds_of(turn).find(|round| {
+impl AskedRounds {
+    /// The round in which a lost process asked the same questions, so that nobody is asked twice.
+    pub(super) fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
+        self.pending_of(turn).find(|round| {
             round.orphaned
                 && round.items.len() == questions.len()
                 && round.items.iter().zip(questions).all(|(item, new)| item.question.same_as(new))
         })
     }
 
-    fn supersede_orphans(&self, turn: TurnId, by: RoundId) -> Vec<Event> {
-        let orphans = self.open_rounds_of(turn).filter(|round| round.orphaned);
+    pub(super) fn supersede_orphans(&self, turn: TurnId, by: RoundId) -> Vec<Event> {
+        let orphans = self.open_of(turn).filter(|round| round.orphaned);
         orphans.map(|round| Event::Closed { round: round.id, how: Ending::Superseded(by) }).collect()
     }
 
-    /// The reply to an agent that has used up its rounds.
-    pub(super) fn no_more_rounds(&self, asked: u32) -> Option<String> {
-        let max = self.created.terms.max_rounds;
-        (asked >= max).then(|| prompt::no_more_rounds(max))
-    }
-
     /// The number of rounds that the agent or a planner asked.
-    pub(crate) fn rounds_asked(&self) -> u32 {
+    pub(crate) fn count_asked(&self) -> u32 {
         let is_asked = |round: &&Round| !matches!(round.asker, Asker::Rapport) && round.is_clarifying();
-        let asked = self.rounds.iter().filter(is_asked);
+        let asked = self.iter().filter(is_asked);
         asked.count() as u32
     }
 
-    fn questions(&self, turn: &Turn, ask: &Ask) -> Vec<Question> {
+    pub(super) fn questions_of(&self, turn: &Turn, ask: &Ask) -> Vec<Question> {
         match ask {
             Ask::Questions(drafts) => self.named(drafts),
             Ask::Permission(asked) => vec![permission(self.next_question(0), self.remarked(turn, asked))],
@@ -153,13 +197,13 @@ impl Shared {
 
     /// A permission with remarks. Before the plan is confirmed no rule is offered: a call is allowed once or not at
     /// all.
-    fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
+    pub(super) fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
         let mut asked = asked.clone();
         let is_same = |before: &Permission| {
             (&before.tool, &before.what, &before.parts) == (&asked.tool, &asked.what, &asked.parts)
         };
         let mut maybe_done =
-            self.rounds.iter().filter(|round| round.spent || round.doubtful && round.allows_a_call());
+            self.iter().filter(|round| round.spent || round.doubtful && round.allows_a_call());
         if maybe_done.any(|round| round.permission().is_some_and(is_same)) {
             asked.remarks.push(PermissionRemark::MayHaveRun);
         }
@@ -178,20 +222,20 @@ impl Shared {
 
     /// The id of the next question, with `further` new ones before it.
     pub(super) fn next_question(&self, further: usize) -> QuestionId {
-        let asked = self.rounds.iter().flat_map(|round| &round.items);
+        let asked = self.iter().flat_map(|round| &round.items);
         let asked = asked.filter(|item| item.question.purpose != Purpose::Confirm).count();
         QuestionId::new(format!("q{}", asked + further + 1))
     }
 
-    fn withdraw(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
-        let round = self.round_of_call(turn.id, call).filter(|round| round.closed.is_none() && !round.taken);
+    pub(super) fn withdraw_call(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
+        let round = self.of_call(turn.id, call).filter(|round| round.closed.is_none() && !round.taken);
         let how = Ending::Withdrawn("the agent no longer asks".into());
         round.map(|round| Event::Closed { round: round.id, how }).into_iter().collect()
     }
 
-    fn take(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
+    pub(super) fn take_call(&self, turn: &Turn, call: &CallId) -> Vec<Event> {
         // The agent continued without an answer although the question was open; the log must say so.
-        if let Some(round) = self.round_of_call(turn.id, call).filter(|round| !round.taken) {
+        if let Some(round) = self.of_call(turn.id, call).filter(|round| !round.taken) {
             if round.is_open() {
                 let how = Ending::Withdrawn("the agent continued without an answer".into());
                 return vec![Event::Closed { round: round.id, how }];
@@ -201,29 +245,12 @@ impl Shared {
         turn.has_declined(call).then(|| Event::Taken { call: call.clone() }).into_iter().collect()
     }
 
-    fn leave(&self, flow: &dyn FlowRules, turn: &Turn, leave: &Leave) -> Vec<Event> {
-        let id = turn.id;
-        match leave {
-            Leave::Finished { result } => self.finish(flow, turn, result),
-            Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
-            Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
-            Leave::Failed { reason } => self.broke_off(turn, reason, false),
-            Leave::NotStarted { reason } => self.broke_off(turn, reason, true),
-            // It died for the second time at the same point, so a third attempt would fail as well.
-            Leave::Lost { reason } if turn.is_lost => self.broke_off(turn, reason, false),
-            Leave::Lost { reason } => {
-                vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
-            }
-        }
-    }
-
-    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had
-    /// an answer is started again a few times, because the person was told that the answer is stored. Otherwise the
-    /// session has failed.
-    fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
+    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had an
+    /// answer is started again a few times: whoever gave it was thanked. Otherwise the session has failed.
+    pub(super) fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
         let cut_off =
             Event::CutOff { turn: turn.id, reason: reason.to_owned(), is_not_started, is_lost: false };
-        let waits = self.open_rounds_of(turn.id).next().is_some();
+        let waits = self.open_of(turn.id).next().is_some();
         let tries_again = turn.starts_in_vain.saturating_add(1) < MOST_STARTS && self.owes_an_answer(turn.id);
         let failed = (!waits && !tries_again).then(|| Event::Failed { reason: reason.to_owned() });
         [cut_off].into_iter().chain(failed).collect()
@@ -239,22 +266,7 @@ impl Shared {
     /// The answered rounds whose answers the agent does not have.
     pub(super) fn undelivered(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
         let is_answered = |round: &&Round| round.items.iter().all(|item| item.given().is_some());
-        self.pending_rounds_of(turn).filter(is_answered)
-    }
-
-    fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
-        let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
-        facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
-        let after = flow.after_turn(self, turn, result);
-        // Messages sent before the turn was stopped wait with it.
-        let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
-        let stopped = turn.stopped.clone().filter(|_| next);
-        if !next {
-            facts.extend(self.withdraw_open(Round::is_about_budget, "the agent has finished"));
-        }
-        facts.extend(after);
-        facts.extend(stopped.map(|by| Event::Stopped { turn: self.next_turn(), by }));
-        facts
+        self.pending_of(turn).filter(is_answered)
     }
 }
 

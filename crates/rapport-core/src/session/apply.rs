@@ -2,59 +2,58 @@
 
 use jiff::Timestamp;
 
+use super::agent_turns::AgentTurns;
+use super::agent_turns::{Declined, Message, Process};
 use super::round::{Given, Item, Round, State};
-use super::shared::{Declined, Life, Message, Process, Shared, Turn};
+use super::shared::{Life, Shared};
 use crate::activity::Activity;
 use crate::event::{Asker, Ending, Event, TurnKind};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
 
-/// Up to this many turns, capacity is reserved one by one.
-const FEW_TURNS: usize = 4;
-
 impl Shared {
     /// Applies a fact to the state that all sessions share. The flow applies it afterwards.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         if self.created.lead.is_some() {
-            self.apply_route(fact, at);
+            self.routes.apply(fact, at, &self.created.terms.routing);
         }
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
             Event::DraftStarted { turn, conversation, .. } => {
                 self.begin_turn(*turn, TurnKind::Draft, "");
-                self.conversation = conversation.clone();
+                self.turns.conversation = conversation.clone();
             }
             Event::Baselined { turn, baseline } => {
-                self.apply_record(fact);
-                self.with_turn(*turn, |t| t.baseline = Some(baseline.clone()));
+                self.record.apply(fact, &self.turns);
+                self.turns.with(*turn, |t| t.baseline = Some(baseline.clone()));
             }
             Event::Connected { turn, conversation, model } => {
-                self.conversation = conversation.clone();
-                self.model = model.clone().or(self.model.take());
-                self.alive(*turn);
-                self.with_turn(*turn, |turn| {
+                self.turns.conversation = conversation.clone();
+                self.turns.model = model.clone().or(self.turns.model.take());
+                self.turns.alive(*turn);
+                self.turns.with(*turn, |turn| {
                     turn.connected = true;
                     turn.unkept = None;
                 });
             }
-            Event::Said { turn, text } => self.doing(*turn, Activity::words(text)),
+            Event::Said { turn, text } => self.turns.doing(*turn, Activity::words(text)),
             Event::Delayed { turn, why, is_unkept } => {
-                self.doing(*turn, Activity::Words(why.clone()));
-                self.with_turn(*turn, |turn| turn.unkept = is_unkept.then(|| why.clone()));
+                self.turns.doing(*turn, Activity::Words(why.clone()));
+                self.turns.with(*turn, |turn| turn.unkept = is_unkept.then(|| why.clone()));
             }
             Event::Used { turn, tool, what, kind } => {
-                self.doing(*turn, Activity::tool(tool, what, *kind));
-                self.with_turn(*turn, |turn| turn.may_have_written |= kind.may_write());
+                self.turns.doing(*turn, Activity::tool(tool, what, *kind));
+                self.turns.with(*turn, |turn| turn.may_have_written |= kind.may_write());
             }
             Event::Asked { round, asker, questions } => self.open_round(*round, asker, questions, at),
             Event::Snapshotted { round, .. } => {
-                self.apply_record(fact);
+                self.record.apply(fact, &self.turns);
                 self.rounds.with(*round, |round| round.snapshotted = true);
             }
             Event::AskedAgain { round, call, parkable } => self.reopen_round(*round, call, *parkable, at),
             Event::Declined { turn, call, reason, asked } => {
                 let declined = Declined { call: call.clone(), reason: reason.clone(), asked: asked.clone() };
-                self.with_turn(*turn, |t| {
+                self.turns.with(*turn, |t| {
                     t.refused += u32::from(!declined.asked.is_empty());
                     t.declined.push(declined);
                 });
@@ -69,7 +68,7 @@ impl Shared {
             Event::Grounded { question, because } => {
                 self.grounded = Some((question.clone(), because.clone()));
             }
-            Event::Granted { question } => self.granted.push(question.clone()),
+            Event::Granted { question } => self.rounds.granted.push(question.clone()),
             Event::Revoked { rule, .. } => self.rules.retain(|known| known != rule),
             Event::HostRefused { host, .. } => self.hosts.apply_refused(host),
             Event::HostAllowed { host, .. } => self.hosts.apply_allowed(host),
@@ -91,36 +90,36 @@ impl Shared {
             }),
             Event::Taken { call } => self.taken(call),
             Event::Closed { round, how } => self.close(*round, how),
-            Event::Cooled { turn, call } => self.process(*turn, Process::Cooling(call.clone())),
+            Event::Cooled { turn, call } => self.turns.set_process(*turn, Process::Cooling(call.clone())),
             Event::StayedHot { turn, beside, .. } => {
-                self.with_turn(*turn, |turn| turn.kept_by = Some(*beside));
+                self.turns.with(*turn, |turn| turn.kept_by = Some(*beside));
             }
             Event::Parked { turn, call } => self.gone(*turn, Process::Parked(call.clone())),
             Event::CutOff { turn, is_not_started, is_lost, .. } => {
-                let is_in_vain = self.owes_an_answer(*turn);
-                self.with_turn(*turn, |turn| turn.starts_in_vain += u32::from(is_in_vain));
+                let is_in_vain = self.rounds.owes_an_answer(*turn);
+                self.turns.with(*turn, |turn| turn.starts_in_vain += u32::from(is_in_vain));
                 self.gone(*turn, Process::CutOff);
-                self.with_turn(*turn, |turn| {
+                self.turns.with(*turn, |turn| {
                     turn.is_not_started = *is_not_started;
                     turn.is_lost |= *is_lost;
                 });
             }
             Event::Spent { usage, .. } => self.spending.usage += *usage,
-            Event::TurnEnded { turn, result } => self.with_turn(*turn, |turn| {
+            Event::TurnEnded { turn, result } => self.turns.with(*turn, |turn| {
                 turn.process = Process::Over;
                 turn.doing = None;
                 turn.result = Some(result.clone());
             }),
             Event::Failed { reason } => {
                 self.ends += 1;
-                self.agent_never_came |= !self.was_connected();
+                self.turns.agent_never_came |= !self.turns.was_connected();
                 self.life = Life::Failed { reason: reason.clone() };
             }
             Event::Restarted { .. } => self.restarted(),
-            Event::Heard { turn, text, id, .. } => self.heard(*turn, text, id.as_ref()),
-            Event::Read { turn, message } => self.read(*turn, *message),
-            Event::Queued { turn } => self.with_turn(*turn, |turn| turn.is_queued = true),
-            Event::Stopped { turn, by } => self.with_turn(*turn, |turn| {
+            Event::Heard { turn, text, id, .. } => self.turns.hear(*turn, text, id.as_ref()),
+            Event::Read { turn, message } => self.turns.read(*turn, *message),
+            Event::Queued { turn } => self.turns.with(*turn, |turn| turn.is_queued = true),
+            Event::Stopped { turn, by } => self.turns.with(*turn, |turn| {
                 turn.stopped = Some(by.clone());
                 turn.doing = None;
             }),
@@ -130,9 +129,9 @@ impl Shared {
             | Event::NotApplied(_)
             | Event::Applied { .. }
             | Event::Discarded { .. }
-            | Event::Cleared { .. } => self.apply_handover(fact),
+            | Event::Cleared { .. } => self.handover.apply(fact),
             Event::Cancelled { .. } => {
-                self.apply_record(fact);
+                self.record.apply(fact, &self.turns);
                 self.ends += 1;
                 self.life = Life::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
@@ -141,13 +140,13 @@ impl Shared {
             }
             // Its meaning for the session depends on the flow.
             Event::Reported { .. } => {
-                self.apply_record(fact);
+                self.record.apply(fact, &self.turns);
                 self.ends += 1;
             }
             Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
             | Event::WorkUndoRefused { .. }
-            | Event::WorkUndone { .. } => self.apply_record(fact),
+            | Event::WorkUndone { .. } => self.record.apply(fact, &self.turns),
             Event::Created(_)
             | Event::Routed { .. }
             | Event::LeadTold { .. }
@@ -191,48 +190,7 @@ impl Shared {
         self.life = Life::Going;
         self.handover.drop_request();
         self.record.begin_turn();
-        // A host keeps thousands of waiting sessions in memory, and most have one or two turns.
-        if self.turns.len() < FEW_TURNS {
-            self.turns.reserve_exact(1);
-        }
-        self.turns.push(Turn {
-            id,
-            kind,
-            prompt: prompt.to_owned(),
-            process: Process::Running,
-            connected: false,
-            is_not_started: false,
-            is_lost: false,
-            is_queued: false,
-            starts_in_vain: 0,
-            baseline: None,
-            declined: Vec::new(),
-            refused: 0,
-            doing: None,
-            may_have_written: false,
-            unkept: None,
-            kept_by: None,
-            result: None,
-            said: Vec::new(),
-            stopped: None,
-        });
-    }
-
-    fn heard(&mut self, turn: Option<TurnId>, text: &str, id: Option<&String>) {
-        self.note_heard(id);
-        if let Some(turn) = turn {
-            let message = Message { text: text.to_owned(), is_read: false };
-            self.with_turn(turn, |turn| turn.said.push(message));
-        }
-    }
-
-    fn read(&mut self, turn: TurnId, message: u32) {
-        self.with_turn(turn, |turn| {
-            let place = (message as usize).checked_sub(1);
-            if let Some(said) = place.and_then(|place| turn.said.get_mut(place)) {
-                said.is_read = true;
-            }
-        });
+        self.turns.begin(id, kind, prompt);
     }
 
     fn restarted(&mut self) {
@@ -253,9 +211,9 @@ impl Shared {
 
     fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
         if let Asker::Agent { turn, .. } = asker {
-            self.alive(*turn);
+            self.turns.alive(*turn);
             // The process does nothing but wait.
-            self.with_turn(*turn, |turn| turn.doing = None);
+            self.turns.with(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };
         self.rounds.push(Round {
@@ -287,14 +245,14 @@ impl Shared {
             Some(*turn)
         });
         if let Some(turn) = turn.flatten() {
-            self.alive(turn);
+            self.turns.alive(turn);
         }
     }
 
     fn answered(&mut self, question: &QuestionId, given: Given) {
         let (for_session, goes_on) = (given.answer.is(FOR_SESSION), given.answer.is(GO_ON));
         self.rounds.with_item(question, |item| item.state = State::Answered(given));
-        match self.item(question).map(|(_, item)| &item.question.purpose) {
+        match self.rounds.item(question).map(|(_, item)| &item.question.purpose) {
             Some(Purpose::Permission(asked)) if for_session => {
                 let rule = asked.rule.clone().filter(|rule| !self.rules.contains(rule));
                 self.rules.extend(rule);
@@ -313,7 +271,7 @@ impl Shared {
             round.call().cloned()
         });
         if let Some(call) = call.flatten() {
-            self.warm(&call);
+            self.turns.warm(&call);
         }
     }
 
@@ -324,27 +282,56 @@ impl Shared {
             turn.is_lost = false;
             turn.starts_in_vain = 0;
         }
-        self.warm(call);
+        self.turns.warm(call);
+    }
+
+    fn gone(&mut self, turn: TurnId, process: Process) {
+        let cut_off = process == Process::CutOff;
+        let put_away = if let Process::Parked(call) = &process { Some(call.clone()) } else { None };
+        self.turns.set_process(turn, process);
+        self.turns.with(turn, |turn| {
+            turn.doing = None;
+            turn.kept_by = None;
+            turn.is_queued = false;
+        });
+        self.rounds.lose_process(turn, cut_off, put_away.as_ref());
+    }
+}
+
+impl AgentTurns {
+    pub(super) fn hear(&mut self, turn: Option<TurnId>, text: &str, id: Option<&String>) {
+        self.note_heard(id);
+        if let Some(turn) = turn {
+            let message = Message { text: text.to_owned(), is_read: false };
+            self.with(turn, |turn| turn.said.push(message));
+        }
+    }
+
+    pub(super) fn read(&mut self, turn: TurnId, message: u32) {
+        self.with(turn, |turn| {
+            let place = (message as usize).checked_sub(1);
+            if let Some(said) = place.and_then(|place| turn.said.get_mut(place)) {
+                said.is_read = true;
+            }
+        });
     }
 
     /// A process that was to be parked for this call stays, because the call no longer waits.
-    fn warm(&mut self, call: &CallId) {
-        if let Some(turn) =
-            self.turns.last_mut().filter(|turn| turn.process == Process::Cooling(call.clone()))
-        {
+    pub(super) fn warm(&mut self, call: &CallId) {
+        if let Some(turn) = self.last_mut().filter(|turn| turn.process == Process::Cooling(call.clone())) {
             turn.process = Process::Running;
             turn.kept_by = None;
         }
     }
 
-    fn doing(&mut self, turn: TurnId, what: Activity) {
+    pub(super) fn doing(&mut self, turn: TurnId, what: Activity) {
         self.alive(turn);
-        self.with_turn(turn, |turn| turn.doing = Some(what));
+        self.with(turn, |turn| turn.doing = Some(what));
     }
 
     /// Anything the agent does proves that its process exists. A cooling process stays cooling until it ends.
-    fn alive(&mut self, turn: TurnId) {
-        self.with_turn(turn, |turn| {
+    pub(super) fn alive(&mut self, turn: TurnId) {
+        self.with(turn, |turn| {
             turn.is_queued = false;
             if matches!(turn.process, Process::Parked(_) | Process::CutOff) {
                 turn.process = Process::Running;
@@ -352,19 +339,7 @@ impl Shared {
         });
     }
 
-    fn gone(&mut self, turn: TurnId, process: Process) {
-        let cut_off = process == Process::CutOff;
-        let put_away = if let Process::Parked(call) = &process { Some(call.clone()) } else { None };
-        self.process(turn, process);
-        self.with_turn(turn, |turn| {
-            turn.doing = None;
-            turn.kept_by = None;
-            turn.is_queued = false;
-        });
-        self.rounds.lose_process(turn, cut_off, put_away.as_ref());
-    }
-
-    fn process(&mut self, turn: TurnId, process: Process) {
-        self.with_turn(turn, |turn| turn.process = process);
+    pub(super) fn set_process(&mut self, turn: TurnId, process: Process) {
+        self.with(turn, |turn| turn.process = process);
     }
 }

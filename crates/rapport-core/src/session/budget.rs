@@ -2,8 +2,10 @@
 //! a person is asked whether to continue.
 
 use super::flow::FlowRules;
+use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By, RuleSource};
+use crate::created::Terms;
 use crate::event::{Asker, Event, Usage};
 use crate::id::QuestionId;
 use crate::input::DayBudget;
@@ -28,26 +30,26 @@ impl Spending {
         }
     }
 
-    /// Applies a new budget of the session, which replaces the raised one.
+    /// What the session may cost before a person is asked, in millionths of a US dollar.
+    pub(crate) fn budget(&self, terms: &Terms) -> Option<u64> {
+        self.raised.or(terms.budget_micros)
+    }
+
+    /// Somebody set another budget of the session, which counts instead of the raised one.
     pub(super) fn replace_budget(&mut self) {
         self.raised = None;
     }
 }
 
 impl Shared {
-    /// The cost at which a person is asked, in millionths of a US dollar.
-    pub(crate) fn budget(&self) -> Option<u64> {
-        self.spending.raised.or(self.created.terms.budget_micros)
-    }
-
-    /// Decides on the cost so far of the response that is being written.
+    /// Decides that the response that is being made has cost this much so far.
     pub(super) fn spent_so_far(
         &self,
         flow: &dyn FlowRules,
         cost_micros: u64,
         today: Option<&DayBudget>,
     ) -> Vec<Event> {
-        let is_stopped = self.turn().is_none_or(|turn| turn.stopped.is_some());
+        let is_stopped = self.turns.current().is_none_or(|turn| turn.stopped.is_some());
         let spent = self.spending.usage.cost_micros.saturating_add(cost_micros);
         let asked = self.ask_about_budget(spent).or_else(|| self.ask_about_day(today?));
         let Some(asked) = asked.filter(|_| !is_stopped) else { return Vec::new() };
@@ -58,8 +60,8 @@ impl Shared {
 
     /// The question whether to continue, if the budget is used up and the person has not been asked yet.
     pub(super) fn ask_about_budget(&self, spent: u64) -> Option<Event> {
-        let budget = self.budget().filter(|budget| spent >= *budget)?;
-        if self.open_budget_question().is_some() {
+        let budget = self.spending.budget(&self.created.terms).filter(|budget| spent >= *budget)?;
+        if self.rounds.open_budget_question().is_some() {
             return None;
         }
         let raised_micros = spent.saturating_add(self.created.terms.budget_micros.unwrap_or(budget));
@@ -69,14 +71,14 @@ impl Shared {
             dollars(budget)
         );
         let until = format!("Until it has cost {}", dollars(raised_micros));
-        Some(self.budget_question(&text, &until, Purpose::Budget { raised_micros, day: None }))
+        Some(self.rounds.budget_question(&text, &until, Purpose::Budget { raised_micros, day: None }))
     }
 
     /// The question whether to continue although the daily budget is used up, if the person has not been asked yet.
     fn ask_about_day(&self, today: &DayBudget) -> Option<Event> {
         let raised = self.spending.raised_day.as_ref().filter(|(day, _)| *day == today.day);
         let budget = raised.map_or(today.limit_micros, |(_, raised)| *raised);
-        if today.spent_micros < budget || self.open_budget_question().is_some() {
+        if today.spent_micros < budget || self.rounds.open_budget_question().is_some() {
             return None;
         }
         let raised_micros = today.spent_micros.saturating_add(today.limit_micros);
@@ -86,14 +88,16 @@ impl Shared {
             dollars(budget)
         );
         let until = format!("Today, until all have cost {}", dollars(raised_micros));
-        Some(self.budget_question(
+        Some(self.rounds.budget_question(
             &text,
             &until,
             Purpose::Budget { raised_micros, day: Some(today.day.clone()) },
         ))
     }
+}
 
-    fn budget_question(&self, text: &str, until: &str, purpose: Purpose) -> Event {
+impl AskedRounds {
+    pub(super) fn budget_question(&self, text: &str, until: &str, purpose: Purpose) -> Event {
         let question = Question {
             id: self.next_question(0),
             text: text.into(),
@@ -106,12 +110,12 @@ impl Shared {
             free_text: false,
             purpose,
         };
-        Event::Asked { round: self.next_round(), asker: Asker::Rapport, questions: vec![question] }
+        Event::Asked { round: self.next_id(), asker: Asker::Rapport, questions: vec![question] }
     }
 
     /// The open question about the budget, if there is one.
     pub(super) fn open_budget_question(&self) -> Option<&QuestionId> {
-        let asks = self.open_rounds().find(|round| round.is_about_budget())?;
+        let asks = self.open().find(|round| round.is_about_budget())?;
         asks.items.first().map(|item| &item.question.id)
     }
 }

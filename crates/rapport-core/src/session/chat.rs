@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
+use super::agent_turns::Turn;
 use super::flow::{FlowRules, stray, unknown_act};
 use super::messages::{SAYING, Saying};
-use super::shared::{Shared, Turn};
+use super::shared::Shared;
 use crate::answer::By;
 use crate::created::Created;
 use crate::event::{Event, TurnKind};
@@ -40,16 +41,16 @@ impl ChatFlow {
         if shared.is_over() {
             return Err(self.not_now(shared, SAYING));
         }
-        shared.refuse_while_undoing(SAYING)?;
-        // A person stopped it, and only a person resumes it.
-        if saying.is_of_rule() && shared.turn().is_some_and(|turn| turn.stopped.is_some()) {
+        shared.record.refuse_while_undoing(SAYING)?;
+        // A person stopped it, and only a person lets it go on.
+        if saying.is_of_rule() && shared.turns.current().is_some_and(|turn| turn.stopped.is_some()) {
             return Err(Refusal::NotNow { what: SAYING.into(), why: "a person stopped the agent".into() });
         }
         if let Some(facts) = shared.say_to_stopped(saying) {
             return Ok(facts);
         }
         let restarted = shared.is_failed().then(|| saying.restarted());
-        let turn = (!self.is_replying).then(|| shared.start_turn(TurnKind::Chat, saying.text.into()));
+        let turn = (!self.is_replying).then(|| shared.turns.start(TurnKind::Chat, saying.text.into()));
         Ok(restarted.into_iter().chain([saying.heard(None)]).chain(turn).collect())
     }
 }
@@ -94,7 +95,7 @@ impl FlowRules for ChatFlow {
     fn after_turn(&self, shared: &Shared, turn: &Turn, _: &str) -> Vec<Event> {
         let waiting = self.heard.iter().map(|waiting| waiting.text.as_str());
         let heard: Vec<_> = turn.unread().chain(waiting).collect();
-        let next = (!heard.is_empty()).then(|| shared.start_turn(TurnKind::Chat, heard.join("\n\n")));
+        let next = (!heard.is_empty()).then(|| shared.turns.start(TurnKind::Chat, heard.join("\n\n")));
         next.into_iter().collect()
     }
 
@@ -108,7 +109,7 @@ impl FlowRules for ChatFlow {
                 self.is_replying = true;
                 self.heard.clear();
                 // A conversation may last for months; only its last reply is ever shown again.
-                shared.turns.iter_mut().for_each(|turn| turn.result = None);
+                shared.turns.forget_results();
             }
             Event::TurnEnded { .. } => {
                 self.is_replying = false;

@@ -3,11 +3,12 @@
 
 use jiff::Timestamp;
 
+use super::agent_turns::Turn;
 use super::chat::ChatFlow;
 use super::messages::SAYING;
 use super::progress::ProgressFlow;
 use super::round::{Item, Round};
-use super::shared::{Shared, Turn};
+use super::shared::Shared;
 use super::turns::TurnsFlow;
 use super::work::WorkFlow;
 use crate::aim::Aim;
@@ -152,7 +153,7 @@ pub(crate) trait FlowRules {
 
     /// Whether the state of the files before this turn is still to be recorded.
     fn needs_baseline(&self, shared: &Shared, turn: TurnId) -> bool {
-        shared.turn().is_some_and(|current| current.id == turn && current.baseline.is_none())
+        shared.turns.current().is_some_and(|current| current.id == turn && current.baseline.is_none())
     }
 
     /// Applies a fact, after the shared part has.

@@ -8,6 +8,7 @@ use super::flow::FlowRules;
 use super::shared::Shared;
 use crate::answer::{By, MAX_TEXT};
 use crate::authority::{Authority, Matter, authority};
+use crate::created::Terms;
 use crate::event::{Event, FileChange};
 use crate::input::{ApplyTo, Merged, NotMerged};
 use crate::refusal::Refusal;
@@ -109,23 +110,7 @@ impl Shared {
             Stage::Discarded => Err(not("applying", "it was discarded")),
             Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
             Stage::Open if !self.is_failed() && !flow.rests(self) => Err(flow.not_now(self, "applying")),
-            Stage::Open => Ok(self.applying(by, how)),
-        }
-    }
-
-    /// The fact that it is being applied; or, if the author may not decide that, the request to a person.
-    fn applying(&self, by: &By, (with_conflicts, to): (bool, &ApplyTo)) -> Vec<Event> {
-        let asked = Requested { by: by.clone(), with_conflicts };
-        match authority(by, Matter::Application, &self.created.terms) {
-            Authority::Given => vec![Event::Applying { by: asked.by, with_conflicts, to: to.clone() }],
-            Authority::AsksPerson | Authority::NeedsPerson
-                if self.handover.requested.as_ref() == Some(&asked) =>
-            {
-                Vec::new()
-            }
-            Authority::AsksPerson | Authority::NeedsPerson => {
-                vec![Event::ApplyRequested { by: asked.by, with_conflicts }]
-            }
+            Stage::Open => Ok(self.handover.applying(&self.created.terms, by, how)),
         }
     }
 
@@ -169,92 +154,6 @@ impl Shared {
         Err(not(what, "this session worked in the project itself"))
     }
 
-    pub(super) fn merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
-        match (&self.handover.stage, outcome) {
-            (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
-            (Stage::Wanted { .. } | Stage::Merged { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
-            _ => Vec::new(),
-        }
-    }
-
-    pub(super) fn applied(&self, files: &[FileChange]) -> Vec<Event> {
-        let Stage::Merged { by, .. } = &self.handover.stage else { return Vec::new() };
-        vec![Event::Applied { by: by.clone(), files: files.to_vec() }]
-    }
-
-    pub(super) fn cleared(&self, left: Option<&String>) -> Vec<Event> {
-        let is_due = self.handover.clearing == Clearing::Due && self.is_handed_over();
-        is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
-    }
-
-    /// The fact that applying failed, if it had been requested.
-    pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
-        let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
-        self.handover.is_under_way().then_some(Event::NotApplied(why))
-    }
-
-    pub(super) fn apply_handover(&mut self, fact: &Event) {
-        let handover = &mut self.handover;
-        match fact {
-            Event::ApplyRequested { by, with_conflicts } => {
-                handover.requested = Some(Requested { by: by.clone(), with_conflicts: *with_conflicts });
-            }
-            Event::Applying { by, with_conflicts, to } => {
-                handover.requested = None;
-                handover.failure = None;
-                handover.stage =
-                    Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts, to: to.clone() };
-            }
-            Event::Merged(merged) => {
-                if let Stage::Wanted { by, to, .. } = &handover.stage {
-                    handover.stage = Stage::Merged { by: by.clone(), merged: merged.clone(), to: to.clone() };
-                }
-            }
-            Event::NotApplied(why) => {
-                handover.failure = Some(why.clone());
-                handover.stage = Stage::Open;
-            }
-            Event::Applied { .. } => {
-                match &handover.stage {
-                    // The files of the project are as they were, so there is nothing to undo in them.
-                    Stage::Merged { to: ApplyTo::Branch(_), .. } => {}
-                    Stage::Merged { merged, .. } => handover.applied = Some(merged.clone()),
-                    Stage::Open | Stage::Wanted { .. } | Stage::Applied | Stage::Discarded => {}
-                }
-                handover.stage = Stage::Applied;
-            }
-            Event::Discarded { .. } => {
-                handover.requested = None;
-                handover.clearing = Clearing::Due;
-                if handover.stage != Stage::Applied {
-                    handover.stage = Stage::Discarded;
-                }
-            }
-            Event::Cleared { left: None } => handover.clearing = Clearing::Done,
-            Event::Cleared { left: Some(why) } => handover.clearing = Clearing::Failed(why.clone()),
-            _ => {}
-        }
-    }
-
-    fn is_handed_over(&self) -> bool {
-        matches!(self.handover.stage, Stage::Applied | Stage::Discarded)
-    }
-
-    /// The next step of the handover. While it is in progress, nothing else is wanted.
-    pub(super) fn handover_wanted(&self, flow: &dyn FlowRules) -> Option<Want> {
-        match &self.handover.stage {
-            Stage::Open => None,
-            Stage::Wanted { with_conflicts, .. } => Some(Want::Merged { with_conflicts: *with_conflicts }),
-            Stage::Merged { merged, to, .. } => {
-                let plan = flow.plan().and_then(|plan| plan.path.clone());
-                Some(Want::Applied { merged: merged.clone(), plan, to: to.clone() })
-            }
-            Stage::Applied | Stage::Discarded => {
-                (self.handover.clearing == Clearing::Due).then_some(Want::Cleared)
-            }
-        }
-    }
-
     pub(crate) fn workplace_view(&self, flow: &dyn FlowRules) -> Option<WorkplaceView> {
         if !self.created.works_apart() {
             return None;
@@ -286,6 +185,106 @@ impl Shared {
                 Clearing::Due | Clearing::Done => None,
             },
         })
+    }
+}
+
+impl Handover {
+    /// The fact that it is being applied; or, by somebody who may not decide that, that they ask a person to.
+    fn applying(&self, terms: &Terms, by: &By, (with_conflicts, to): (bool, &ApplyTo)) -> Vec<Event> {
+        let asked = Requested { by: by.clone(), with_conflicts };
+        match authority(by, Matter::Application, terms) {
+            Authority::Given => vec![Event::Applying { by: asked.by, with_conflicts, to: to.clone() }],
+            Authority::AsksPerson | Authority::NeedsPerson if self.requested.as_ref() == Some(&asked) => {
+                Vec::new()
+            }
+            Authority::AsksPerson | Authority::NeedsPerson => {
+                vec![Event::ApplyRequested { by: asked.by, with_conflicts }]
+            }
+        }
+    }
+
+    pub(super) fn on_merged(&self, outcome: &Result<Merged, NotMerged>) -> Vec<Event> {
+        match (&self.stage, outcome) {
+            (Stage::Wanted { .. }, Ok(merged)) => vec![Event::Merged(merged.clone())],
+            (Stage::Wanted { .. } | Stage::Merged { .. }, Err(why)) => vec![Event::NotApplied(why.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn on_applied(&self, files: &[FileChange]) -> Vec<Event> {
+        let Stage::Merged { by, .. } = &self.stage else { return Vec::new() };
+        vec![Event::Applied { by: by.clone(), files: files.to_vec() }]
+    }
+
+    pub(super) fn on_cleared(&self, left: Option<&String>) -> Vec<Event> {
+        let is_due = self.clearing == Clearing::Due && self.is_over();
+        is_due.then(|| Event::Cleared { left: left.cloned() }).into_iter().collect()
+    }
+
+    /// The fact that applying failed, if it had been requested.
+    pub(super) fn not_applied(&self, reason: &str) -> Option<Event> {
+        let why = NotMerged { reason: Some(reason.to_owned()), ..NotMerged::default() };
+        self.is_under_way().then_some(Event::NotApplied(why))
+    }
+
+    pub(super) fn apply(&mut self, fact: &Event) {
+        match fact {
+            Event::ApplyRequested { by, with_conflicts } => {
+                self.requested = Some(Requested { by: by.clone(), with_conflicts: *with_conflicts });
+            }
+            Event::Applying { by, with_conflicts, to } => {
+                self.requested = None;
+                self.failure = None;
+                self.stage =
+                    Stage::Wanted { by: by.clone(), with_conflicts: *with_conflicts, to: to.clone() };
+            }
+            Event::Merged(merged) => {
+                if let Stage::Wanted { by, to, .. } = &self.stage {
+                    self.stage = Stage::Merged { by: by.clone(), merged: merged.clone(), to: to.clone() };
+                }
+            }
+            Event::NotApplied(why) => {
+                self.failure = Some(why.clone());
+                self.stage = Stage::Open;
+            }
+            Event::Applied { .. } => {
+                match &self.stage {
+                    // The files of the project are as they were, so there is nothing to undo in them.
+                    Stage::Merged { to: ApplyTo::Branch(_), .. } => {}
+                    Stage::Merged { merged, .. } => self.applied = Some(merged.clone()),
+                    Stage::Open | Stage::Wanted { .. } | Stage::Applied | Stage::Discarded => {}
+                }
+                self.stage = Stage::Applied;
+            }
+            Event::Discarded { .. } => {
+                self.requested = None;
+                self.clearing = Clearing::Due;
+                if self.stage != Stage::Applied {
+                    self.stage = Stage::Discarded;
+                }
+            }
+            Event::Cleared { left: None } => self.clearing = Clearing::Done,
+            Event::Cleared { left: Some(why) } => self.clearing = Clearing::Failed(why.clone()),
+            _ => {}
+        }
+    }
+
+    /// Whether the work was applied or discarded.
+    fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Applied | Stage::Discarded)
+    }
+
+    /// The next step of the handover. While it is in progress, nothing else is wanted.
+    pub(super) fn wanted(&self, flow: &dyn FlowRules) -> Option<Want> {
+        match &self.stage {
+            Stage::Open => None,
+            Stage::Wanted { with_conflicts, .. } => Some(Want::Merged { with_conflicts: *with_conflicts }),
+            Stage::Merged { merged, to, .. } => {
+                let plan = flow.plan().and_then(|plan| plan.path.clone());
+                Some(Want::Applied { merged: merged.clone(), plan, to: to.clone() })
+            }
+            Stage::Applied | Stage::Discarded => (self.clearing == Clearing::Due).then_some(Want::Cleared),
+        }
     }
 }
 

@@ -30,17 +30,16 @@ impl Hosts {
         self.refused.retain(|refused| !is_meant(refused));
         self.allowed.push(host.to_owned());
     }
-}
 
-impl Shared {
     /// Records a refused host once, because programs retry.
-    pub(super) fn miss_host(&self, turn: TurnId, host: &str) -> Vec<Event> {
-        let Hosts { refused, .. } = &self.hosts;
-        let is_news = refused.len() < MOST_REFUSED && !refused.iter().any(|known| known == host);
+    pub(super) fn miss(&self, turn: TurnId, host: &str) -> Vec<Event> {
+        let is_news = self.refused.len() < MOST_REFUSED && !self.refused.iter().any(|known| known == host);
         let fact = Event::HostRefused { turn, host: host.to_owned() };
         (is_news && is_name(host)).then_some(fact).into_iter().collect()
     }
+}
 
+impl Shared {
     pub(super) fn allow_host(&self, host: &str, by: &By) -> Result<Vec<Event>, Refusal> {
         let not = |why: &str| Refusal::NotNow { what: "allowing a host".into(), why: why.to_owned() };
         if !self.created.works_apart() {

@@ -1,6 +1,9 @@
 //! Messages to the agent: checked in the same way in every flow, and delivered to the current turn or to a stopped one.
 
-use super::shared::{Shared, Turn};
+use super::agent_turns::Turn;
+use super::handover::Handover;
+use super::rounds::AskedRounds;
+use super::shared::Shared;
 use crate::answer::{By, MAX_TEXT};
 use crate::event::Event;
 use crate::id::TurnId;
@@ -38,7 +41,7 @@ impl Shared {
         text: &'a str,
         id: Option<&'a String>,
     ) -> Result<Option<Saying<'a>>, Refusal> {
-        if self.has_heard(id) {
+        if self.turns.has_heard(id) {
             return Ok(None);
         }
         if text.trim().is_empty() {
@@ -52,7 +55,7 @@ impl Shared {
 
     /// Sends it to a stopped turn, which resumes with it. `None` if no turn is stopped.
     pub(super) fn say_to_stopped(&self, saying: &Saying<'_>) -> Option<Vec<Event>> {
-        let turn = self.turn().filter(|turn| turn.stopped.is_some())?;
+        let turn = self.turns.current().filter(|turn| turn.stopped.is_some())?;
         Some(self.say_to_turn(turn, saying))
     }
 
@@ -60,14 +63,16 @@ impl Shared {
     pub(super) fn say_to_turn(&self, turn: &Turn, saying: &Saying<'_>) -> Vec<Event> {
         let rests = self.is_failed() || turn.stopped.is_some();
         let asked = self.ask_about_budget(self.spending.usage.cost_micros).filter(|_| turn.stopped.is_some());
-        let is_asked = asked.is_some() || self.open_budget_question().is_some();
+        let is_asked = asked.is_some() || self.rounds.open_budget_question().is_some();
         let restarted = (rests && !is_asked).then(|| saying.restarted());
         restarted.into_iter().chain([saying.heard(Some(turn.id))]).chain(asked).collect()
     }
+}
 
-    /// Refuses a message while a question is open, so that it is not taken for an answer.
+impl AskedRounds {
+    /// Refuses a message while a question is open, so that nobody answers by accident.
     pub(super) fn refuse_beside_a_question(&self) -> Result<(), Refusal> {
-        let open = self.open_rounds().flat_map(|round| &round.items).find(|item| item.given().is_none());
+        let open = self.open().flat_map(|round| &round.items).find(|item| item.given().is_none());
         match open {
             Some(item) => {
                 let why = format!("{} waits for an answer", item.question.id);
@@ -76,10 +81,12 @@ impl Shared {
             None => Ok(()),
         }
     }
+}
 
+impl Handover {
     /// Refuses a message after the workplace was handed over, because nothing more is done there.
-    pub(super) fn refuse_handed_over(&self) -> Result<(), Refusal> {
-        match self.handover.decided() {
+    pub(super) fn refuse_message(&self) -> Result<(), Refusal> {
+        match self.decided() {
             Some(why) => Err(Refusal::NotNow { what: SAYING.into(), why: why.into() }),
             None => Ok(()),
         }

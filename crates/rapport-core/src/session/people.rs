@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::agent::decline;
+use super::agent_turns::{Process, Turn};
 use super::budget;
 use super::flow::FlowRules;
 use super::round::{Item, Round, State};
+use super::rounds::AskedRounds;
 use super::routes::Responded;
-use super::shared::{Life, Process, Shared, Turn};
+use super::shared::{Life, Shared};
 use crate::answer::{Answer, By};
 use crate::authority::{Authority, Matter, authority, may_act};
 use crate::created::TermsChange;
@@ -42,9 +44,9 @@ impl Shared {
             Act::SendDraft { question } => self.send_draft(flow, question, by),
             Act::AskPerson { question } => Ok(self.lead_asks(question)),
             Act::PassOn { question, class, reason } => self.pass_on(question, *class, reason),
-            Act::Back => self.back(by),
+            Act::Back => self.rounds.back(by),
             Act::Reopen { question } => self.reopen(flow, question, by),
-            Act::Keep { question } => self.keep(question, by),
+            Act::Keep { question } => self.rounds.keep(question, by),
             Act::Revoke { rule } => self.revoke(rule, by),
             Act::AllowHost { host } => self.allow_host(host, by),
             Act::ChangeTerms { change } => Ok(self.change_terms(change, by)),
@@ -92,7 +94,7 @@ impl Shared {
         by: &By,
         now: Timestamp,
     ) -> Result<Vec<Event>, Refusal> {
-        let (round, item) = self.answerable(question)?;
+        let (round, item) = self.rounds.answerable(question)?;
         let id = &item.question.id;
         self.permit(by, Matter::of_question(&item.question.purpose), Some(id))?;
         if !matches!(by, By::Lead { .. }) {
@@ -118,7 +120,7 @@ impl Shared {
         reply: &Reply,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
-        let (round, item) = self.answerable(Some(question))?;
+        let (round, item) = self.rounds.answerable(Some(question))?;
         self.permit(by, Matter::of_question(&item.question.purpose), Some(question))?;
         self.answered_by(flow, (round, item), item.question.resolve(reply)?, by)
     }
@@ -130,28 +132,13 @@ impl Shared {
         question: &QuestionId,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
-        let (round, item) = self.answerable(Some(question))?;
+        let (round, item) = self.rounds.answerable(Some(question))?;
         if !matches!(by, By::Person { .. }) {
             let (what, by) = ("sending a draft".into(), by.clone());
             return Err(Refusal::NeedsPerson { what, by, question: Some(question.clone()) });
         }
-        let draft = self.draft_of(question)?;
+        let draft = self.routes.draft_of(question)?;
         self.answered_by(flow, (round, item), draft.answer.clone(), by)
-    }
-
-    /// A question that can be answered.
-    fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &Item), Refusal> {
-        let (round, item) = match question {
-            Some(id) => self.item(id).ok_or_else(|| Refusal::UnknownQuestion { question: id.clone() })?,
-            None => self.only_open()?,
-        };
-        let id = &item.question.id;
-        if let State::Answered(given) = &item.state {
-            let answer = item.question.words(&given.answer);
-            return Err(Refusal::AlreadyAnswered { question: id.clone(), answer, by: given.by.clone() });
-        }
-        not_ended(round, id)?;
-        Ok((round, item))
     }
 
     fn answered_by(
@@ -186,40 +173,11 @@ impl Shared {
         vec![Event::TermsChanged { change: *change, by: by.clone() }]
     }
 
-    fn only_open(&self) -> Result<(&Round, &Item), Refusal> {
-        let open: Vec<_> = self
-            .open_rounds()
-            .flat_map(|round| {
-                round.items.iter().filter(|i| i.given().is_none()).map(move |item| (round, item))
-            })
-            .collect();
-        // While an answer is being changed, a reply without an id is for that question, not for the confirmation after
-        // it.
-        let in_hand: Vec<_> =
-            open.iter().copied().filter(|(_, i)| i.question.purpose != Purpose::Confirm).collect();
-        match (open.as_slice(), in_hand.as_slice()) {
-            ([], _) => Err(Refusal::NothingOpen),
-            ([only], _) | (_, [only]) => Ok(*only),
-            (all, _) => Err(Refusal::WhichQuestion {
-                count: all.len(),
-                open: all.iter().map(|(_, item)| item.question.id.clone()).collect(),
-            }),
-        }
-    }
-
-    fn back(&self, by: &By) -> Result<Vec<Event>, Refusal> {
-        let unfinished = self.open_rounds().find(|round| !round.taken && round.items.len() > 1);
-        let previous = unfinished.and_then(|round| {
-            let current = round.items.iter().position(|item| item.given().is_none())?;
-            round.items[..current].last()
-        });
-        let previous = previous.ok_or(Refusal::NothingBefore)?;
-        Ok(vec![Event::Reopened { question: previous.question.id.clone(), by: by.clone() }])
-    }
-
     fn reopen(&self, flow: &dyn FlowRules, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {
-        let (round, item) =
-            self.item(question).ok_or_else(|| Refusal::UnknownQuestion { question: question.clone() })?;
+        let (round, item) = self
+            .rounds
+            .item(question)
+            .ok_or_else(|| Refusal::UnknownQuestion { question: question.clone() })?;
         let too_late = |why: &str| Refusal::TooLateToChange { question: question.clone(), why: why.into() };
         if item.given().is_none() {
             return Err(too_late("it has no answer yet"));
@@ -237,27 +195,6 @@ impl Shared {
             return Err(too_late(why));
         }
         Ok(vec![Event::Reopened { question: question.clone(), by: by.clone() }])
-    }
-
-    /// Whether a question was answered, and is open again.
-    pub(super) fn is_being_changed(&self, question: &QuestionId) -> bool {
-        let state = self.item(question).map(|(_, item)| &item.state);
-        matches!(state, Some(State::Open { previous: Some(_) }))
-    }
-
-    fn keep(&self, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {
-        let (round, item) =
-            self.item(question).ok_or_else(|| Refusal::UnknownQuestion { question: question.clone() })?;
-        not_ended(round, question)?;
-        match &item.state {
-            State::Open { previous: Some(_) } => {
-                Ok(vec![Event::Kept { question: question.clone(), by: by.clone() }])
-            }
-            State::Open { previous: None } | State::Answered(_) => {
-                let why = format!("{question} is not being changed");
-                Err(Refusal::NotNow { what: "keeping an answer".into(), why })
-            }
-        }
     }
 
     fn cancel(&self, flow: &dyn FlowRules, by: &By, reason: Option<String>) -> Result<Vec<Event>, Refusal> {
@@ -278,23 +215,23 @@ impl Shared {
         by: &By,
         reason: Option<String>,
     ) -> Vec<Event> {
-        let mut facts = self.withdraw_open(unanswered, "the session was cancelled");
+        let mut facts = self.rounds.withdraw_open(unanswered, "the session was cancelled");
         facts.push(Event::Cancelled { by: by.clone(), reason, is_unnoted: self.is_unnoted() });
         facts
     }
 
     /// Stops the current turn. Its open questions are withdrawn; its answers reach the agent when it resumes.
     pub(super) fn stop(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
-        let Some(turn) = self.turn().filter(|_| self.is_going()) else {
+        let Some(turn) = self.turns.current().filter(|_| self.is_going()) else {
             return Err(flow.not_now(self, "stopping"));
         };
         if turn.stopped.is_some() {
             return Ok(Vec::new());
         }
-        let open = self.open_rounds_of(turn.id);
+        let open = self.rounds.open_of(turn.id);
         let declined =
             open.filter_map(|round| Some(decline(turn, round.call()?, prompt::STOPPED.into(), &[])));
-        let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent was stopped");
+        let mut facts = self.rounds.withdraw_open(|round| round.is_of(turn.id), "the agent was stopped");
         facts.extend(declined);
         facts.push(Event::Stopped { turn: turn.id, by: by.clone() });
         Ok(facts)
@@ -302,11 +239,11 @@ impl Shared {
 
     fn restart(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         let can = |turn: &Turn| turn.process == Process::CutOff || turn.stopped.is_some();
-        let can_restart = !self.is_over() && self.turn().is_some_and(can);
+        let can_restart = !self.is_over() && self.turns.current().is_some_and(can);
         if !self.is_failed() && !can_restart || !self.handover.is_open() {
             return Err(flow.not_now(self, "restarting"));
         }
-        if let Some(question) = self.open_budget_question() {
+        if let Some(question) = self.rounds.open_budget_question() {
             let why = format!("{question} asks whether to go on over budget");
             return Err(Refusal::NotNow { what: "restarting".into(), why });
         }
@@ -317,6 +254,75 @@ impl Shared {
         }
         let restarted = Event::Restarted { by: by.clone() };
         Ok([restarted].into_iter().chain(flow.after_restart(self)).collect())
+    }
+}
+
+impl AskedRounds {
+    /// A question that can be answered.
+    pub(super) fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &Item), Refusal> {
+        let (round, item) = match question {
+            Some(id) => self.item(id).ok_or_else(|| Refusal::UnknownQuestion { question: id.clone() })?,
+            None => self.only_open()?,
+        };
+        let id = &item.question.id;
+        if let State::Answered(given) = &item.state {
+            let answer = item.question.words(&given.answer);
+            return Err(Refusal::AlreadyAnswered { question: id.clone(), answer, by: given.by.clone() });
+        }
+        not_ended(round, id)?;
+        Ok((round, item))
+    }
+
+    pub(super) fn only_open(&self) -> Result<(&Round, &Item), Refusal> {
+        let open: Vec<_> = self
+            .open()
+            .flat_map(|round| {
+                round.items.iter().filter(|i| i.given().is_none()).map(move |item| (round, item))
+            })
+            .collect();
+        // While an answer is being changed, a reply without an id is for that question, not for the confirmation after
+        // it.
+        let in_hand: Vec<_> =
+            open.iter().copied().filter(|(_, i)| i.question.purpose != Purpose::Confirm).collect();
+        match (open.as_slice(), in_hand.as_slice()) {
+            ([], _) => Err(Refusal::NothingOpen),
+            ([only], _) | (_, [only]) => Ok(*only),
+            (all, _) => Err(Refusal::WhichQuestion {
+                count: all.len(),
+                open: all.iter().map(|(_, item)| item.question.id.clone()).collect(),
+            }),
+        }
+    }
+
+    pub(super) fn back(&self, by: &By) -> Result<Vec<Event>, Refusal> {
+        let unfinished = self.open().find(|round| !round.taken && round.items.len() > 1);
+        let previous = unfinished.and_then(|round| {
+            let current = round.items.iter().position(|item| item.given().is_none())?;
+            round.items[..current].last()
+        });
+        let previous = previous.ok_or(Refusal::NothingBefore)?;
+        Ok(vec![Event::Reopened { question: previous.question.id.clone(), by: by.clone() }])
+    }
+
+    /// Whether a question was answered, and is open again.
+    pub(super) fn is_being_changed(&self, question: &QuestionId) -> bool {
+        let state = self.item(question).map(|(_, item)| &item.state);
+        matches!(state, Some(State::Open { previous: Some(_) }))
+    }
+
+    pub(super) fn keep(&self, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {
+        let (round, item) =
+            self.item(question).ok_or_else(|| Refusal::UnknownQuestion { question: question.clone() })?;
+        not_ended(round, question)?;
+        match &item.state {
+            State::Open { previous: Some(_) } => {
+                Ok(vec![Event::Kept { question: question.clone(), by: by.clone() }])
+            }
+            State::Open { previous: None } | State::Answered(_) => {
+                let why = format!("{question} is not being changed");
+                Err(Refusal::NotNow { what: "keeping an answer".into(), why })
+            }
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 
 use super::agent::{decline, refuse_questions};
+use super::agent_turns::Turn;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::messages::{SAYING, Saying};
-use super::shared::{Life, Shared, Turn};
+use super::shared::{Life, Shared};
 use crate::aim::{Asking, Existing, ProgressAim};
 use crate::answer::By;
 use crate::created::Created;
@@ -75,9 +76,9 @@ impl ProgressFlow {
         if shared.life == Life::Cancelled {
             return Err(self.not_now(shared, SAYING));
         }
-        shared.refuse_beside_a_question()?;
-        shared.refuse_handed_over()?;
-        if let Some(turn) = shared.turn() {
+        shared.rounds.refuse_beside_a_question()?;
+        shared.handover.refuse_message()?;
+        if let Some(turn) = shared.turns.current() {
             return Ok(shared.say_to_turn(turn, saying));
         }
         let restarted = shared.is_failed().then(|| saying.restarted());
@@ -100,7 +101,7 @@ impl ProgressFlow {
     fn may_not_ask(&self, shared: &Shared) -> Option<String> {
         match self.aim.asking {
             Asking::Assume => Some(prompt::progress::DO_ASSUME.into()),
-            Asking::Adaptive => shared.no_more_rounds(shared.rounds_asked()),
+            Asking::Adaptive => shared.no_more_rounds(shared.rounds.count_asked()),
         }
     }
 }
@@ -264,13 +265,13 @@ impl FlowRules for ProgressFlow {
 
 /// Another turn, in which the file is made again according to a message about it.
 fn again(shared: &Shared, words: &str) -> Event {
-    shared.start_turn(TurnKind::Plan, prompt::progress::again(shared.turns.len() as u32, words))
+    shared.turns.start(TurnKind::Plan, prompt::progress::again(shared.turns.len() as u32, words))
 }
 
 /// Another turn. A repair turn is the last one; a turn that a person asked for may be followed by a repair.
 fn try_again(shared: &Shared, problems: &[ProgressProblem], mends: bool) -> Event {
     let prompt = prompt::progress::mend(shared.turns.len() as u32, problems);
-    Event::TurnStarted { turn: shared.next_turn(), kind: TurnKind::Plan, prompt, mends }
+    Event::TurnStarted { turn: shared.turns.next_id(), kind: TurnKind::Plan, prompt, mends }
 }
 
 fn propose(file: &ProgressFile) -> Event {

@@ -70,7 +70,7 @@ impl Session {
 
     /// The message by which its lead is asked a question, in the session of this id (LEAD-6).
     pub fn trigger(&self, id: &SessionId, question: &QuestionId) -> Option<String> {
-        let (_, item) = self.shared.item(question)?;
+        let (_, item) = self.shared.rounds.item(question)?;
         let created = &self.shared.created;
         let last_words = self.last_doing().map(ToString::to_string);
         Some(prompt::lead::trigger(
@@ -84,7 +84,7 @@ impl Session {
 
     /// The class of a question, as it is known now.
     pub fn class_of(&self, question: &Question) -> Class {
-        self.shared.class_now(question)
+        self.shared.routes.class_now(question, &self.shared.rounds)
     }
 
     /// The open questions that its lead was told of and has to answer.
@@ -94,7 +94,7 @@ impl Session {
 
     /// Whether its cost is limited.
     pub fn has_budget(&self) -> bool {
-        self.shared.budget().is_some()
+        self.shared.spending.budget(&self.shared.created.terms).is_some()
     }
 
     /// The number of log entries that are applied.
@@ -147,7 +147,7 @@ impl Session {
 
     pub(crate) fn undelivered_rounds(&self) -> impl Iterator<Item = &Round> {
         let turn = self.shared.turns.last().filter(|_| self.shared.is_failed());
-        turn.into_iter().flat_map(|turn| self.shared.undelivered(turn.id))
+        turn.into_iter().flat_map(|turn| self.shared.rounds.undelivered(turn.id))
     }
 
     /// The hosts that its agent may reach.
@@ -195,30 +195,30 @@ impl Session {
     /// The agent that the session is bound to. If that agent never connected, the session is bound to none, because the
     /// settings may have been corrected since.
     pub fn agent(&self) -> Option<&AgentCommand> {
-        self.shared.created.agent.as_ref().filter(|_| !self.shared.agent_never_came)
+        self.shared.created.agent.as_ref().filter(|_| !self.shared.turns.agent_never_came)
     }
 
     /// Whether an agent ever connected.
     pub fn was_connected(&self) -> bool {
-        self.shared.was_connected()
+        self.shared.turns.was_connected()
     }
 
     /// Whether the agent has begun its turn and its process has ended, so that the turn needs an agent that can be
     /// resumed.
     pub fn needs_resuming(&self) -> bool {
         let is_gone = |turn: &Turn| matches!(turn.process, Process::CutOff | Process::Parked(_));
-        let turn = self.shared.turn().filter(|turn| turn.connected && turn.stopped.is_none());
+        let turn = self.shared.turns.current().filter(|turn| turn.connected && turn.stopped.is_none());
         self.shared.is_going() && turn.is_some_and(is_gone)
     }
 
     /// Whether a turn of the agent is in progress.
     pub fn has_turn(&self) -> bool {
-        self.shared.is_going() && self.shared.turn().is_some_and(|turn| turn.stopped.is_none())
+        self.shared.is_going() && self.shared.turns.current().is_some_and(|turn| turn.stopped.is_none())
     }
 
     /// The agent's last activity in the current turn.
     pub fn last_doing(&self) -> Option<&Activity> {
-        self.shared.turn().and_then(|turn| turn.doing.as_ref())
+        self.shared.turns.current().and_then(|turn| turn.doing.as_ref())
     }
 
     /// Whether the state of the files before its work is recorded, or known to be unavailable.
@@ -293,7 +293,7 @@ impl Session {
 
     /// The number of messages that wait for the agent.
     pub fn queued(&self) -> usize {
-        let in_turn = self.shared.turn().map_or(0, |turn| turn.unread().count());
+        let in_turn = self.shared.turns.current().map_or(0, |turn| turn.unread().count());
         match &self.flow {
             Flow::Chat(flow) => flow.queued() + in_turn,
             Flow::Work(_) | Flow::Progress(_) | Flow::Turns(_) => in_turn,

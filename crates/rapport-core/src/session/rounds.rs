@@ -4,8 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use super::round::{Item, Round};
+use super::agent_turns::{Process, Turn};
+use super::round::{Given, Item, Round};
+use crate::event::{Beside, Ending, Event};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
+use crate::question::{Purpose, Question};
 
 /// Up to this many rounds, capacity is reserved one by one: a host keeps thousands of waiting sessions in memory, and
 /// most have one or two.
@@ -19,6 +22,8 @@ pub(crate) struct AskedRounds {
     places: BTreeMap<QuestionId, (usize, usize)>,
     /// Rounds that are open, or whose asker still waits.
     current: BTreeSet<usize>,
+    /// Questions whose answer holds for the whole project and is saved there.
+    pub(super) granted: Vec<QuestionId>,
     /// All rounds before this index have lost the process that asked them, if there was one.
     orphaned_before: usize,
 }
@@ -53,7 +58,7 @@ impl AskedRounds {
     }
 
     /// A question, and the round it belongs to.
-    pub(super) fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
+    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
         let (round, place) = *self.places.get(question)?;
         let round = self.all.get(round)?;
         Some((round, round.items.get(place)?))
@@ -99,6 +104,65 @@ impl AskedRounds {
                 }
             });
         }
+    }
+
+    pub(crate) fn open(&self) -> impl Iterator<Item = &Round> {
+        self.current().filter(|round| round.is_open())
+    }
+
+    pub(super) fn open_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.open().filter(move |round| round.is_of(turn))
+    }
+
+    pub(super) fn pending_of(&self, turn: TurnId) -> impl Iterator<Item = &Round> {
+        self.current().filter(move |round| round.is_of(turn) && round.is_pending())
+    }
+
+    /// Rounds whose answer the agent waits for. A cut-off agent that was restarted without an answer no longer waits.
+    pub(crate) fn waited_for(&self, turn: &Turn) -> impl Iterator<Item = &Round> {
+        let is_there = turn.process == Process::Running;
+        self.open_of(turn.id).filter(move |round| !(is_there && round.orphaned))
+    }
+
+    /// The round that a reply to this call of this turn answers.
+    pub(super) fn of_call(&self, turn: TurnId, call: &CallId) -> Option<&Round> {
+        self.iter().find(|round| round.is_of(turn) && round.is_called(call))
+    }
+
+    pub(super) fn next_id(&self) -> RoundId {
+        RoundId(self.len() as u32 + 1)
+    }
+
+    /// Clarifying questions with their last answers, oldest first.
+    pub(crate) fn clarified(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.clarifying().filter_map(|(_, item)| Some((&item.question, item.given()?)))
+    }
+
+    /// Clarifying questions with their current answers, oldest first. A plan is made from these.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (&Question, &Given)> {
+        self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
+    }
+
+    pub(super) fn clarifying(&self) -> impl Iterator<Item = (&Round, &Item)> {
+        let items = self.iter().flat_map(|round| round.items.iter().map(move |item| (round, item)));
+        items.filter(|(_, item)| item.question.purpose == Purpose::Clarify)
+    }
+
+    pub(super) fn withdraw_open(&self, which: impl Fn(&Round) -> bool, why: &str) -> Vec<Event> {
+        let open = self.open().filter(|round| which(round));
+        open.map(|round| Event::Closed { round: round.id, how: Ending::Withdrawn(why.into()) }).collect()
+    }
+
+    pub(crate) fn kept_by(&self, turn: &Turn) -> Option<Beside> {
+        let mut waiting = self.open().filter(|round| round.is_of(turn.id));
+        let server =
+            waiting.any(|round| round.items.iter().any(|item| item.question.purpose.field().is_some()));
+        let alone = self.only_waiting(turn);
+        let otherwise = || match alone {
+            None => Some(Beside::Call),
+            Some(round) => (!round.is_parkable() && round.call().is_some()).then_some(Beside::Nothing),
+        };
+        turn.kept_by.or(server.then_some(Beside::Server)).or_else(otherwise)
     }
 
     fn change<T>(&mut self, index: usize, change: impl FnOnce(&mut Round) -> T) -> Option<T> {

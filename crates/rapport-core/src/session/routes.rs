@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 
 use super::round::{Item, Round, State};
+use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
 use crate::event::Event;
@@ -13,7 +14,7 @@ use crate::id::QuestionId;
 use crate::question::Question;
 use crate::refusal::Refusal;
 use crate::routing::{
-    ASKING_TIME, Class, Earlier, Grounding, Hop, Limit, MOST_IN_A_ROW, Policy, Recipient, chain,
+    ASKING_TIME, Class, Earlier, Grounding, Hop, Limit, MOST_IN_A_ROW, Policy, Recipient, RoutingTerms, chain,
 };
 use crate::want::Want;
 
@@ -45,6 +46,19 @@ pub(crate) struct Way {
     pub(crate) draft: Option<LeadDraft>,
 }
 
+impl Way {
+    /// How long a question stays with whom it is with; `None`: until somebody answers.
+    pub(crate) fn until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
+        let (since, time) = match (self.to, self.asks_since) {
+            (Recipient::Lead, Some(since)) => (since, ASKING_TIME),
+            (Recipient::Lead, None) => (self.since, terms.lead_time),
+            (Recipient::Person, _) => (self.since, terms.person_time?),
+            (Recipient::Others, _) => return None,
+        };
+        since.checked_add(time).ok()
+    }
+}
+
 /// An answer that a lead proposes, and a person may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeadDraft {
@@ -54,33 +68,16 @@ pub(crate) struct LeadDraft {
     pub(crate) at: Timestamp,
 }
 
-/// All earlier answers of a session.
-impl Earlier for Shared {
+/// Everything that was answered in a session.
+impl Earlier for AskedRounds {
     fn answered(&self) -> impl Iterator<Item = (&Question, &Answer, &By)> {
-        let items = self.rounds.iter().flat_map(|round| &round.items);
+        let items = self.iter().flat_map(|round| &round.items);
         items.filter_map(|item| item.given().map(|given| (&item.question, &given.answer, &given.by)))
     }
 }
 
 impl Shared {
-    /// The route of a question, if the session has a lead.
-    pub(crate) fn way(&self, question: &QuestionId) -> Option<&Way> {
-        self.routes.ways.get(question)
-    }
-
-    /// Until when a question stays with its recipient; `None` for until it is answered.
-    pub(crate) fn way_until(&self, way: &Way) -> Option<Timestamp> {
-        let terms = &self.created.terms.routing;
-        let (since, time) = match (way.to, way.asks_since) {
-            (Recipient::Lead, Some(since)) => (since, ASKING_TIME),
-            (Recipient::Lead, None) => (way.since, terms.lead_time),
-            (Recipient::Person, _) => (way.since, terms.person_time?),
-            (Recipient::Others, _) => return None,
-        };
-        since.checked_add(time).ok()
-    }
-
-    /// The first step of each question that these facts ask.
+    /// The first stop of each question that these facts ask.
     pub(super) fn first_stops(&self, facts: &[Event], now: Timestamp) -> Vec<Event> {
         if self.created.lead.is_none() {
             return Vec::new();
@@ -97,9 +94,12 @@ impl Shared {
     }
 
     fn first_stop(&self, question: &Question, now: Timestamp) -> Event {
-        let (class, terms) = (Class::of(question, self), &self.created.terms);
+        let (class, terms) = (Class::of(question, &self.rounds), &self.created.terms);
         let first = chain(class, terms.questions, &terms.routing).first().map(|stop| stop.who);
-        let limit = self.limit_reached(now).filter(|_| terms.questions == Policy::Auto);
+        let limit = self
+            .routes
+            .limit_reached(&self.created.terms.routing, now)
+            .filter(|_| terms.questions == Policy::Auto);
         let (to, why) = match (first, limit) {
             (Some(Recipient::Lead), Some(limit)) => (Recipient::Person, Hop::LimitReached(limit)),
             (Some(Recipient::Lead), None) => (Recipient::Lead, Hop::First),
@@ -111,7 +111,7 @@ impl Shared {
 
     /// Refuses a lead's answer to a question that only people may decide.
     pub(super) fn check_class(&self, question: &Question, by: &By) -> Result<(), Refusal> {
-        let class = self.class_now(question);
+        let class = self.routes.class_now(question, &self.rounds);
         if !class.is_for_people() {
             return Ok(());
         }
@@ -130,16 +130,16 @@ impl Shared {
         now: Timestamp,
     ) -> Result<Responded, Refusal> {
         let id = &item.question.id;
-        if self.is_being_changed(id) {
+        if self.rounds.is_being_changed(id) {
             let (what, by, question) = ("changing an answer".into(), by.clone(), Some(id.clone()));
             return Err(Refusal::NeedsPerson { what, by, question });
         }
-        let way = self.way(id);
+        let way = self.routes.way(id);
         if way.is_some_and(|way| way.draft.is_some()) {
             let why = format!("a draft for {id} waits for a person");
             return Err(Refusal::NotNow { what: "another draft".into(), why });
         }
-        let limit = self.limit_reached(now);
+        let limit = self.routes.limit_reached(&self.created.terms.routing, now);
         let is_with_lead = way.is_some_and(|way| way.to == Recipient::Lead);
         match (self.created.terms.questions, because) {
             (Policy::Trust, because) => Ok(Responded::Answer(answer, because.cloned())),
@@ -152,32 +152,20 @@ impl Shared {
                 let drafted = Event::Drafted { question, answer, by, because };
                 let why = limit.filter(|_| self.created.terms.questions == Policy::Auto);
                 let why = why.map_or(Hop::Drafted, Hop::LimitReached);
-                Ok(Responded::Draft([drafted].into_iter().chain(self.hop(id, why)).collect()))
+                Ok(Responded::Draft([drafted].into_iter().chain(self.routes.hop(id, why)).collect()))
             }
         }
     }
 
-    /// The current class of a question: a class that was raised stays.
-    pub(crate) fn class_now(&self, question: &Question) -> Class {
-        let found = Class::of(question, self);
-        self.way(&question.id).map_or(found, |way| way.class.raised_to(found))
-    }
-
-    /// The step to the person, if a question is with the lead.
-    fn hop(&self, question: &QuestionId, why: Hop) -> Option<Event> {
-        let way = self.way(question).filter(|way| way.to == Recipient::Lead)?;
-        Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: way.class, why })
-    }
-
-    /// Decides that a person is asked: a lead passes the question on, and may raise its class; or a person takes it
-    /// over.
+    /// Decides that a question goes on to a person: a lead passes it on, and may raise its class; or a person answers it
+    /// themselves.
     pub(super) fn pass_on(
         &self,
         question: &QuestionId,
         class: Option<Class>,
         reason: &str,
     ) -> Result<Vec<Event>, Refusal> {
-        let way = self.way(question).filter(|_| self.is_unanswered(question));
+        let way = self.routes.way(question).filter(|_| self.is_unanswered(question));
         let Some(way) = way else {
             return Err(Refusal::UnknownQuestion { question: question.clone() });
         };
@@ -190,42 +178,27 @@ impl Shared {
         Ok(vec![Event::Routed { question: question.clone(), to, class: raised, why }])
     }
 
-    /// The draft that a person wants to send.
-    pub(super) fn draft_of(&self, question: &QuestionId) -> Result<&LeadDraft, Refusal> {
-        let draft = self.way(question).and_then(|way| way.draft.as_ref());
-        draft.ok_or_else(|| {
-            let why = format!("{question} has no draft");
-            Refusal::NotNow { what: "sending a draft".into(), why }
-        })
-    }
-
-    /// Decides that the lead was told of a question, or could not be.
+    /// The lead was told of a question, or could not be.
     pub(super) fn lead_told(&self, question: &QuestionId, outcome: &Result<(), String>) -> Vec<Event> {
-        let is_news = self.way(question).is_some_and(|way| way.to == Recipient::Lead && !way.is_told);
+        let is_news = self.routes.way(question).is_some_and(|way| way.to == Recipient::Lead && !way.is_told);
         let fact = match outcome {
             _ if !is_news || !self.is_unanswered(question) => None,
             Ok(()) => Some(Event::LeadTold { question: question.clone() }),
-            Err(reason) => self.hop(question, Hop::LeadGone { reason: reason.clone() }),
+            Err(reason) => self.routes.hop(question, Hop::LeadGone { reason: reason.clone() }),
         };
         fact.into_iter().collect()
     }
 
     /// Decides that the lead asks its own person about a question, so that it gets more time, once.
     pub(super) fn lead_asks(&self, question: &QuestionId) -> Vec<Event> {
-        let way = self.way(question).filter(|_| self.is_unanswered(question));
+        let way = self.routes.way(question).filter(|_| self.is_unanswered(question));
         let is_news = way.is_some_and(|way| way.to == Recipient::Lead && way.asks_since.is_none());
         is_news.then(|| Event::LeadAsks { question: question.clone() }).into_iter().collect()
     }
 
-    /// Decides that the lead's message about a question was withdrawn.
-    pub(super) fn lead_released(&self, question: &QuestionId) -> Vec<Event> {
-        let is_news = self.routes.with_lead.contains(question);
-        is_news.then(|| Event::LeadReleased { question: question.clone() }).into_iter().collect()
-    }
-
-    /// The steps that follow from passing time alone.
+    /// The steps that passing time alone leads to.
     pub(super) fn overdue(&self, now: Timestamp) -> Vec<Event> {
-        let due = |way: &Way| self.way_until(way).is_some_and(|until| until <= now);
+        let due = |way: &Way| way.until(&self.created.terms.routing).is_some_and(|until| until <= now);
         let ways = self.open_ways().filter(|(_, way)| due(way));
         let step = |(question, way): (&QuestionId, &Way)| {
             let to = if way.to == Recipient::Lead { Recipient::Person } else { Recipient::Others };
@@ -236,7 +209,7 @@ impl Shared {
 
     /// When the next question moves on by itself.
     pub(super) fn next_step(&self) -> Option<Timestamp> {
-        self.open_ways().filter_map(|(_, way)| self.way_until(way)).min()
+        self.open_ways().filter_map(|(_, way)| way.until(&self.created.terms.routing)).min()
     }
 
     /// The wants about what the lead is told.
@@ -245,7 +218,7 @@ impl Shared {
         let untold = self.open_ways().filter(|_| self.is_going());
         let untold = untold.filter(|(_, way)| way.to == Recipient::Lead && !way.is_told);
         let is_over = |id: &&QuestionId| {
-            !self.is_unanswered(id) || self.way(id).is_some_and(|way| way.to != Recipient::Lead)
+            !self.is_unanswered(id) || self.routes.way(id).is_some_and(|way| way.to != Recipient::Lead)
         };
         let over = self.routes.with_lead.iter().filter(is_over);
         let told = untold.map(|(id, _)| (id.clone(), true)).chain(over.map(|id| (id.clone(), false)));
@@ -267,7 +240,7 @@ impl Shared {
 
     fn open_ways(&self) -> impl Iterator<Item = (&QuestionId, &Way)> {
         let has_lead = self.created.lead.is_some();
-        let items = self.open_rounds().filter(move |_| has_lead).flat_map(|round| &round.items);
+        let items = self.rounds.open().filter(move |_| has_lead).flat_map(|round| &round.items);
         let open = items.filter(|item| item.given().is_none());
         open.filter_map(|item| self.routes.ways.get_key_value(&item.question.id))
     }
@@ -276,25 +249,32 @@ impl Shared {
         let is_open = |(round, item): (&Round, &Item)| {
             round.closed.is_none() && matches!(item.state, State::Open { .. })
         };
-        self.is_going() && self.item(question).is_some_and(is_open)
+        self.is_going() && self.rounds.item(question).is_some_and(is_open)
+    }
+}
+
+impl Routes {
+    /// The class of a question as it is known now: what somebody raised stays so.
+    pub(crate) fn class_now(&self, question: &Question, earlier: &impl Earlier) -> Class {
+        let found = Class::of(question, earlier);
+        self.way(&question.id).map_or(found, |way| way.class.raised_to(found))
     }
 
-    fn limit_reached(&self, now: Timestamp) -> Option<Limit> {
+    pub(super) fn limit_reached(&self, terms: &RoutingTerms, now: Timestamp) -> Option<Limit> {
         const HOUR: SignedDuration = SignedDuration::from_hours(1);
         let since = now.checked_sub(HOUR).unwrap_or(Timestamp::MIN);
-        let lately = self.routes.answered_at.iter().filter(|at| **at > since).count();
-        if self.routes.in_a_row >= MOST_IN_A_ROW {
+        let lately = self.answered_at.iter().filter(|at| **at > since).count();
+        if self.in_a_row >= MOST_IN_A_ROW {
             return Some(Limit::InARow);
         }
-        (lately as u64 >= u64::from(self.created.terms.routing.per_hour)).then_some(Limit::PerHour)
+        (lately as u64 >= u64::from(terms.per_hour)).then_some(Limit::PerHour)
     }
 
-    /// Applies a fact to the routes.
-    pub(super) fn apply_route(&mut self, fact: &Event, at: Timestamp) {
-        let routes = &mut self.routes;
+    /// Applies a fact to the ways.
+    pub(super) fn apply(&mut self, fact: &Event, at: Timestamp, terms: &RoutingTerms) {
         match fact {
             Event::Routed { question, to, class, why } => {
-                let way = routes.ways.entry(question.clone()).or_insert_with(|| Way {
+                let way = self.ways.entry(question.clone()).or_insert_with(|| Way {
                     class: *class,
                     to: *to,
                     since: at,
@@ -307,18 +287,18 @@ impl Shared {
                 (way.class, way.to, way.why) = (*class, *to, why.clone());
             }
             Event::LeadTold { question } => {
-                routes.with_lead.insert(question.clone());
-                routes.with(question, |way| way.is_told = true);
+                self.with_lead.insert(question.clone());
+                self.with(question, |way| way.is_told = true);
             }
-            Event::LeadAsks { question } => routes.with(question, |way| way.asks_since = Some(at)),
+            Event::LeadAsks { question } => self.with(question, |way| way.asks_since = Some(at)),
             Event::LeadReleased { question } => {
-                routes.with_lead.remove(question);
+                self.with_lead.remove(question);
             }
             Event::Drafted { question, answer, by, because } => {
-                routes.with_lead.remove(question);
+                self.with_lead.remove(question);
                 let (answer, by, because) = (answer.clone(), by.clone(), because.clone());
-                // A session without a lead of its own has no routes, but an assistant over MCP may still draft.
-                let way = routes.ways.entry(question.clone()).or_insert(Way {
+                // A session without a lead of its own has no ways; an assistant over MCP may still draft.
+                let way = self.ways.entry(question.clone()).or_insert(Way {
                     class: Class::Clarification,
                     to: Recipient::Person,
                     since: at,
@@ -330,20 +310,19 @@ impl Shared {
                 way.draft = Some(LeadDraft { answer, by, because, at });
             }
             Event::Answered { question, by: By::Lead { .. }, .. } => {
-                routes.with_lead.remove(question);
-                routes.in_a_row += 1;
-                routes.answered_at.push_back(at);
-                let most = self.created.terms.routing.per_hour as usize;
-                while routes.answered_at.len() > most.max(1) {
-                    routes.answered_at.pop_front();
+                self.with_lead.remove(question);
+                self.in_a_row += 1;
+                self.answered_at.push_back(at);
+                let most = terms.per_hour as usize;
+                while self.answered_at.len() > most.max(1) {
+                    self.answered_at.pop_front();
                 }
             }
             Event::Answered { by: By::Person { .. }, .. } | Event::Heard { by: By::Person { .. }, .. } => {
-                routes.in_a_row = 0;
+                self.in_a_row = 0;
             }
-            // The draft was for the question as it was before, and a person is changing the answer now, so the lead
-            // is not asked.
-            Event::Reopened { question, .. } => routes.with(question, |way| {
+            // A draft was for the question as it was then, and a person changes the answer: the lead is asked no more.
+            Event::Reopened { question, .. } => self.with(question, |way| {
                 way.draft = None;
                 if way.to == Recipient::Lead {
                     (way.to, way.since) = (Recipient::Person, at);
@@ -351,6 +330,32 @@ impl Shared {
             }),
             _ => {}
         }
+    }
+
+    /// The way of a question, if the session has a lead.
+    pub(crate) fn way(&self, question: &QuestionId) -> Option<&Way> {
+        self.ways.get(question)
+    }
+
+    /// A step to the person, if a question is with the lead.
+    pub(super) fn hop(&self, question: &QuestionId, why: Hop) -> Option<Event> {
+        let way = self.way(question).filter(|way| way.to == Recipient::Lead)?;
+        Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: way.class, why })
+    }
+
+    /// The draft of a question that a person wants to send.
+    pub(super) fn draft_of(&self, question: &QuestionId) -> Result<&LeadDraft, Refusal> {
+        let draft = self.way(question).and_then(|way| way.draft.as_ref());
+        draft.ok_or_else(|| {
+            let why = format!("{question} has no draft");
+            Refusal::NotNow { what: "sending a draft".into(), why }
+        })
+    }
+
+    /// The lead knows that a question is over.
+    pub(super) fn lead_released(&self, question: &QuestionId) -> Vec<Event> {
+        let is_news = self.with_lead.contains(question);
+        is_news.then(|| Event::LeadReleased { question: question.clone() }).into_iter().collect()
     }
 }
 

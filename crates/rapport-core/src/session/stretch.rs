@@ -3,6 +3,7 @@
 //! in between: then it begins another one, so that changes of others are not attributed to the work. `undo.rs` undoes
 //! it.
 
+use super::agent_turns::Turn;
 use super::shared::Shared;
 use super::undo::WorkUndo;
 use crate::event::{ChangeStatus, Changes, Event, FileChange};
@@ -138,48 +139,50 @@ impl Shared {
     /// waits alone for an answer has changed nothing since the state at that question was recorded. Work in a
     /// separate workplace does not change the project.
     pub(super) fn is_unnoted(&self) -> bool {
-        let turn = self.turn();
+        let turn = self.turns.current();
         let is_noted = |round: &super::Round| round.snapshotted;
-        let is_known =
-            turn.is_some_and(|turn| self.only_waiting(turn).is_some_and(is_noted) && turn.kept_by.is_none());
+        let is_known = turn.is_some_and(|turn| {
+            self.rounds.only_waiting(turn).is_some_and(is_noted) && turn.kept_by.is_none()
+        });
         self.record.stretches.is_noted() && !self.created.works_apart() && !is_known
     }
+}
 
-    pub(super) fn work_left(&self, state: Option<&String>) -> Vec<Event> {
-        let left = self.record.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() });
-        left.into_iter().collect()
-    }
-
-    pub(super) fn apply_record(&mut self, fact: &Event) {
-        let record = &mut self.record;
+impl WorkRecord {
+    pub(super) fn apply(&mut self, fact: &Event, turns: &[Turn]) {
         match fact {
             Event::Baselined { turn, baseline } => {
                 // What Rapport writes for the agent after its turn is work, too.
-                let works = self.turns.iter().any(|known| known.id == *turn && known.may_work());
-                record.stretches.begin(baseline.clone(), works);
+                let works = turns.iter().any(|known| known.id == *turn && known.may_work());
+                self.stretches.begin(baseline.clone(), works);
             }
-            Event::Snapshotted { state, .. } => record.stretches.note(state.as_ref()),
+            Event::Snapshotted { state, .. } => self.stretches.note(state.as_ref()),
             Event::Reported { changes } => {
-                record.stretches.end(changes.as_ref().and_then(|changes| changes.result.as_ref()));
+                self.stretches.end(changes.as_ref().and_then(|changes| changes.result.as_ref()));
             }
-            Event::Cancelled { is_unnoted: true, .. } => record.is_left_unnoted = true,
-            Event::Cancelled { .. } => record.stretches.end(None),
+            Event::Cancelled { is_unnoted: true, .. } => self.is_left_unnoted = true,
+            Event::Cancelled { .. } => self.stretches.end(None),
             Event::WorkLeft { state } => {
-                record.is_left_unnoted = false;
-                record.stretches.end(state.as_ref());
+                self.is_left_unnoted = false;
+                self.stretches.end(state.as_ref());
             }
             Event::WorkUndoStarted { states, earlier, .. } => {
-                record.undo = WorkUndo::UnderWay([vec![states.clone()], earlier.clone()].concat());
+                self.undo = WorkUndo::UnderWay([vec![states.clone()], earlier.clone()].concat());
             }
-            Event::WorkUndoRefused { problem } => record.undo = WorkUndo::Refused(problem.clone()),
-            Event::WorkUndone { files } => record.undo = WorkUndo::Done(files.clone()),
+            Event::WorkUndoRefused { problem } => self.undo = WorkUndo::Refused(problem.clone()),
+            Event::WorkUndone { files } => self.undo = WorkUndo::Done(files.clone()),
             _ => {}
         }
     }
 
+    pub(super) fn work_left(&self, state: Option<&String>) -> Vec<Event> {
+        let left = self.is_left_unnoted.then(|| Event::WorkLeft { state: state.cloned() });
+        left.into_iter().collect()
+    }
+
     /// What the record wants in every state of the session.
-    pub(super) fn record_wanted(&self) -> impl Iterator<Item = Want> {
-        self.record.is_left_unnoted.then_some(Want::WorkLeft).into_iter().chain(self.undo_wanted())
+    pub(super) fn wanted(&self) -> impl Iterator<Item = Want> {
+        self.is_left_unnoted.then_some(Want::WorkLeft).into_iter().chain(self.undo_wanted())
     }
 }
 

@@ -201,7 +201,7 @@ impl TurnsFlow {
         };
         let waiting = batch.asked.iter().filter(|(action, _)| !batch.ended.contains_key(action));
         let replied = waiting.filter_map(|(action, question)| {
-            let (round, item) = shared.item(question)?;
+            let (round, item) = shared.rounds.item(question)?;
             let reply = match (item.given(), &round.closed) {
                 (Some(given), _) => ActionReply::Words(item.question.words(&given.answer)),
                 (None, Some(how)) => ActionReply::Ended(how.to_string()),

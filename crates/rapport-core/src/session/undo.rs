@@ -96,23 +96,28 @@ impl Shared {
             return Err(not("the state in which its agent left the files is still being recorded"));
         }
         let mut states = self.undoable().into_iter();
-        let Some(last) = states.next() else { return Err(not(self.why_nothing_is_undoable())) };
+        let Some(last) = states.next() else {
+            return Err(not(self.record.why_nothing_is_undoable(&self.created.aim)));
+        };
         Ok(vec![Event::WorkUndoStarted { states: last, earlier: states.collect(), by: by.clone() }])
     }
+}
 
-    fn why_nothing_is_undoable(&self) -> &'static str {
-        let mut stretches = self.record.stretches.all();
+impl WorkRecord {
+    /// Why there is nothing to undo.
+    fn why_nothing_is_undoable(&self, aim: &Aim) -> &'static str {
+        let mut stretches = self.stretches.all();
         match stretches.find(|stretch| stretch.from.is_none() || stretch.to.is_none()) {
             Some(Stretch { from: None, .. }) => Unrecorded::NoRepository.as_str(),
             Some(_) => "the state of the files after its work is unknown",
-            None if self.record.is_incomplete => Unrecorded::OlderVersion.as_str(),
-            None if self.created.aim == Aim::Files => "its batches are undone one by one",
+            None if self.is_incomplete => Unrecorded::OlderVersion.as_str(),
+            None if *aim == Aim::Files => "its batches are undone one by one",
             None => "it changed no file",
         }
     }
 
-    pub(super) fn work_undone(&self, outcome: &Result<UndoneFiles, UndoProblem>) -> Vec<Event> {
-        let WorkUndo::UnderWay(_) = self.record.undo else { return Vec::new() };
+    pub(super) fn on_undone(&self, outcome: &Result<UndoneFiles, UndoProblem>) -> Vec<Event> {
+        let WorkUndo::UnderWay(_) = self.undo else { return Vec::new() };
         vec![match outcome {
             Ok(files) => Event::WorkUndone { files: files.clone() },
             Err(problem) => Event::WorkUndoRefused { problem: problem.clone() },
@@ -121,7 +126,7 @@ impl Shared {
 
     /// Refuses what would change files while the work is being undone.
     pub(super) fn refuse_while_undoing(&self, what: &'static str) -> Result<(), Refusal> {
-        match self.record.undo {
+        match self.undo {
             WorkUndo::UnderWay(_) => {
                 Err(Refusal::NotNow { what: what.into(), why: "its work is being undone".into() })
             }
@@ -130,7 +135,7 @@ impl Shared {
     }
 
     pub(super) fn undo_wanted(&self) -> Option<Want> {
-        match &self.record.undo {
+        match &self.undo {
             WorkUndo::UnderWay(states) => Some(Want::WorkUndone(states.clone())),
             WorkUndo::Not | WorkUndo::Refused(_) | WorkUndo::Done(_) => None,
         }

@@ -1,8 +1,11 @@
 //! Derives the wants from the facts.
 
+use super::agent_turns::AgentTurns;
+use super::agent_turns::{Process, Turn};
 use super::flow::FlowRules;
 use super::round::{Item, Round};
-use super::shared::{Process, Shared, Turn};
+use super::rounds::AskedRounds;
+use super::shared::Shared;
 use crate::event::Ending;
 use crate::id::CallId;
 use crate::question::{FOR_PROJECT, Purpose};
@@ -11,43 +14,43 @@ use crate::{elicitation, prompt};
 
 impl Shared {
     pub(super) fn wants(&self, flow: &dyn FlowRules) -> Vec<Want> {
-        if let Some(want) = self.handover_wanted(flow) {
+        if let Some(want) = self.handover.wanted(flow) {
             return self.lead_wants().chain([want]).collect();
         }
         let mut wants: Vec<_> =
-            self.lead_wants().chain(self.record_wanted()).chain(flow.wants_always(self)).collect();
+            self.lead_wants().chain(self.record.wanted()).chain(flow.wants_always(self)).collect();
         if !self.is_going() {
             return wants;
         }
         wants.extend(flow.wants(self));
-        if let Some(turn) = self.turn()
+        if let Some(turn) = self.turns.current()
             && flow.prepare(self, turn, &mut wants)
         {
             self.turn_wants(flow, turn, &mut wants);
         }
-        wants.extend(self.grants_wanted());
+        wants.extend(self.rounds.grants_wanted());
         wants
     }
 
     fn turn_wants(&self, flow: &dyn FlowRules, turn: &Turn, wants: &mut Vec<Want>) {
-        if self.needs_baseline(turn) {
+        if self.rounds.needs_baseline(turn) {
             wants.push(Want::Baseline(turn.id));
         }
-        if !self.should_run(turn) {
+        if !self.rounds.should_run(turn) {
             return;
         }
-        let replies = self.replies(turn);
+        let replies = self.rounds.replies(turn);
         let mut order = Order {
             turn: turn.id,
             kind: turn.kind,
-            conversation: self.conversation.clone(),
+            conversation: self.turns.conversation.clone(),
             prompt: turn.prompt.clone(),
-            told_before: self.told_before(turn),
+            told_before: self.turns.told_before(turn),
             system: None,
             folder: None,
             tools: false,
             linger: None,
-            replies: self.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
+            replies: self.rounds.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
             said: turn.said().collect(),
         };
         flow.complete(self, &mut order);
@@ -56,16 +59,18 @@ impl Shared {
         }
         wants.push(Want::AgentRunning(order));
         if let Process::Cooling(call) = &turn.process
-            && self.only_waiting(turn).is_some_and(|round| round.call() == Some(call))
+            && self.rounds.only_waiting(turn).is_some_and(|round| round.call() == Some(call))
         {
             wants.push(Want::AgentParked { turn: turn.id, call: call.clone() });
         }
         wants.extend(replies.into_iter().map(|(call, reply)| Want::Replied { turn: turn.id, call, reply }));
     }
+}
 
+impl AskedRounds {
     /// Rules for the project that are to be saved. The agent is told once they are.
-    fn grants_wanted(&self) -> impl Iterator<Item = Want> {
-        let rounds = self.rounds.current().filter(|round| round.is_pending() && !self.is_kept(round));
+    pub(super) fn grants_wanted(&self) -> impl Iterator<Item = Want> {
+        let rounds = self.current().filter(|round| round.is_pending() && !self.is_kept(round));
         rounds.filter_map(|round| {
             let (rule, item) = (round.permission()?.rule.clone()?, round.items.first()?);
             Some(Want::Granted { question: item.question.id.clone(), rule, by: item.given()?.by.clone() })
@@ -73,26 +78,22 @@ impl Shared {
     }
 
     /// Whether a permission for the project is saved, if the round granted one.
-    fn is_kept(&self, round: &Round) -> bool {
+    pub(super) fn is_kept(&self, round: &Round) -> bool {
         let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
         let question = round.items.first().filter(for_project);
         question.is_none_or(|item| self.granted.contains(&item.question.id))
     }
 
-    fn told_before(&self, turn: &Turn) -> usize {
-        self.turns.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
-    }
-
-    /// Whether the agent's process should exist. A process that ended is started again once everything it asked is
+    /// Whether the agent's process should exist. One that is gone is started again once everything it asked is
     /// answered: until then waiting costs nothing.
-    fn should_run(&self, turn: &Turn) -> bool {
+    pub(super) fn should_run(&self, turn: &Turn) -> bool {
         if turn.stopped.is_some() {
             return false;
         }
         match turn.process {
             Process::Running | Process::Cooling(_) => true,
             Process::Parked(_) | Process::CutOff => {
-                let is_answered = self.open_rounds_of(turn.id).next().is_none();
+                let is_answered = self.open_of(turn.id).next().is_none();
                 is_answered && self.grants_wanted().next().is_none() && !self.needs_baseline(turn)
             }
             Process::Over => false,
@@ -101,19 +102,19 @@ impl Shared {
 
     /// Whether the state of the project must be recorded before the agent does something that was allowed during
     /// planning.
-    fn needs_baseline(&self, turn: &Turn) -> bool {
+    pub(super) fn needs_baseline(&self, turn: &Turn) -> bool {
         let is_planning = turn.is_before_the_plan() && turn.baseline.is_none();
-        is_planning && self.pending_rounds_of(turn.id).any(Round::allows_a_call)
+        is_planning && self.pending_of(turn.id).any(Round::allows_a_call)
     }
 
     /// Answers that a process had when it was cut off. The driver finds out whether its transcript contains them.
-    fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
-        let rounds = self.rounds.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
+    pub(super) fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
+        let rounds = self.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
         replied.filter(|(_, reply)| matches!(reply, CallReply::Answers(_)))
     }
 
-    fn replies(&self, turn: &Turn) -> Vec<(CallId, CallReply)> {
+    pub(super) fn replies(&self, turn: &Turn) -> Vec<(CallId, CallReply)> {
         let declined = turn.declined.iter().map(|declined| {
             let asked =
                 if declined.asked.is_empty() { "your question".to_owned() } else { declined.asked.join(" ") };
@@ -121,10 +122,16 @@ impl Shared {
         });
         let may_be_told =
             |round: &&Round| self.is_kept(round) && !(round.allows_a_call() && self.needs_baseline(turn));
-        let answered = self.pending_rounds_of(turn.id).filter(|round| !round.is_open());
+        let answered = self.pending_of(turn.id).filter(|round| !round.is_open());
         let rounds = answered.filter(may_be_told);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
         declined.chain(replied).collect()
+    }
+}
+
+impl AgentTurns {
+    pub(super) fn told_before(&self, turn: &Turn) -> usize {
+        self.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 }
 

@@ -9,10 +9,11 @@ mod planner;
 use jiff::Timestamp;
 
 use super::agent::decline;
+use super::agent_turns::Turn;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::messages::{SAYING, Saying};
 use super::round::{Item, Round};
-use super::shared::{Life, Shared, Turn};
+use super::shared::{Life, Shared};
 use crate::answer::{Answer, By};
 use crate::created::{Clarifier, Created};
 use crate::event::{Asker, Changes, Event, TurnKind};
@@ -97,7 +98,7 @@ impl WorkFlow {
     }
 
     fn confirm(&self, shared: &Shared, by: &By) -> Result<Vec<Event>, Refusal> {
-        let waiting = shared.open_rounds().flat_map(|round| &round.items);
+        let waiting = shared.rounds.open().flat_map(|round| &round.items);
         let mut waiting = waiting.filter(|item| item.question.purpose == Purpose::Confirm);
         match waiting.find(|item| item.given().is_none()) {
             Some(item) => shared.confirm(self, &item.question.id, &Reply::Words(vec![CONFIRM.into()]), by),
@@ -109,14 +110,14 @@ impl WorkFlow {
         if answer.is(CANCEL) {
             return Ok(shared.end(|round| round.call().is_some(), by, None));
         }
-        let being_changed = shared.open_rounds().find(|round| round.is_clarifying());
+        let being_changed = shared.rounds.open().find(|round| round.is_clarifying());
         if let Some(item) = being_changed.and_then(|round| round.items.iter().find(|i| i.given().is_none())) {
             let why = format!("{} is being changed, answer or keep it first", item.question.id);
             return Err(Refusal::NotNow { what: "confirming".into(), why });
         }
         Ok(vec![match &answer.text {
-            Some(wish) => shared.start_turn(TurnKind::Plan, replan_prompt(shared, wish)),
-            None => shared.start_turn(TurnKind::Work, self.work_prompt(shared)),
+            Some(wish) => shared.turns.start(TurnKind::Plan, replan_prompt(shared, wish)),
+            None => shared.turns.start(TurnKind::Work, self.work_prompt(shared)),
         }])
     }
 
@@ -125,17 +126,17 @@ impl WorkFlow {
         if shared.life == Life::Cancelled {
             return Err(self.not_now(shared, SAYING));
         }
-        shared.refuse_beside_a_question()?;
-        shared.refuse_handed_over()?;
-        shared.refuse_while_undoing(SAYING)?;
-        if let Some(turn) = shared.turn() {
+        shared.rounds.refuse_beside_a_question()?;
+        shared.handover.refuse_message()?;
+        shared.record.refuse_while_undoing(SAYING)?;
+        if let Some(turn) = shared.turns.current() {
             return Ok(shared.say_to_turn(turn, saying));
         }
         if self.phase != WorkPhase::Reporting {
             return Err(self.not_now(shared, SAYING));
         }
         let restarted = shared.is_failed().then(|| saying.restarted());
-        let turn = shared.start_turn(TurnKind::Work, saying.text.into());
+        let turn = shared.turns.start(TurnKind::Work, saying.text.into());
         Ok(restarted.into_iter().chain([saying.heard(None), turn]).collect())
     }
 
@@ -145,15 +146,15 @@ impl WorkFlow {
         let words = Some(unread.join("\n\n")).filter(|words| !words.is_empty())?;
         Some(match self.phase {
             WorkPhase::Clarifying | WorkPhase::Confirming => {
-                shared.start_turn(TurnKind::Plan, prompt::replan(&words, shared.turns.len()))
+                shared.turns.start(TurnKind::Plan, prompt::replan(&words, shared.turns.len()))
             }
-            WorkPhase::Working | WorkPhase::Reporting => shared.start_turn(TurnKind::Work, words),
+            WorkPhase::Working | WorkPhase::Reporting => shared.turns.start(TurnKind::Work, words),
         })
     }
 
     fn work_prompt(&self, shared: &Shared) -> String {
         let plan = self.plan.as_ref().map_or("", |plan| plan.text.as_str());
-        prompt::work(&shared.created.task, shared.clarified(), plan)
+        prompt::work(&shared.created.task, shared.rounds.clarified(), plan)
     }
 
     fn propose(&self, shared: &Shared, text: &str) -> Event {
@@ -170,8 +171,8 @@ impl WorkFlow {
     fn snapshot(&self, shared: &Shared, noted: &World) -> Vec<Event> {
         let World::Snapshot { round, state } = noted else { return Vec::new() };
         let is_working = self.phase == WorkPhase::Working && !shared.is_failed();
-        let turn = shared.turn().filter(|_| is_working);
-        let mut waiting = turn.into_iter().flat_map(|turn| shared.waited_for(turn));
+        let turn = shared.turns.current().filter(|_| is_working);
+        let mut waiting = turn.into_iter().flat_map(|turn| shared.rounds.waited_for(turn));
         let found = waiting.find(|waiting| waiting.id == *round && !waiting.snapshotted);
         found.map(|_| Event::Snapshotted { round: *round, state: state.clone() }).into_iter().collect()
     }
@@ -265,7 +266,7 @@ impl FlowRules for WorkFlow {
             let noted = decline(turn, call, prompt::PLAN_NOTED.into(), &[]);
             return Some(vec![self.propose(shared, plan), noted]);
         }
-        let reason = shared.no_more_rounds(shared.rounds_asked()).filter(|_| asked.clarifies())?;
+        let reason = shared.no_more_rounds(shared.rounds.count_asked()).filter(|_| asked.clarifies())?;
         Some(vec![decline(turn, call, reason, questions)])
     }
 
@@ -355,7 +356,7 @@ impl FlowRules for WorkFlow {
             wants.push(Want::Baseline(turn.id));
             return false;
         }
-        let unnoted = shared.waited_for(turn).filter(|round| !round.snapshotted);
+        let unnoted = shared.rounds.waited_for(turn).filter(|round| !round.snapshotted);
         wants.extend(unnoted.map(|round| Want::Snapshot(round.id)));
         true
     }
@@ -376,7 +377,7 @@ impl FlowRules for WorkFlow {
 /// An agent that has made no plan yet is told everything; another knows it already.
 fn replan_prompt(shared: &Shared, wish: &str) -> String {
     if shared.turns.is_empty() {
-        return prompt::plan_with_wish(&shared.created.task, shared.clarified(), wish);
+        return prompt::plan_with_wish(&shared.created.task, shared.rounds.clarified(), wish);
     }
     prompt::replan(wish, shared.turns.len())
 }
@@ -399,7 +400,7 @@ fn ask_for_confirmation(shared: &Shared) -> Event {
         free_text: true,
         purpose: Purpose::Confirm,
     };
-    Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions: vec![question] }
+    Event::Asked { round: shared.rounds.next_id(), asker: Asker::Rapport, questions: vec![question] }
 }
 
 /// The names of the plan's folder and file, derived from the agent's text and the task.

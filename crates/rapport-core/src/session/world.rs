@@ -2,9 +2,12 @@
 
 use jiff::Timestamp;
 
+use super::agent_turns::AgentTurns;
+use super::agent_turns::{Process, Turn};
 use super::flow::FlowRules;
 use super::round::Round;
-use super::shared::{Process, Shared, Turn};
+use super::rounds::AskedRounds;
+use super::shared::Shared;
 use crate::event::{Ending, Event};
 use crate::id::CallId;
 use crate::input::World;
@@ -19,7 +22,9 @@ impl Shared {
     ) -> Result<Vec<Event>, Refusal> {
         Ok(match world {
             World::Lost => self.lost(flow),
-            World::Found(found) => self.lost_agent().into_iter().chain(flow.found(self, found)).collect(),
+            World::Found(found) => {
+                self.turns.lost_agent().into_iter().chain(flow.found(self, found)).collect()
+            }
             World::Tick => self.tick(now),
             World::Baseline { turn, baseline } => {
                 let fact = || Event::Baselined { turn: *turn, baseline: baseline.clone() };
@@ -28,23 +33,23 @@ impl Shared {
             World::Queued { turn } => {
                 let is_news = |current: &&Turn| current.id == *turn && !current.is_queued;
                 let is_wanted = self.is_going() && !self.is_stopped();
-                let waits = self.turn().filter(|_| is_wanted).filter(is_news);
+                let waits = self.turns.current().filter(|_| is_wanted).filter(is_news);
                 waits.map(|_| Event::Queued { turn: *turn }).into_iter().collect()
             }
             World::Granted { question } => {
-                let is_news = !self.granted.contains(question);
+                let is_news = !self.rounds.granted.contains(question);
                 is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
             }
             World::LeadTold { question, outcome } => self.lead_told(question, outcome),
             World::LeadAsks { question } => self.lead_asks(question),
-            World::LeadReleased { question } => self.lead_released(question),
-            World::Merged { outcome } => self.merged(outcome),
-            World::Applied { files } => self.applied(files),
-            World::Cleared { left } => self.cleared(left.as_ref()),
-            World::WorkLeft { state } => self.work_left(state.as_ref()),
-            World::WorkUndone { outcome } => self.work_undone(outcome),
+            World::LeadReleased { question } => self.routes.lead_released(question),
+            World::Merged { outcome } => self.handover.on_merged(outcome),
+            World::Applied { files } => self.handover.on_applied(files),
+            World::Cleared { left } => self.handover.on_cleared(left.as_ref()),
+            World::WorkLeft { state } => self.record.work_left(state.as_ref()),
+            World::WorkUndone { outcome } => self.record.on_undone(outcome),
             World::Failed { reason } => {
-                if let Some(fact) = self.not_applied(reason) {
+                if let Some(fact) = self.handover.not_applied(reason) {
                     return Ok(vec![fact]);
                 }
                 if !self.is_going() {
@@ -77,7 +82,7 @@ impl Shared {
         }
         let cooling =
             self.coolable().and_then(|round| round.hot_since.checked_add(self.created.terms.hot).ok());
-        let expiring = self.open_rounds().filter_map(|round| self.expiry(round));
+        let expiring = self.rounds.open().filter_map(|round| self.expiry(round));
         expiring.chain(cooling).chain(self.next_step()).min()
     }
 
@@ -87,26 +92,21 @@ impl Shared {
     }
 
     pub(super) fn lost(&self, flow: &dyn FlowRules) -> Vec<Event> {
-        self.lost_agent().into_iter().chain(flow.lost(self)).collect()
-    }
-
-    fn lost_agent(&self) -> Vec<Event> {
-        let turn = self.turn().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
-        turn.map(|turn| Event::cut_off(turn.id, "Rapport was stopped")).into_iter().collect()
+        self.turns.lost_agent().into_iter().chain(flow.lost(self)).collect()
     }
 
     fn tick(&self, now: Timestamp) -> Vec<Event> {
         if !self.is_going() {
             return Vec::new();
         }
-        let expired = self.open_rounds().filter(|round| self.expiry(round).is_some_and(|at| at <= now));
+        let expired = self.rounds.open().filter(|round| self.expiry(round).is_some_and(|at| at <= now));
         let mut facts: Vec<_> =
             expired.map(|round| Event::Closed { round: round.id, how: Ending::Expired }).collect();
         let due = |round: &&Round| {
             round.hot_since.checked_add(self.created.terms.hot).is_ok_and(|until| until <= now)
         };
         if facts.is_empty()
-            && let (Some(round), Some(turn)) = (self.coolable().filter(due), self.turn())
+            && let (Some(round), Some(turn)) = (self.coolable().filter(due), self.turns.current())
             && let Some(call) = round.call()
         {
             facts.push(Event::Cooled { turn: turn.id, call: call.clone() });
@@ -119,23 +119,33 @@ impl Shared {
     }
 
     fn expiry(&self, round: &Round) -> Option<Timestamp> {
-        let agent_waits = !round.taken && self.turn().is_some_and(|turn| round.is_of(turn.id));
+        let agent_waits = !round.taken && self.turns.current().is_some_and(|turn| round.is_of(turn.id));
         let expire = self.created.terms.expire.filter(|_| agent_waits)?;
         round.asked_at.checked_add(expire).ok()
     }
 
     /// The round whose process could be parked while it waits.
     fn coolable(&self) -> Option<&Round> {
-        let turn = self.turn().filter(|turn| turn.process == Process::Running)?;
-        self.only_waiting(turn).filter(|round| round.is_parkable() && !round.orphaned)
+        let turn = self.turns.current().filter(|turn| turn.process == Process::Running)?;
+        self.rounds.only_waiting(turn).filter(|round| round.is_parkable() && !round.orphaned)
     }
+}
 
+impl AgentTurns {
+    pub(super) fn lost_agent(&self) -> Vec<Event> {
+        let turn =
+            self.current().filter(|turn| matches!(turn.process, Process::Running | Process::Cooling(_)));
+        turn.map(|turn| Event::cut_off(turn.id, "Rapport was stopped")).into_iter().collect()
+    }
+}
+
+impl AskedRounds {
     /// The open round that a turn waits for alone. With another call in flight the process must stay: of two parked
     /// calls, an agent repeats only the last. A decision that was told by message does not count here: it is for a
     /// call that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;
-        let mut pending = self.pending_rounds_of(turn.id).filter(is_waited_for);
+        let mut pending = self.pending_of(turn.id).filter(is_waited_for);
         let only = pending.next().filter(|round| round.is_open())?;
         (pending.next().is_none() && turn.declined.is_empty()).then_some(only)
     }

@@ -8,6 +8,8 @@ use rapport_durable::digest;
 
 use super::record::Record;
 
+/// The first line of a report.
+const BEGINS: &str = "# Execution Report: ";
 /// The maximum number of reports to remember.
 const MOST: usize = 200;
 
@@ -20,16 +22,19 @@ impl WrittenReports {
         Self(Record::new(home, project, "reports.json"))
     }
 
-    /// Whether this is the content of a report that was written here.
-    pub fn contains(&self, content: &[u8]) -> io::Result<bool> {
-        let known: Vec<String> = self.0.read()?.unwrap_or_default();
-        Ok(known.contains(&digest(content)))
+    /// Whether this is a report that was written here. Older versions kept no list, so until there is one, the first line tells.
+    pub fn contains(&self, report: &str) -> io::Result<bool> {
+        let known: Option<Vec<String>> = self.0.read()?;
+        Ok(match known {
+            Some(known) => known.contains(&digest(report.as_bytes())),
+            None => report.starts_with(BEGINS),
+        })
     }
 
     /// Remembers a report. To be called before the report is written: after a kill in between, the older one is still known.
-    pub fn add(&self, content: &[u8]) -> io::Result<()> {
+    pub fn add(&self, report: &str) -> io::Result<()> {
         self.0.change(|known: &mut Vec<String>| {
-            let digest = digest(content);
+            let digest = digest(report.as_bytes());
             known.retain(|earlier| *earlier != digest);
             known.push(digest);
             known.drain(..known.len().saturating_sub(MOST));

@@ -76,8 +76,7 @@ fn element(kind: &str, key: &str) -> String {
 /// when it is drawn again.
 pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content: Markup) -> Markup {
     html! {
-        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title"
-            data-of=(setup.id) data-card=(question) { (content) }
+        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title" { (content) }
     }
 }
 

@@ -60,10 +60,7 @@ pub(crate) fn inbox(shown: &InboxPage<'_>) -> Markup {
 
 fn nothing(shown: &InboxPage<'_>) -> Markup {
     html! {
-        // The chosen item stays named while anything waits, because the script asks for it again: no other card may
-        // replace it unasked.
-        @let named = shown.chosen.filter(|_| shown.total > 0);
-        div.calm data-of=[named.map(|(session, _)| session)] data-card=[named.map(|(_, question)| question)] {
+        div.calm {
             h1 { @if shown.total == 0 { "Nothing waits for you." } @else { "That no longer waits for you." } }
             @if shown.total > 0 { p { a.button href="/" { "To what waits" } } }
             @else if shown.may_start { p { a.button.main href="/new" { "Start a task" } } }

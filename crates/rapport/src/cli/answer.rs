@@ -13,6 +13,7 @@ use super::session_choice::{self, Verb};
 use super::{Common, ask, screen, sessions, text, typed_lines};
 use crate::channels::terminal::compose::{SentBy, compose};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::clock::Clock;
 use crate::engine::{DoorError, Reached, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -265,7 +266,7 @@ fn from_stdin(common: &Common) -> Result<String, Failure> {
         warn(TYPE);
         return typed_lines::in_terminal("this answer");
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let typed = runtime.block_on(compose(TYPE, SentBy::TwoEmptyLines, screen::colour(common.color)))?;
     typed.ok_or_else(|| Failure::new(Code::Interrupted, "left; nothing is answered"))
 }

@@ -8,6 +8,7 @@ use super::output::{say, say_json};
 use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, handover, sessions, undo_work};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
 use crate::threads::off_thread;
@@ -37,7 +38,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return say_json(&json!({ "session": id, "status": "cancelled" }));
     }
     say(format_args!("Cancelled {id}."))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     runtime.block_on(left_behind(&place, &place.sessions(), &id))?.iter().try_for_each(say)
 }
 

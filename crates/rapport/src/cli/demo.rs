@@ -12,6 +12,7 @@ use super::page::Page;
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, diff, follower, host, sessions};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
@@ -109,7 +110,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
         agent: AgentLayer { command: Some(agent), ..AgentLayer::default() },
         ..Layer::default()
     })?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime::of_two_threads()?;
     let id = runtime.block_on(async {
         let stop = StopSignal::listen()?;
         let host = host::start(place, &settings).await?;

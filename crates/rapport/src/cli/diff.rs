@@ -9,6 +9,7 @@ use super::session_choice::{self, Verb};
 use super::{Common, apply, diff_sessions, diff_turns, handover, sessions};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::{Line, Tone, width};
+use crate::cli::runtime;
 use crate::engine::diff::unrecorded;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::TurnName;
@@ -58,7 +59,7 @@ fn of_session(common: &Common, place: &Place, name: Option<&str>, stat: bool) ->
         Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
     let id = session_choice::choose(place, name, &verb)?;
     refuse_unrecorded(place, &id)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let diff = runtime.block_on(sessions::diff(&place.sessions(), &id))?;
     let known = session_choice::known(place, &id)?;
     let view = &known.view;

@@ -14,6 +14,7 @@ use super::workflow::seals;
 use super::{Common, report, screen, sessions};
 use crate::agents::Diagnosed;
 use crate::channels::terminal::text::{Line, Tone};
+use crate::cli::runtime;
 use crate::config::{Layer, Settings};
 use crate::engine::strays::{self, StraysError};
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
@@ -212,7 +213,7 @@ fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
 fn strays(place: &Place, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
     const NAME: &str = "strays";
     let (workers, store) = (kinds.workers(setup), place.store_in(&SessionKind::Sessions));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let runtime = runtime::small().ok()?;
     let found = match runtime.block_on(strays::strays(Arc::new(workers), &*store, &place.project)) {
         Ok(found) => found,
         // A worker that cannot be used is reported above.
@@ -324,7 +325,7 @@ fn channels(place: &Place) -> Vec<Check> {
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+    runtime::small()
 }
 
 fn no_runtime(name: &'static str) -> Check {

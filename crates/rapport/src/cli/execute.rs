@@ -13,6 +13,7 @@ use super::workflow::{plan, run};
 use super::{Common, clipboard, screen, typed_lines, undo};
 use crate::channels::terminal::review::Verdict;
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
@@ -188,7 +189,7 @@ impl Job<'_> {
     /// The items to run; `None` if the plan is skipped. Its context is not asked about, because there is no next
     /// turn.
     fn chosen(&self, plan: &ActionPlan, approval: Approval) -> Result<Option<Chosen>, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = runtime::of_two_threads()?;
         let asked = ActionPlan { context: None, ..plan.clone() };
         let verdict = review::verdict(self.common, &self.place.project, self.settings, &asked, approval);
         let verdict = runtime.block_on(verdict);
@@ -300,11 +301,11 @@ impl Job<'_> {
             let path = self.here.join(name);
             let is_ours = match text(&path) {
                 Ok(None) => true,
-                Ok(Some(there)) => !is_turn && written.contains(there.as_bytes())?,
+                Ok(Some(there)) => !is_turn && written.contains(&there)?,
                 Err(_) => false,
             };
             if is_ours {
-                written.add(report.as_bytes())?;
+                written.add(report)?;
                 replace(&path, report.as_bytes())?;
                 return Ok(path);
             }

@@ -7,6 +7,7 @@ use super::page::Page;
 use super::screen::word;
 use super::{Common, diff, host, session_choice, sessions};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::config::{Layer, Settings};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
@@ -43,7 +44,7 @@ pub(super) fn see_through<T>(
 /// Runs a session until an outcome is known.
 fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime::of_two_threads()?;
     runtime.block_on(async {
         if let Some(ended) = sessions::until(&place.sessions(), id, &outcome).await? {
             return Ok(ended);

@@ -10,6 +10,7 @@ use rapport_settings::Setting as _;
 use super::agent_flags::AgentFlags;
 use super::screen::StopSignal;
 use super::{Common, host};
+use crate::cli::runtime;
 use crate::config::Settings;
 use crate::engine::{ChannelLease, claims, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -79,7 +80,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Connects the agent of a lead, at standard input and output, to the process that runs the lead. Does nothing else.
 fn relay(address: &str, lead: &SessionId) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let relayed =
         runtime.block_on(socket::relay_tools(address, lead, tokio::io::stdin(), tokio::io::stdout()));
     // A thread may still be reading standard input.

@@ -49,6 +49,7 @@ mod resume;
 mod revise;
 mod revoke;
 mod run;
+mod runtime;
 mod say;
 mod screen;
 mod serve;

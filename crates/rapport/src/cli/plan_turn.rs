@@ -9,6 +9,7 @@ use super::workflow::plan::{self, Consent, Request};
 use super::workflow::seals::{self, Changed};
 use super::workflow::{self, Where};
 use super::{Common, message, sessions, trust};
+use crate::cli::runtime;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::stores::blocking::wait;
@@ -45,7 +46,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
     if planning.message.is_empty() {
         refuse_if_one_waits(&place, &folder, planning.at.turn.as_deref())?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let mut request = runtime.block_on(request(common, planning))?;
     let session = workflow::state(&place, &folder)?;
     request.terms = planning.agent.change(&place, session.created(), &settings);
@@ -84,7 +85,7 @@ pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
     let settings = place.settings(planning.agent.layer())?;
     let folder = workflow::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let request = runtime.block_on(request(common, planning))?;
     let session = workflow::state(&place, &folder)?;
     let turn = workflow::turn(&session, &folder, planning.at.turn.as_deref())?;

@@ -10,6 +10,7 @@ use super::Common;
 use super::output::{say, say_json};
 use super::workflow::prompts;
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::engine::socket::person_here;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::known::KnownProjects;
@@ -137,7 +138,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Waits for a reply about projects.
 fn done<T>(reply: ProjectReply<'_, T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     Ok(runtime.block_on(reply)?)
 }
 

@@ -15,6 +15,7 @@ use super::workflow::review::{Approval, Reviewing};
 use super::workflow::seals::Changed;
 use super::workflow::{self, prompts};
 use super::{Common, ask, message, say, sessions, trust, undo_work};
+use crate::cli::runtime;
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
@@ -155,7 +156,7 @@ fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Opti
         say::refuse_if_asked(known)?;
         say::refuse_message(place, known)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let text = match &how.message {
         Some(words) => runtime.block_on(message::given(common, words))?,
         None if !rests => return Ok(None),

@@ -14,6 +14,7 @@ use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, cancel, chat, follower, handover, host, text, trust, typed_lines};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::config::{Layer, Settings, WorkerLayer};
 use crate::engine::{DoorError, Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -88,7 +89,7 @@ fn tell_of_no_history(place: &Place) {
 
 /// Begins or resumes a session, and shows it until it ends or the person leaves.
 pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime::of_two_threads()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
         let host = host::start(place, settings).await?;

@@ -6,6 +6,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use rapport_core::{Act, Entry, Session, SessionId, View};
 use rapport_door::Content;
 
+use crate::cli::runtime;
 use crate::engine::{DoorError, Reached, Sessions, socket};
 use crate::error::{Code, Failure};
 use crate::stores::StoreError;
@@ -36,7 +37,7 @@ pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, F
 
 /// The same, with the reason as the door gives it.
 pub(super) fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, DoorError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime::small();
     let runtime = runtime.map_err(|error| DoorError::Failed(error.to_string()))?;
     runtime.block_on(place.sessions().act(id, &socket::person_here(), act))
 }

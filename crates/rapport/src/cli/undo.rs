@@ -15,6 +15,7 @@ use super::workflow::{self, prompts};
 use super::{Common, screen, sessions, undo_work};
 use crate::actions::{ActionError, JournalError, undo};
 use crate::channels::terminal::safe;
+use crate::cli::runtime;
 use crate::config::Layer;
 use crate::engine::{Sessions as _, socket};
 use crate::error::{Candidate, Code, Failure, Outcome};
@@ -103,7 +104,7 @@ fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChan
         let (_, known) = session.batch(&batch)?;
         (!matches!(known.undo, UndoState::UnderWay(_))).then(|| known.clone())
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     let ended = runtime.block_on(async {
         let door = place.sessions_in(&kind);
         let act = Act::Undo { batch: batch.clone(), later };

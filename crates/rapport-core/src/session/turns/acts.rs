@@ -30,10 +30,10 @@ impl TurnsFlow {
         if self.file_turn(folder).is_some_and(is_planned) {
             return Err(refused("planning", format!("turn {folder} has a plan")));
         }
-        let left = shared.withdraw_open(|_| failed_draft, "another plan is made instead");
+        let left = shared.rounds.withdraw_open(|_| failed_draft, "another plan is made instead");
         let restarted = failed_draft.then(|| Event::Restarted { by: by.clone() });
         let started = Event::DraftStarted {
-            turn: shared.next_turn(),
+            turn: shared.turns.next_id(),
             folder: folder.clone(),
             conversation: conversation.clone(),
             asking: *asking,
@@ -49,7 +49,7 @@ impl TurnsFlow {
             return Err(self.not_now(shared, "abandoning the plan"));
         };
         let mut facts =
-            shared.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
+            shared.rounds.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
         facts.push(Event::DraftLeft { folder: turn.folder.clone(), by: by.clone() });
         Ok(facts)
     }
@@ -258,7 +258,9 @@ impl TurnsFlow {
 
 fn withdraw_asked(shared: &Shared, batch: &FileBatch) -> Vec<Event> {
     let is_asked = |item: &Item| batch.asked.values().any(|asked| *asked == item.question.id);
-    shared.withdraw_open(|round| round.items.iter().any(is_asked), "its batch no longer needs an answer")
+    shared
+        .rounds
+        .withdraw_open(|round| round.items.iter().any(is_asked), "its batch no longer needs an answer")
 }
 
 fn refused(what: &'static str, why: String) -> Refusal {

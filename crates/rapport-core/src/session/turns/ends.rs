@@ -66,7 +66,7 @@ impl TurnsFlow {
             let is_asked_there = |round: &Round| {
                 self.drafts.iter().any(|(id, draft)| round.is_of(*id) && draft.folder == turn.folder)
             };
-            facts.extend(shared.withdraw_open(is_asked_there, "the directory of its turn is gone"));
+            facts.extend(shared.rounds.withdraw_open(is_asked_there, "the directory of its turn is gone"));
             facts.push(Event::TurnGone { folder: turn.folder.clone() });
         }
         facts
@@ -139,10 +139,10 @@ impl TurnsFlow {
             return Vec::new();
         }
         let draft = Draft { text: message.to_owned(), free_text: true, ..Draft::default() };
-        let questions = shared.named(&[draft]);
+        let questions = shared.rounds.named(&[draft]);
         let Some(question) = questions.first().map(|question| question.id.clone()) else { return Vec::new() };
         vec![
-            Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions },
+            Event::Asked { round: shared.rounds.next_id(), asker: Asker::Rapport, questions },
             Event::ActionAsked { batch: batch.to_owned(), action, question },
         ]
     }

@@ -6,7 +6,8 @@ use crate::action_plan::{ActionPlan, Change};
 use crate::event::{Asker, Event};
 use crate::id::{QuestionId, TurnId};
 use crate::report::{Overall, Report};
-use crate::session::shared::{Life, Process, Shared};
+use crate::session::agent_turns::Process;
+use crate::session::shared::{Life, Shared};
 use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
 
 use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
@@ -198,7 +199,7 @@ impl TurnsFlow {
         let text = self.drafted(shared).to_owned();
         // The text is part of the plan now.
         self.said = Vec::new();
-        shared.with_turn(turn, |turn| turn.result = Some(String::new()));
+        shared.turns.with(turn, |turn| turn.result = Some(String::new()));
         let Some(folder) = self.folder_of(turn).map(str::to_owned) else {
             self.phase = TurnsPhase::Resting;
             return;

@@ -6,8 +6,9 @@ use crate::answer::{Answer, By};
 use crate::event::{Asker, Event, TurnKind};
 use crate::prompt;
 use crate::question::{Purpose, Question};
+use crate::session::agent_turns::Turn;
 use crate::session::round::{Item, Round};
-use crate::session::shared::{Shared, Turn};
+use crate::session::shared::Shared;
 use crate::want::Told;
 
 /// A reply with at least this many characters is not a question.
@@ -34,7 +35,7 @@ impl WorkFlow {
             return None;
         }
         let question = Question {
-            id: shared.next_question(0),
+            id: shared.rounds.next_question(0),
             text: reply.trim().to_owned(),
             header: None,
             options: Vec::new(),
@@ -42,7 +43,11 @@ impl WorkFlow {
             free_text: true,
             purpose: Purpose::Clarify,
         };
-        Some(Event::Asked { round: shared.next_round(), asker: Asker::Rapport, questions: vec![question] })
+        Some(Event::Asked {
+            round: shared.rounds.next_id(),
+            asker: Asker::Rapport,
+            questions: vec![question],
+        })
     }
 
     /// Whether these questions were asked in a reply.
@@ -65,6 +70,6 @@ impl WorkFlow {
             answer: item.question.words(answer),
             by: by.clone(),
         };
-        is_in_text(round).then(|| shared.start_turn(kind, prompt::answer_in_text(&told)))
+        is_in_text(round).then(|| shared.turns.start(kind, prompt::answer_in_text(&told)))
     }
 }

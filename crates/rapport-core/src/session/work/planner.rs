@@ -45,7 +45,7 @@ impl WorkFlow {
     }
 
     pub(crate) fn after_round(&self, shared: &Shared, made: &QuestionRound) -> Vec<Event> {
-        let questions = shared.named(&made.questions);
+        let questions = shared.rounds.named(&made.questions);
         if made.done || questions.is_empty() || is_at_the_cap(shared) {
             return self.sum_up(shared, Some(made));
         }
@@ -53,7 +53,7 @@ impl WorkFlow {
             let (goal, description) = self.names(shared, Some(made));
             Event::Outlined { goal, description }
         });
-        let asked = Event::Asked { round: shared.next_round(), asker: Asker::Planner, questions };
+        let asked = Event::Asked { round: shared.rounds.next_id(), asker: Asker::Planner, questions };
         outlined.into_iter().chain([asked]).collect()
     }
 
@@ -81,20 +81,20 @@ impl WorkFlow {
             && self.phase == WorkPhase::Clarifying
             && shared.is_going()
             && shared.turns.is_empty()
-            && shared.open_rounds().next().is_none()
+            && shared.rounds.open().next().is_none()
     }
 }
 
 /// Whether the maximum number of rounds was asked.
 fn is_at_the_cap(shared: &Shared) -> bool {
-    shared.rounds_asked() >= shared.created.terms.max_rounds
+    shared.rounds.count_asked() >= shared.created.terms.max_rounds
 }
 
 fn brief(shared: &Shared) -> Brief {
-    let answered = shared.clarified();
+    let answered = shared.rounds.clarified();
     Brief {
         task: shared.created.task.clone(),
-        round: shared.rounds_asked() + 1,
+        round: shared.rounds.count_asked() + 1,
         max_rounds: shared.created.terms.max_rounds,
         answered: answered.map(|(q, given)| (q.text.clone(), q.words(&given.answer))).collect(),
     }

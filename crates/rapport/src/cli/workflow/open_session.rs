@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use rapport_core::{Act, Entry, FileBatch, Session, UndoState, View};
 
+use crate::cli::runtime;
 use crate::cli::screen::{self, Answering, StopSignal};
 use crate::cli::{Common, follower, host};
 use crate::config::Settings;
@@ -45,7 +46,7 @@ pub(in crate::cli) fn hold_in<T>(
     (kind, folder): (SessionKind, Folder),
     work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime::of_two_threads()?;
     let outcome = runtime.block_on(async {
         let store = place.store_in(&kind);
         let host = host::start_in(place, settings, &kind).await?;

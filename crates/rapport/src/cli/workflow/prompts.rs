@@ -10,6 +10,7 @@ use crate::channels::terminal::line_input;
 use crate::channels::terminal::one_key::{Pressed, explained, one_of};
 use crate::channels::terminal::safe;
 use crate::cli::output::{prompt, say};
+use crate::cli::runtime;
 use crate::cli::screen::{self, StopSignal};
 use crate::cli::{Common, typed_lines};
 use crate::error::{Code, Failure};
@@ -77,7 +78,7 @@ pub(in crate::cli) fn decision(question: &str) -> Result<Option<bool>, Failure> 
 pub(in crate::cli) fn choice(asked: &str, words: Offered<'_>) -> Result<Option<char>, Failure> {
     // Input from before the question is dropped.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime::small()?;
     runtime.block_on(letter(asked, words))
 }
 

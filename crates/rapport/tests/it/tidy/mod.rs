@@ -4,6 +4,7 @@ mod hints;
 mod image;
 mod names;
 mod new_things;
+mod owners;
 mod settings;
 mod words;
 
@@ -80,8 +81,12 @@ fn nothing_below_the_commands_uses_a_command() {
 
 /// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it writes, and the
 /// crash tests kill a process around every one.
-const WRITES: [&str; 22] = [
+const WRITES: [&str; 26] = [
     "fs::write",
+    "fs::{write",
+    "fs::{rename",
+    "unistd::unlink",
+    "unistd::mkdir(",
     "fs::copy",
     "fs::rename",
     "fs::hard_link",
