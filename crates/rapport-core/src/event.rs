@@ -746,7 +746,7 @@ impl Event {
                 Some(origin) => format!("{} wants, as a branch of {origin}: {}", created.by, created.task),
                 None => format!("{} wants: {}", created.by, created.task),
             },
-            Self::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {kind:?}").to_lowercase(),
+            Self::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {}", kind.word()),
             Self::DraftStarted { folder, .. } => format!("the agent begins the plan of turn {folder}"),
             Self::Filed { path, .. } => format!("the plan is in {path}"),
             Self::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
@@ -1101,6 +1101,17 @@ pub enum TurnKind {
     Chat,
     /// Make a plan of actions, for a person to review; change nothing.
     Draft,
+}
+
+impl TurnKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Work => "work",
+            Self::Chat => "chat",
+            Self::Draft => "draft",
+        }
+    }
 }
 
 /// Who asks.
