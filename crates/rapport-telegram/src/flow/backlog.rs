@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use rapport_core::{Presenter, SessionId};
 
 use super::cards::CardKey;
-use super::chat_state::ChatState;
 use super::commands::waits_for;
 use super::effect::Effect;
-use super::shown_sessions::ShownSession;
+use super::notes::Notes;
+use super::shown_sessions::{ShownSession, ShownSessions};
+use super::step_effects::Effects;
 use crate::room::Room;
 
 /// How many questions a chat shows before older ones are held back.
@@ -55,7 +56,7 @@ impl Backlog {
     }
 
     /// Whatever becomes of this session now, it is not held back. Gives the chat where another may be shown instead.
-    fn forget(&mut self, id: &SessionId) -> Option<i64> {
+    pub(super) fn forget(&mut self, id: &SessionId) -> Option<i64> {
         if let Some(held) = self.known.remove(id)
             && let Some(waiting) = self.waiting.get_mut(&held.chat)
         {
@@ -84,12 +85,11 @@ impl Backlog {
         let counts = |held: &&HeldBack| held.owner == user && held.updated_at > since;
         self.known.values().filter(counts).map(|held| held.cost_micros).sum()
     }
-}
 
-impl ChatState {
     /// Holds a session back that was found at the start, if it waits for an answer, began elsewhere, and none of it is shown.
     pub(super) fn hold_back(
         &mut self,
+        notes: &Notes,
         id: &SessionId,
         presenter: &Presenter,
         (room, owner): (Room, u64),
@@ -98,57 +98,118 @@ impl ChatState {
         let at_home = session.created().origin.as_ref().and_then(Room::of).is_some();
         let asked = presenter.focus().iter().filter(|focus| waits_for(session, focus).is_some());
         let Some(since) = asked.map(|focus| focus.at).max() else { return false };
-        let is_known = presenter.focus().iter().any(|focus| self.notes.is_known(&CardKey::of(id, focus)));
+        let is_known = presenter.focus().iter().any(|focus| notes.is_known(&CardKey::of(id, focus)));
         // Buttons of an older question have to be taken away.
-        let is_open = self.notes.of(id).is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
+        let is_open = notes.of(id).is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
         if at_home || is_known || is_open {
             return false;
         }
         let view = session.view(id);
         let (updated_at, cost_micros) = (view.updated_at, view.usage.cost_micros);
-        self.backlog.insert(id, HeldBack { chat: room.chat, since, owner, updated_at, cost_micros });
+        self.insert(id, HeldBack { chat: room.chat, since, owner, updated_at, cost_micros });
         true
     }
 
-    /// Shows the newest of what is held back, in every chat where there is room for it, and says how much more there is.
-    pub(super) fn begin_backlog(&mut self) {
-        self.backlog.is_complete = true;
-        let chats: Vec<_> = self.backlog.waiting.keys().copied().collect();
+    /// All sessions are found: shows the newest of what is held back, in every chat where there is room for it, and says
+    /// how much more there is.
+    pub(super) fn begin(&mut self, sessions: &ShownSessions, effects: &mut Effects) {
+        self.is_complete = true;
+        let chats: Vec<_> = self.waiting.keys().copied().collect();
         for chat in chats {
-            let is_any_shown = self.show_next(chat);
-            let more = self.backlog.len(chat);
+            let is_any_shown = self.show_next(sessions, effects, chat);
+            let more = self.len(chat);
             // Where no more is shown than before, this was said before.
             if is_any_shown && more > 0 {
                 let words = format!(
                     "⏳ {more} more {} for you. The next comes when one of these is answered. /status",
                     if more == 1 { "question waits" } else { "questions wait" }
                 );
-                self.effects.say(Room { chat, topic: None }, &words);
+                effects.say(Room { chat, topic: None }, &words);
             }
         }
     }
 
-    /// A session that is held back did something, is read, or cannot be read: then it is like any other.
-    pub(super) fn leave_backlog(&mut self, id: &SessionId) -> Option<i64> {
-        self.backlog.forget(id)
-    }
-
     /// Shows more of the questions that are held back in a chat, if there is room. Returns whether it showed any.
-    pub(super) fn show_next(&mut self, chat: i64) -> bool {
-        if !self.backlog.is_complete || self.backlog.len(chat) == 0 {
+    pub(super) fn show_next(&mut self, sessions: &ShownSessions, effects: &mut Effects, chat: i64) -> bool {
+        if !self.is_complete || self.len(chat) == 0 {
             return false;
         }
         let waits = |shown: &&ShownSession| {
             let session = shown.presenter.session();
             shown.presenter.focus().iter().any(|focus| waits_for(session, focus).is_some())
         };
-        let here = self.sessions.values().filter(|shown| shown.room.chat == chat).filter(waits);
-        let reading = self.backlog.reading.values().filter(|of| **of == chat);
+        let here = sessions.values().filter(|shown| shown.room.chat == chat).filter(waits);
+        let reading = self.reading.values().filter(|of| **of == chat);
         let free = SHOWN_AT_ONCE.saturating_sub(here.count() + reading.count());
-        let next: Vec<_> = (0..free).map_while(|_| self.backlog.take_newest(chat)).collect();
+        let next: Vec<_> = (0..free).map_while(|_| self.take_newest(chat)).collect();
         for session in &next {
-            self.effects.want(Effect::Read { session: session.clone(), after: 0 });
+            effects.want(Effect::Read { session: session.clone(), after: 0 });
         }
         !next.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: i64) -> SessionId {
+        SessionId::new(format!("s{n}"))
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::new(second, 0).unwrap()
+    }
+
+    /// Sessions that wait since the second of their number.
+    fn waiting(numbers: impl IntoIterator<Item = i64>) -> Backlog {
+        let mut backlog = Backlog::default();
+        for n in numbers {
+            let held = HeldBack { chat: 42, since: at(n), owner: 42, updated_at: at(n), cost_micros: 10 };
+            backlog.insert(&id(n), held);
+        }
+        backlog
+    }
+
+    fn read(backlog: &mut Backlog) -> Vec<SessionId> {
+        let mut effects = Effects::default();
+        backlog.show_next(&ShownSessions::default(), &mut effects, 42);
+        let reads = effects.take(|_| false).into_iter().map(|effect| match effect {
+            Effect::Read { session, after: 0 } => session,
+            other => panic!("{other:?}"),
+        });
+        reads.collect()
+    }
+
+    #[test]
+    fn the_newest_few_are_read_and_the_next_when_one_of_them_is_out_of_the_way() {
+        let mut backlog = waiting(1..=7);
+        assert_eq!(read(&mut backlog), [], "the newest are not known before all are found");
+        backlog.is_complete = true;
+        assert_eq!(read(&mut backlog), [id(7), id(6), id(5), id(4), id(3)]);
+        assert_eq!(read(&mut backlog), []);
+        assert!(backlog.is_reading(42) && !backlog.is_reading(43));
+        assert_eq!(backlog.forget(&id(6)), Some(42));
+        assert_eq!(read(&mut backlog), [id(2)]);
+        assert_eq!(backlog.len(42), 1);
+    }
+
+    #[test]
+    fn how_many_more_there_are_is_said_once() {
+        let (mut backlog, mut effects) = (waiting(1..=7), Effects::default());
+        let mut begun = || {
+            backlog.begin(&ShownSessions::default(), &mut effects);
+            effects.take(|_| false).iter().filter(|effect| matches!(effect, Effect::Send { .. })).count()
+        };
+        assert_eq!([begun(), begun()], [1, 0]);
+    }
+
+    #[test]
+    fn what_acted_by_itself_is_not_held_back_and_has_no_cost_here() {
+        let mut backlog = waiting(1..=2);
+        assert_eq!(backlog.spent(42, at(0)), 20);
+        assert_eq!((backlog.spent(42, at(1)), backlog.spent(43, at(0))), (10, 0));
+        assert_eq!(backlog.forget(&id(2)), None, "it was not being read");
+        assert_eq!((backlog.len(42), backlog.spent(42, at(0))), (1, 10));
     }
 }

@@ -91,7 +91,7 @@ impl ChatState {
             return self.begin_new(tap);
         }
         if let (Button::File(place), Some(tag)) = (press.button, &press.tag) {
-            return self.on_file_tap(tap, tag, place);
+            return self.recent.on_tap(&self.notes, &mut self.effects, tap, tag, place);
         }
         let Some(key) = self.pressed(tap.room, &press) else {
             if press.tag.as_ref().is_some_and(|tag| self.notes.is_open(tag)) {

@@ -1,7 +1,7 @@
 //! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
 //! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
@@ -16,7 +16,7 @@ use super::notes::Notes;
 use super::progress::stop_key;
 use super::projects::Projects;
 use super::quiet_hours::QuietHours;
-use super::recent_work::EndedWork;
+use super::recent_work::RecentWork;
 use super::session_updates::Found;
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
@@ -73,8 +73,7 @@ pub(super) struct ChatState {
     pub(super) dedup: Dedup,
     /// Messages that came while the card they may answer was being sent.
     pub(super) early: Vec<Early>,
-    /// Recently ended sessions, the oldest first.
-    pub(super) ended: BTreeMap<(Timestamp, SessionId), EndedWork>,
+    pub(super) recent: RecentWork,
     /// Work that waits for a decision, and whose outcome is being waited for.
     pub(super) works: Works,
     /// The sessions found at the start, until all are.
@@ -109,7 +108,7 @@ impl ChatState {
             cards: CardIndex::default(),
             dedup: Dedup::default(),
             early: Vec::new(),
-            ended: BTreeMap::new(),
+            recent: RecentWork::default(),
             works: Works::default(),
             found: Found::default(),
             backlog: Backlog::default(),

@@ -13,6 +13,7 @@ use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, Sess
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::Guest;
+use super::recent_work::send_file;
 use super::shown_sessions::{Newest, ShownSession};
 
 /// All commands, as `/help` and the bot's menu list them.
@@ -176,7 +177,7 @@ impl ChatState {
             Ok(newest) => newest.id.clone(),
             Err(words) => return self.effects.only_say(visit, words),
         };
-        self.send_file(id, path.to_owned(), visit.room, visit.ticket);
+        send_file(&mut self.effects, id, path.to_owned(), visit.room, visit.ticket);
     }
 
     /// Lists the projects, or chooses one by its name.
@@ -190,7 +191,7 @@ impl ChatState {
 
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.
     fn status(&mut self, visit: &Visit) {
-        let room = visit.room;
+        let (room, user) = (visit.room, visit.sender.id);
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
         // A group shows only its own sessions, because the others concern nobody else there.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
@@ -216,8 +217,8 @@ impl ChatState {
             // The button works in this chat, wherever the card is.
             self.cards.know_tag(room.chat, &key);
         }
-        let ended = self.ended_lately(visit.sender.id, |place| room.chat > 0 || place == room);
-        let spent = (room.chat > 0).then(|| self.spent(visit.sender.id));
+        let ended = self.recent.lately(&self.notes, user, self.now, |place| room.chat > 0 || place == room);
+        let spent = (room.chat > 0).then(|| self.recent.spent(&self.sessions, &self.backlog, user, self.now));
         let lately = Lately { ended: &ended, now: self.now, spent, budget: self.settings.budget };
         let held_back = self.backlog.len(room.chat);
         self.effects.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));

@@ -53,7 +53,7 @@ impl ChatState {
             );
         }
         if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
-            self.note_ended(&id, session, place);
+            self.recent.note(&id, session, place, self.now);
             self.works.note(&id, session, place);
         }
         // Most sessions have nothing to show any more.
@@ -72,7 +72,9 @@ impl ChatState {
         let session = presenter.session();
         let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
         let Some(place) = self.place(id, session.created()) else { return false };
-        is_told && !goes_on_here(session, entries) && self.hold_back(id, presenter, place)
+        is_told
+            && !goes_on_here(session, entries)
+            && self.backlog.hold_back(&self.notes, id, presenter, place)
     }
 
     /// Shows a session whose log is read to its end.
@@ -92,7 +94,7 @@ impl ChatState {
 
     /// Tells the host about a session that cannot be followed. The others are served anyway.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
-        let chat = self.leave_backlog(id);
+        let chat = self.backlog.forget(id);
         let session = self.projects.address(id);
         let notice = match error {
             DoorError::Store(StoreError::NotOurs { seal, .. }) => {
@@ -102,7 +104,7 @@ impl ChatState {
         };
         self.effects.want(Effect::Notify(notice));
         if let Some(chat) = chat {
-            self.show_next(chat);
+            self.backlog.show_next(&self.sessions, &mut self.effects, chat);
         }
     }
 
@@ -112,7 +114,7 @@ impl ChatState {
         for (id, entries) in conversations {
             self.on_entries(&id, &entries);
         }
-        self.begin_backlog();
+        self.backlog.begin(&self.sessions, &mut self.effects);
         for id in resuming {
             self.effects.want(Effect::Resume(id));
         }
@@ -149,10 +151,10 @@ impl ChatState {
         {
             return;
         }
-        let chat = self.leave_backlog(id);
+        let chat = self.backlog.forget(id);
         if !self.sessions.contains_key(id) && !self.is_news(id, entries) {
             if let Some(chat) = chat {
-                self.show_next(chat);
+                self.backlog.show_next(&self.sessions, &mut self.effects, chat);
             }
             return;
         }
@@ -317,7 +319,7 @@ impl ChatState {
             self.cards.know_tag(shown.room.chat, &key);
         }
         let chat = self.sessions.get(id).map(|shown| shown.room.chat);
-        self.note_if_over(id);
+        self.recent.note_shown(&self.sessions, id, self.now);
         self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
         self.write_file(id);
@@ -325,7 +327,7 @@ impl ChatState {
         self.finish_if_over(id);
         self.release_at_rest(id);
         if let Some(chat) = chat {
-            self.show_next(chat);
+            self.backlog.show_next(&self.sessions, &mut self.effects, chat);
         }
     }
 
