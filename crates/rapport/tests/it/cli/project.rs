@@ -55,7 +55,7 @@ fn lead_28_learnings_come_and_go() {
     project.rapport(&["project", "remove", "app"]).check(3, "2 learnings of app would be lost");
     project.rapport(&["project", "forget", "Use", "pnpm"]).check(0, "It is forgotten");
     project.rapport(&["project", "forget", "Use", "pnpm"]).check(4, "app has no learning \"Use pnpm\"");
-    project.rapport(&["project", "learn", ""]).check(2, "a learning is one short text");
+    project.rapport(&["project", "learn", ""]).check(2, "a learning has to be one short text");
     project.rapport(&["project", "remove", "app", "--yes"]).check(0, "app is forgotten.");
     project.rapport(&["project", "remove", "app"]).check(4, "there is no project \"app\"");
 }
@@ -119,7 +119,7 @@ fn a_project_is_added_and_moves() {
     fs::create_dir_all(&other).unwrap();
     let other = other.to_str().unwrap().to_owned();
     project.rapport(&["project", "add", "shop", &other]).check(0, "shop is the project in ");
-    project.rapport(&["project", "add", "../x", &other]).check(2, "is no name");
+    project.rapport(&["project", "add", "../x", &other]).check(2, "is not a valid name");
     project.rapport(&["project", "add", "shop", "."]).check(3, "shop is already the project in ");
     fs::rename(&other, project.path("moved")).unwrap();
     project.rapport(&["project", "explore", "shop"]).check(4, "rapport project add shop DIR");

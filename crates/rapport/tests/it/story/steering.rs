@@ -87,7 +87,7 @@ fn a_denial_in_own_words_reaches_the_agent() {
     project.rapport(&["answer", "build", "use make, please"]).check(3, "is a decision");
     project
         .rapport(&["answer", "build", "--text", "use make, please"])
-        .check(0, "is refused, with this message");
+        .check(0, "is denied, with this message");
     assert_eq!(running.finish(), 0);
     assert_eq!(project.file("built.txt"), "", "it did not run");
     let told = project.agent_inputs().concat();

@@ -33,7 +33,7 @@ async fn a_code_lets_one_device_in_and_a_revoked_one_is_out_at_once() {
     let mut stream = phone.get("/events").send().await.unwrap();
     assert!(stream.chunk().await.unwrap().is_some());
     site.project.rapport(&["devices", "--revoke", "Anna's <phone>"]).check(0, "can no longer connect");
-    phone.page("/").await.check(401, "not paired any more");
+    phone.page("/").await.check(401, "no longer paired");
     phone.get("/events").send().await.unwrap().error_for_status().unwrap_err();
 }
 
