@@ -95,7 +95,7 @@ impl Matter {
             Act::Apply { .. } => Matter::Application,
             Act::Discard { .. } => Matter::Rejection,
             Act::UndoWork | Act::Undo { .. } => Matter::Undoing,
-            Act::Draft { .. }
+            Act::PlanTurn { .. }
             | Act::LeaveDraft
             | Act::Review { .. }
             | Act::Approve { .. }

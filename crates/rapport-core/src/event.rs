@@ -84,7 +84,8 @@ pub enum Event {
     },
     /// A turn is to run that makes a plan of actions, in a directory of its own and a conversation of its own. What the
     /// agent is told is in that directory.
-    DraftStarted {
+    #[serde(rename = "draft_started")]
+    PlanStarted {
         /// The turn of the agent.
         turn: TurnId,
         /// The turn's directory, from the session's.
@@ -102,7 +103,8 @@ pub enum Event {
         shown: Option<String>,
     },
     /// The plan that was being made was abandoned.
-    DraftLeft {
+    #[serde(rename = "draft_left")]
+    PlanLeft {
         /// The turn's directory. The turn has no plan again.
         folder: String,
         /// Who did this.
@@ -747,11 +749,11 @@ impl Event {
                 None => format!("{} wants: {}", created.by, created.task),
             },
             Self::TurnStarted { turn, kind, .. } => format!("turn {turn} begins: {}", kind.word()),
-            Self::DraftStarted { folder, .. } => format!("the agent begins the plan of turn {folder}"),
+            Self::PlanStarted { folder, .. } => format!("the agent begins the plan of turn {folder}"),
             Self::Filed { path, .. } => format!("the plan is in {path}"),
             Self::Sealed { folder, by: Some(by), .. } => format!("{by} accepts turn {folder} as it is now"),
             Self::Sealed { folder, .. } => format!("turn {folder} is complete"),
-            Self::DraftLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
+            Self::PlanLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
             Self::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
             Self::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
             Self::ReviewStarted { folder, by } => format!("{by} looks at the plan of turn {folder}"),
@@ -957,7 +959,7 @@ impl Event {
             | Self::PlanAccepted { .. }
             | Self::PlanRestored { .. }
             | Self::BatchResumed { .. }
-            | Self::DraftLeft { .. } => FactTone::Person,
+            | Self::PlanLeft { .. } => FactTone::Person,
             Self::Said { .. }
             | Self::Asked { .. }
             | Self::PlanProposed { .. }
@@ -981,7 +983,7 @@ impl Event {
             | Self::Discarded { .. }
             | Self::Cancelled { .. } => FactTone::Ended,
             Self::TurnStarted { .. }
-            | Self::DraftStarted { .. }
+            | Self::PlanStarted { .. }
             | Self::PlanSaved { .. }
             | Self::Closed { .. }
             | Self::Declined { .. }
@@ -1100,7 +1102,8 @@ pub enum TurnKind {
     /// Reply to a message.
     Chat,
     /// Make a plan of actions, for a person to review; change nothing.
-    Draft,
+    #[serde(rename = "draft")]
+    TurnPlan,
 }
 
 impl TurnKind {
@@ -1109,7 +1112,7 @@ impl TurnKind {
             Self::Plan => "plan",
             Self::Work => "work",
             Self::Chat => "chat",
-            Self::Draft => "draft",
+            Self::TurnPlan => "draft",
         }
     }
 }

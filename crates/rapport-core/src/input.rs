@@ -172,7 +172,8 @@ pub enum Act {
     /// Stop the agent's turn, and keep the conversation.
     Stop,
     /// Have a plan of actions made from the content of this directory of the session.
-    Draft {
+    #[serde(rename = "draft")]
+    PlanTurn {
         /// The turn's directory, from the session's.
         folder: String,
         /// The conversation to make it in.
@@ -364,7 +365,7 @@ pub struct DayBudget {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Answers to these questions.
-    Questions(Vec<Draft>),
+    Questions(Vec<NewQuestion>),
     /// To use a tool.
     Permission(Permission),
     /// To leave plan mode.
@@ -377,7 +378,7 @@ pub enum Ask {
 /// A question that has no id yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Draft {
+pub struct NewQuestion {
     /// What is asked.
     pub text: String,
     /// A word or two that identify it.

@@ -24,7 +24,7 @@
 //! | fact | something that became true; past tense, never edited | [`Event`] |
 //! | input | something that came in: from a person, the agent, or the engine | [`Input`] of [`Act`], [`AgentDid`], [`World`] |
 //! | want | a state that should hold; the engine can make it true twice without harm | [`Want`] |
-//! | question | text and options, with or without free text, one choice or several | [`Question`]; not yet asked, a [`Draft`] |
+//! | question | text and options, with or without free text, one choice or several | [`Question`]; not yet asked, a [`NewQuestion`] |
 //! | round | questions that are asked together and answered into one place | [`RoundId`], as it stands a [`RoundView`]; made by a planner, a [`QuestionRound`] |
 //! | answer | the value that was chosen or typed, and by whom | [`Answer`], [`By`] |
 //! | permission | what a tool call would do, shown in full before it is allowed | [`Permission`], by a [`Rule`] |
@@ -112,7 +112,9 @@ pub use event::{
     Asker, Beside, ChangeStatus, Changes, Ending, Entry, Event, FORMAT, FactTone, FileChange, TurnKind, Usage,
 };
 pub use id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
-pub use input::{Act, AgentDid, ApplyTo, Ask, DayBudget, Draft, Input, Leave, Merged, NotMerged, World};
+pub use input::{
+    Act, AgentDid, ApplyTo, Ask, DayBudget, Input, Leave, Merged, NewQuestion, NotMerged, World,
+};
 pub use interactive::{
     AnsweredPair, InteractiveFile, InteractiveOption, InteractiveQuestion, InteractiveState,
 };
@@ -126,8 +128,8 @@ pub use project::{
     ProjectFindings, STALE_AFTER, Stale, major,
 };
 pub use prompt::action_plan::ACTION_PLAN;
-pub use prompt::enriched::Enrichment;
 pub use prompt::progress::plan_prompt;
+pub use prompt::project_task::Enrichment;
 pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
@@ -145,5 +147,5 @@ pub use view::{
     AgentState, AgentView, Clarified, DraftView, OpenQuestion, PhaseView, PlanView, Progress, ReviewView,
     Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
-pub use want::{ActionReply, BatchOrder, CallReply, Order, Said, Told, Want};
+pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, Said, Want};
 pub use work_check::WorkCheck;

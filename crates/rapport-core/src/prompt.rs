@@ -1,14 +1,14 @@
 //! The prompts: what agents are told, word for word.
 
 pub(crate) mod action_plan;
-pub(crate) mod enriched;
 pub mod lead;
 pub(crate) mod progress;
+pub(crate) mod project_task;
 pub(crate) mod question_round;
 
 use crate::question::Question;
 use crate::session::Given;
-use crate::want::Told;
+use crate::want::AnsweredQuestion;
 
 /// Resumes an agent that was cut off, if there is nothing else to tell it.
 pub const GO_ON: &str = "Go on with the task where you left off.";
@@ -53,7 +53,7 @@ pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
 }
 
 /// The answer to a question that the agent asked in its reply.
-pub(crate) fn answer_in_text(told: &Told) -> String {
+pub(crate) fn answer_in_text(told: &AnsweredQuestion) -> String {
     format!(
         "You asked:\n\n{}\n\nThe answer:\n\n{}\n\nGo on with it, in the form you were asked for.",
         told.question,
@@ -111,7 +111,7 @@ fn requirements<'a>(clarified: impl Iterator<Item = (&'a Question, &'a Given)>) 
 }
 
 /// The reply to an agent whose questions expired, at least partly unanswered.
-pub(crate) fn nobody_answered(answered: &[Told]) -> String {
+pub(crate) fn nobody_answered(answered: &[AnsweredQuestion]) -> String {
     const NOBODY: &str = "Nobody answered in time. This is not an answer: do not take it as consent or as a choice. \
         Do what can be done without it and say what is left open.";
     let answered: String =

@@ -2,14 +2,14 @@
 //!
 //! `wire` parses a round as a model writes it, `clean` enforces the limits, `signal` finds a round in an agent's reply.
 
-mod clean;
+mod cleanup;
 pub mod signal;
 mod wire;
 
 use serde_json::Value;
 
 use crate::event::Usage;
-use crate::input::Draft;
+use crate::input::NewQuestion;
 use crate::prompt::question_round as prompt;
 use crate::slug;
 use wire::Wire;
@@ -38,7 +38,7 @@ pub struct QuestionRound {
     /// A name for the plan's file, with the first round.
     pub description: Option<String>,
     /// The next questions; empty if nothing more has to be known.
-    pub questions: Vec<Draft>,
+    pub questions: Vec<NewQuestion>,
     /// Whether enough is known. True if and only if there are no questions.
     pub done: bool,
     /// The tokens and money that it took.
@@ -84,7 +84,7 @@ impl QuestionRound {
             return Err("the JSON object has neither `questions` nor `done`".into());
         }
         let asked = brief.answered.iter().map(|(question, _)| question.as_str());
-        let questions = clean::questions(wire.questions.unwrap_or_default(), asked, MAX_QUESTIONS);
+        let questions = cleanup::questions(wire.questions.unwrap_or_default(), asked, MAX_QUESTIONS);
         if is_first && questions.is_empty() && wire.done != Some(true) {
             return Err("there is no question in it that could be asked".into());
         }

@@ -1,12 +1,12 @@
 //! Reviewing a plan of actions, on any kind of screen: its items in words, which of them are checked, their
 //! dependencies, and their previews.
 
-mod depends;
+mod dependencies;
 mod outline;
 pub(crate) mod preview;
 mod selection;
 
-pub use depends::Dependencies;
+pub use dependencies::Dependencies;
 pub use outline::{Item, change_label, counts, items, warnings};
 pub use preview::{Preview, PreviewKind, needed, preview, unified};
 pub use selection::{Checks, Group, GroupMark, Note, Pick, Selection};

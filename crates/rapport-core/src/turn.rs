@@ -201,7 +201,7 @@ pub enum TurnStage {
         is_ready: bool,
     },
     /// The agent makes its plan, or did until it failed.
-    Drafting,
+    Planning,
     /// Its plan waits for review.
     Planned,
     /// The approved actions are running.
@@ -369,7 +369,7 @@ impl FileTurn {
 
     /// Whether it has no plan yet.
     pub fn is_unplanned(&self) -> bool {
-        matches!(self.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting)
+        matches!(self.stage, TurnStage::Unplanned { .. } | TurnStage::Planning)
     }
 
     /// Whether a person has to decide about it before the next one is planned.

@@ -236,7 +236,7 @@ pub enum ActionReply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallReply {
     /// Answers, question by question.
-    Answers(Vec<Told>),
+    Answers(Vec<AnsweredQuestion>),
     /// The tool may be used.
     Allow {
         /// What was asked, in words.
@@ -245,7 +245,7 @@ pub enum CallReply {
     /// The reply to an MCP server.
     Elicited {
         /// Its questions with their answers, in words.
-        told: Vec<Told>,
+        told: Vec<AnsweredQuestion>,
         /// Whether the person agreed.
         action: Consent,
         /// The fields, filled in.
@@ -262,7 +262,7 @@ pub enum CallReply {
 
 /// One question with its answer, as the agent reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AnsweredQuestion {
     /// The question's text.
     pub question: String,
     /// The answer in words.
@@ -273,7 +273,7 @@ pub struct Told {
     pub because: Option<Grounding>,
 }
 
-impl Told {
+impl AnsweredQuestion {
     /// The answer as the agent reads it. It names its author, unless that is a person at the terminal, whom agents
     /// assume anyway.
     pub fn attributed(&self) -> String {

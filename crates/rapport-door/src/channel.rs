@@ -93,7 +93,7 @@ pub enum ChannelNotice {
         picture: Vec<String>,
     },
     /// An event while serving people.
-    Told {
+    Message {
         channel: &'static str,
         /// What happened, in words.
         message: String,
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn told(number: usize) -> ChannelNotice {
-        ChannelNotice::Told { channel: "test", message: number.to_string() }
+        ChannelNotice::Message { channel: "test", message: number.to_string() }
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! engine implements [`Sessions`]; a test can implement it too. [`Projects`] is a second door of the same kind: to
 //! what is known about projects.
 
-mod beside;
 mod channel;
 mod channel_kind;
 mod diff;
 mod error;
 mod joint;
 mod log_kind;
+mod neighbours;
 mod projects;
 mod seal;
 
@@ -56,7 +56,7 @@ pub trait Sessions: Send + Sync {
     /// How many other sessions work in the same directory as this one: their changes to files cannot be told apart. 0
     /// if it has a workplace of its own.
     fn beside<'a>(&'a self, id: &'a SessionId) -> Reply<'a, usize> {
-        Box::pin(beside::count(self, id))
+        Box::pin(neighbours::count(self, id))
     }
 
     /// The workplace of a session as it is now, if it can start and stop; `None` also if its worker does not answer.

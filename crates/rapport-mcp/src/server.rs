@@ -325,7 +325,7 @@ impl fmt::Debug for Server {
 
 /// The reply of a tool: words for the model, and the same as data.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ToolReply {
     pub(crate) text: String,
     pub(crate) data: Value,
 }
@@ -333,7 +333,7 @@ pub(crate) struct Told {
 /// The outcome of a call.
 #[derive(Debug)]
 pub(crate) enum ToolOutcome {
-    Told(Told),
+    Replied(ToolReply),
     /// Dialogs that the client shows to the person before it calls again.
     Asks(InputRequiredResult),
     /// A task that the client follows itself.
@@ -343,15 +343,15 @@ pub(crate) enum ToolOutcome {
 impl From<ToolOutcome> for CallToolResponse {
     fn from(outcome: ToolOutcome) -> Self {
         match outcome {
-            ToolOutcome::Told(told) => told.into(),
+            ToolOutcome::Replied(told) => told.into(),
             ToolOutcome::Asks(asks) => asks.into(),
             ToolOutcome::Task(task) => task.into(),
         }
     }
 }
 
-impl From<Told> for CallToolResponse {
-    fn from(told: Told) -> Self {
+impl From<ToolReply> for CallToolResponse {
+    fn from(told: ToolReply) -> Self {
         let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
         result.structured_content = Some(told.data);
         result.into()

@@ -86,7 +86,7 @@ impl ToolCall {
             Self::SessionState(arguments) => session::state(server, lead, arguments).await,
             Self::CancelSession(arguments) => session::cancel(server, lead, arguments).await,
         };
-        told.map(ToolOutcome::Told)
+        told.map(ToolOutcome::Replied)
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::calls::ToolCall;
-use super::history::Place;
+use super::history::HistoryPosition;
 use super::host::Message;
 use super::play::{Player, Stop};
 use super::stream::Event;
@@ -121,6 +121,6 @@ impl Player {
         self.transcript.note("step_done", place)?;
         self.emit(&Event::init(&self.session))?;
         self.take_notices()?;
-        self.play_from(Place { step: place.step + 1, call: 0, ..place })
+        self.play_from(HistoryPosition { step: place.step + 1, call: 0, ..place })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::history::{OpenCall, Place};
+use super::history::{HistoryPosition, OpenCall};
 use super::placeholders::fill_value;
 use super::play::{Player, Stop};
 use super::result::Totals;
@@ -16,7 +16,7 @@ use super::turn::Flow;
 
 /// A tool call in progress.
 pub(super) struct ToolCall {
-    pub(super) place: Place,
+    pub(super) place: HistoryPosition,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: Value,
@@ -76,7 +76,7 @@ impl Player {
     pub(super) fn play_calls(&mut self, calls: &[Call]) -> Result<Flow, Stop> {
         let mut batch = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let place = Place { call: index, ..self.turn.place };
+            let place = HistoryPosition { call: index, ..self.turn.place };
             if self.transcript.history.is_finished(place) {
                 continue;
             }
@@ -134,7 +134,7 @@ impl Player {
         Ok(())
     }
 
-    fn prepare(&self, call: &Call, place: Place, of: usize) -> ToolCall {
+    fn prepare(&self, call: &Call, place: HistoryPosition, of: usize) -> ToolCall {
         let (name, input, id) = self.named(call);
         let base = id.unwrap_or_else(|| scripted_id(place, of));
         ToolCall {
@@ -317,7 +317,7 @@ fn wants_permission(call: &Call) -> bool {
 }
 
 /// `toolu_0203` for the third step of the second entry; concurrent calls get a letter.
-fn scripted_id(place: Place, of: usize) -> String {
+fn scripted_id(place: HistoryPosition, of: usize) -> String {
     let id = format!("toolu_{:02}{:02}", place.entry + 1, place.step + 1);
     match u8::try_from(place.call) {
         Ok(call) if of > 1 => format!("{id}{}", char::from(b'a'.saturating_add(call))),

@@ -12,7 +12,7 @@ use super::scenario::Usage;
 
 /// A position in the script: entry, step, and the call within the step; all from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) struct Place {
+pub(super) struct HistoryPosition {
     pub(super) entry: usize,
     pub(super) step: usize,
     pub(super) call: usize,
@@ -21,7 +21,7 @@ pub(super) struct Place {
 /// A tool call without a result.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct OpenCall {
-    pub(super) place: Place,
+    pub(super) place: HistoryPosition,
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: Value,
@@ -46,10 +46,10 @@ pub(super) struct History {
     /// The uuid of the last line, which the next one names as its parent.
     pub(super) last_uuid: Option<String>,
     /// The content of a file after an edit that was in progress.
-    pub(super) planned_edits: HashMap<Place, String>,
+    pub(super) planned_edits: HashMap<HistoryPosition, String>,
     /// Entries that had their scripted crash.
     crashed: HashSet<usize>,
-    finished_calls: HashSet<Place>,
+    finished_calls: HashSet<HistoryPosition>,
     used_ids: HashSet<String>,
 }
 
@@ -74,7 +74,7 @@ impl History {
     }
 
     /// Whether this call has its result.
-    pub(super) fn is_finished(&self, place: Place) -> bool {
+    pub(super) fn is_finished(&self, place: HistoryPosition) -> bool {
         self.finished_calls.contains(&place)
     }
 
@@ -173,7 +173,7 @@ impl History {
         }
     }
 
-    fn step_done(&mut self, place: Place) {
+    fn step_done(&mut self, place: HistoryPosition) {
         self.playing = Some((place.entry, place.step + 1));
         self.deferred = self.deferred.take().filter(|call| !is_in_step(call, place));
         // The step's open calls stay without a result: two deferred questions, one answered.
@@ -189,13 +189,13 @@ impl History {
     }
 }
 
-fn is_in_step(call: &OpenCall, step: Place) -> bool {
+fn is_in_step(call: &OpenCall, step: HistoryPosition) -> bool {
     (call.place.entry, call.place.step) == (step.entry, step.step)
 }
 
-fn place_in(value: &Value) -> Option<Place> {
+fn place_in(value: &Value) -> Option<HistoryPosition> {
     let number = |key: &str| value[key].as_u64().and_then(|n| usize::try_from(n).ok());
-    Some(Place {
+    Some(HistoryPosition {
         entry: number("entry")?,
         step: number("step").unwrap_or_default(),
         call: number("call").unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::inbox::Happened;
+use super::inbox::AgentInput;
 use super::play::{Player, Stop};
 use super::stream::Event;
 use super::tools::Done;
@@ -90,16 +90,16 @@ impl Player {
         Ok(())
     }
 
-    fn handle(&mut self, happened: Happened) -> Result<(), Stop> {
+    fn handle(&mut self, happened: AgentInput) -> Result<(), Stop> {
         match happened {
-            Happened::Eof => self.host.eof = true,
-            Happened::Ran { run, done } => {
+            AgentInput::Eof => self.host.eof = true,
+            AgentInput::Ran { run, done } => {
                 if !self.task_ended(run)? {
                     self.host.ended.push((run, done));
                 }
             }
-            Happened::Line(_) if self.host.hung => {}
-            Happened::Line(line) => self.hear(&line)?,
+            AgentInput::Line(_) if self.host.hung => {}
+            AgentInput::Line(line) => self.hear(&line)?,
         }
         Ok(())
     }

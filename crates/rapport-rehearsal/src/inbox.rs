@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::tools::Done;
 
 #[derive(Debug)]
-pub(super) enum Happened {
+pub(super) enum AgentInput {
     /// A line of JSON on stdin; other lines are ignored.
     Line(Value),
     Eof,
@@ -22,8 +22,8 @@ pub(super) enum Happened {
 
 /// Both ends of the channel; the sender is for commands.
 pub(super) struct Inbox {
-    pub(super) happened: Receiver<Happened>,
-    pub(super) reports: Sender<Happened>,
+    pub(super) happened: Receiver<AgentInput>,
+    pub(super) reports: Sender<AgentInput>,
 }
 
 impl Inbox {
@@ -44,11 +44,11 @@ impl Inbox {
                     let _ = record.write_all(&line);
                 }
                 if let Ok(value) = serde_json::from_slice(&line) {
-                    let _ = reports.send(Happened::Line(value));
+                    let _ = reports.send(AgentInput::Line(value));
                 }
                 line.clear();
             }
-            let _ = reports.send(Happened::Eof);
+            let _ = reports.send(AgentInput::Eof);
         });
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::inbox::Happened;
+use super::inbox::AgentInput;
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +108,12 @@ pub(super) fn edited(input: &Value) -> Done {
 /// Starts a command; its end is reported as `Happened::Ran`. The child is returned so that it can be stopped.
 ///
 /// It stays in this process group, so that killing the agent's group kills it too.
-pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Happened>) -> io::Result<u32> {
+pub(super) fn start_bash(
+    cwd: &Path,
+    input: &Value,
+    run: u64,
+    reports: Sender<AgentInput>,
+) -> io::Result<u32> {
     let child = Command::new("sh")
         .args(["-c", text(input, "command")])
         .current_dir(cwd)
@@ -119,7 +124,7 @@ pub(super) fn start_bash(cwd: &Path, input: &Value, run: u64, reports: Sender<Ha
     let pid = child.id();
     thread::spawn(move || {
         // The receiver is dropped when the play is over.
-        let _ = reports.send(Happened::Ran { run, done: wait(child) });
+        let _ = reports.send(AgentInput::Ran { run, done: wait(child) });
     });
     Ok(pid)
 }

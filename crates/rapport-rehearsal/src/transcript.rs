@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::folder::folder_name;
-use super::history::{History, OpenCall, Place};
+use super::history::{History, HistoryPosition, OpenCall};
 use super::placeholders::Answer;
 use super::result::Totals;
 use super::stream::{new_uuid, now};
@@ -67,7 +67,7 @@ impl Transcript {
     }
 
     /// Records the model's output at this position of the script.
-    pub(super) fn assistant(&mut self, place: Place, message: Value) -> io::Result<()> {
+    pub(super) fn assistant(&mut self, place: HistoryPosition, message: Value) -> io::Result<()> {
         let mut line = self.entry("assistant", message);
         line["rehearsal"] = json!({"entry": place.entry, "step": place.step, "call": place.call});
         self.write(line)
@@ -90,17 +90,17 @@ impl Transcript {
     }
 
     /// Records a note about the script at this position.
-    pub(super) fn note(&mut self, event: &str, place: Place) -> io::Result<()> {
+    pub(super) fn note(&mut self, event: &str, place: HistoryPosition) -> io::Result<()> {
         self.note_with(event, place, json!({}))
     }
 
     /// Records a tool that needs no permission from now on.
     pub(super) fn allow_tool(&mut self, tool: &str) -> io::Result<()> {
-        self.note_with("tool_allowed", Place::default(), json!({"tool": tool}))
+        self.note_with("tool_allowed", HistoryPosition::default(), json!({"tool": tool}))
     }
 
     /// Records the content of a file before an edit is made.
-    pub(super) fn plan_edit(&mut self, place: Place, content: &str) -> io::Result<()> {
+    pub(super) fn plan_edit(&mut self, place: HistoryPosition, content: &str) -> io::Result<()> {
         self.note_with("edit_planned", place, json!({"content": content}))
     }
 
@@ -114,11 +114,11 @@ impl Transcript {
     }
 
     /// Records a model response.
-    pub(super) fn response(&mut self, place: Place, totals: Totals) -> io::Result<()> {
+    pub(super) fn response(&mut self, place: HistoryPosition, totals: Totals) -> io::Result<()> {
         self.note_with("response", place, json!({"usage": totals.usage, "cost_usd": totals.cost_usd}))
     }
 
-    fn note_with(&mut self, event: &str, place: Place, mut line: Value) -> io::Result<()> {
+    fn note_with(&mut self, event: &str, place: HistoryPosition, mut line: Value) -> io::Result<()> {
         line["type"] = json!("rehearsal");
         line["event"] = json!(event);
         line["entry"] = json!(place.entry);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_texts};
-use super::history::{OpenCall, Place};
+use super::history::{HistoryPosition, OpenCall};
 use super::host::Message;
 use super::placeholders::fill;
 use super::play::{Player, Stop};
@@ -17,7 +17,7 @@ use rapport_core::prompt::{GO_ON, SAY_ALL};
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) running: bool,
-    pub(super) place: Place,
+    pub(super) place: HistoryPosition,
     pub(super) entry: Entry,
     pub(super) events: u64,
     /// The id of the current model response, which texts and the following tool calls share.
@@ -52,7 +52,7 @@ impl Player {
             return self.say_result_again(ended, message);
         }
         let (entry, step) = self.next_place()?;
-        let place = Place { entry, step, call: 0 };
+        let place = HistoryPosition { entry, step, call: 0 };
         let goes_on =
             self.loaded.counter == Counter::Conversation && self.transcript.history.playing.is_some();
         self.begin_turn(place);
@@ -67,15 +67,15 @@ impl Player {
     }
 
     /// The entry that ended, if nothing is being played: then a resume message has nothing to continue.
-    pub(super) fn last_ended(&self) -> Option<Place> {
+    pub(super) fn last_ended(&self) -> Option<HistoryPosition> {
         let history = &self.transcript.history;
         let is_between = self.loaded.counter == Counter::Conversation && history.playing.is_none();
         let entry = history.next_entry.checked_sub(1).filter(|_| is_between)?;
-        Some(Place { entry, step: self.entry(entry).steps.len(), call: 0 })
+        Some(HistoryPosition { entry, step: self.entry(entry).steps.len(), call: 0 })
     }
 
     /// Repeats the result, as a model does that is resumed after it was done: its host may have missed the end.
-    pub(super) fn say_result_again(&mut self, ended: Place, message: &Message) -> Result<(), Stop> {
+    pub(super) fn say_result_again(&mut self, ended: HistoryPosition, message: &Message) -> Result<(), Stop> {
         self.begin_turn(ended);
         self.transcript.message(&message.text, message.uuid.as_deref())?;
         self.emit(&Event::init(&self.session))?;
@@ -93,10 +93,10 @@ impl Player {
             Flow::Next => {}
             other => return self.end_early(other),
         }
-        let mut place = Place { step: deferred.place.step + 1, call: 0, ..deferred.place };
+        let mut place = HistoryPosition { step: deferred.place.step + 1, call: 0, ..deferred.place };
         if self.loaded.counter == Counter::Invocations {
             let (entry, step) = self.next_place()?;
-            place = Place { entry, step, call: 0 };
+            place = HistoryPosition { entry, step, call: 0 };
             self.turn.entry = self.entry(entry);
             self.start_entry(place)?;
         }
@@ -155,7 +155,7 @@ impl Player {
         self.emit(&event.called(message.uuid.as_deref()))
     }
 
-    pub(super) fn begin_turn(&mut self, place: Place) {
+    pub(super) fn begin_turn(&mut self, place: HistoryPosition) {
         self.host.interrupted = false;
         self.turn = Turn {
             running: true,
@@ -167,7 +167,7 @@ impl Player {
         };
     }
 
-    fn start_entry(&mut self, place: Place) -> Result<(), Stop> {
+    fn start_entry(&mut self, place: HistoryPosition) -> Result<(), Stop> {
         self.transcript.note("entry_started", place)?;
         for line in &self.turn.entry.stderr_lines {
             eprintln!("{line}");
@@ -194,10 +194,10 @@ impl Player {
         Ok(())
     }
 
-    pub(super) fn play_from(&mut self, from: Place) -> Result<(), Stop> {
+    pub(super) fn play_from(&mut self, from: HistoryPosition) -> Result<(), Stop> {
         let steps = self.turn.entry.steps.clone();
         for (index, step) in steps.iter().enumerate().skip(from.step) {
-            self.turn.place = Place { step: index, ..from };
+            self.turn.place = HistoryPosition { step: index, ..from };
             let flow = if self.host.interrupted {
                 Flow::Interrupted { during_tool: false }
             } else {

@@ -195,7 +195,7 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
 /// Passes notices on as fast as they come, because that never waits; so they do not pile up before it.
 async fn pass_on(mut heard: mpsc::UnboundedReceiver<Notice>, to: rapport_door::Notices) {
     while let Some(notice) = heard.recv().await {
-        to.tell(ChannelNotice::Told { channel: CHANNEL, message: notice.to_string() });
+        to.tell(ChannelNotice::Message { channel: CHANNEL, message: notice.to_string() });
     }
 }
 

@@ -13,7 +13,7 @@ use super::region::Region;
 use super::render::{ask, frame};
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
-use super::{Block, Happening, Size, any_signal, safe};
+use super::{Block, ScreenInput, Size, any_signal, safe};
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,22 +47,22 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
         let size = live::size();
         region.show(&[], block(asked, sent_by, &editor, size), size)?;
         let happening = tokio::select! {
-            key = keys.next() => key.unwrap_or(Happening::Stopped),
-            () = any_signal(&mut signals) => Happening::Stopped,
+            key = keys.next() => key.unwrap_or(ScreenInput::Stopped),
+            () = any_signal(&mut signals) => ScreenInput::Stopped,
         };
         let wish = match happening {
-            Happening::Key(key) => key_pressed(&mut editor, sent_by, key),
-            Happening::Paste(text) => {
+            ScreenInput::Key(key) => key_pressed(&mut editor, sent_by, key),
+            ScreenInput::Paste(text) => {
                 editor.paste(&text);
                 ComposeCommand::Write
             }
-            Happening::Stopped => ComposeCommand::Leave,
-            Happening::Resized(_)
-            | Happening::Update(_)
-            | Happening::Submitted(_)
-            | Happening::Line(_)
-            | Happening::Resumed
-            | Happening::TimePassed => ComposeCommand::Write,
+            ScreenInput::Stopped => ComposeCommand::Leave,
+            ScreenInput::Resized(_)
+            | ScreenInput::Update(_)
+            | ScreenInput::Submitted(_)
+            | ScreenInput::Line(_)
+            | ScreenInput::Resumed
+            | ScreenInput::TimePassed => ComposeCommand::Write,
         };
         match wish {
             ComposeCommand::Write => {}

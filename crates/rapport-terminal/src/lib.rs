@@ -125,7 +125,7 @@ pub struct Size {
 }
 
 #[derive(Debug)]
-pub enum Happening {
+pub enum ScreenInput {
     /// An update from the session.
     Update(Update),
     Key(KeyEvent),
@@ -176,7 +176,7 @@ pub trait Link: Send {
 /// A front end of any kind.
 pub trait Front: Send {
     /// Handles an event, and returns the effects.
-    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect>;
+    fn step(&mut self, happening: ScreenInput, now: Duration) -> Vec<Effect>;
     /// When to wake up although nothing happens.
     fn wake(&self, now: Duration) -> Option<Duration>;
     /// Appends lines to the history, and shows the current state.
@@ -233,13 +233,13 @@ pub async fn run_with(
 }
 
 /// The typed lines. The end of the input means leaving.
-fn lines() -> impl Stream<Item = Happening> + Send {
+fn lines() -> impl Stream<Item = ScreenInput> + Send {
     let typed =
-        stream::unfold((), |()| async { Some((Happening::Line(line_input::line().await.ok()??), ())) });
-    typed.chain(stream::once(std::future::ready(Happening::Stopped)))
+        stream::unfold((), |()| async { Some((ScreenInput::Line(line_input::line().await.ok()??), ())) });
+    typed.chain(stream::once(std::future::ready(ScreenInput::Stopped)))
 }
 
-type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
+type Keys = Pin<Box<dyn Stream<Item = ScreenInput> + Send>>;
 type Submission = Pin<Box<dyn Future<Output = Result<(), DoorError>> + Send>>;
 
 async fn drive(
@@ -256,27 +256,27 @@ async fn drive(
         let wake = front.wake(start.elapsed()).map(|at| start + at);
         tokio::select! {
             update = link.next() => match update {
-                Some(update) => happenings.push(Happening::Update(update)),
+                Some(update) => happenings.push(ScreenInput::Update(update)),
                 None if link.is_complete() => return Ok(Outcome::Detached),
-                None if *shutdown.borrow() => happenings.push(Happening::Stopped),
+                None if *shutdown.borrow() => happenings.push(ScreenInput::Stopped),
                 None => return Err(DoorError::Closed.into()),
             },
-            key = keys.next() => happenings.push(key.unwrap_or(Happening::Stopped)),
+            key = keys.next() => happenings.push(key.unwrap_or(ScreenInput::Stopped)),
             result = maybe(submission.as_mut()) => {
                 submission = None;
-                happenings.push(Happening::Submitted(result.map_err(|error| error.to_string())));
+                happenings.push(ScreenInput::Submitted(result.map_err(|error| error.to_string())));
             }
-            () = sleep_until(wake) => happenings.push(Happening::TimePassed),
-            () = stopped(&mut shutdown) => happenings.push(Happening::Stopped),
-            () = any_signal(&mut signals) => happenings.push(Happening::Stopped),
+            () = sleep_until(wake) => happenings.push(ScreenInput::TimePassed),
+            () = stopped(&mut shutdown) => happenings.push(ScreenInput::Stopped),
+            () = any_signal(&mut signals) => happenings.push(ScreenInput::Stopped),
         }
         while happenings.len() < AT_ONCE
             && let Some(Some(update)) = link.next().now_or_never()
         {
-            happenings.push(Happening::Update(update));
+            happenings.push(ScreenInput::Update(update));
         }
         let lost = happenings.iter().find_map(|happening| match happening {
-            Happening::Update(Update::Lost(why)) => Some(why.clone()),
+            ScreenInput::Update(Update::Lost(why)) => Some(why.clone()),
             _ => None,
         });
         let now = start.elapsed();
@@ -305,7 +305,7 @@ async fn drive(
         }
         if suspends {
             front.suspend()?;
-            front.step(Happening::Resumed, start.elapsed());
+            front.step(ScreenInput::Resumed, start.elapsed());
         }
     }
 }

@@ -23,7 +23,7 @@ use super::review::canvas;
 use super::screen::Screen;
 use super::style::Theme;
 use super::text::Line;
-use super::{Block, Effect, Front, Happening, Size, notice};
+use super::{Block, Effect, Front, ScreenInput, Size, notice};
 
 /// The interactive screen on a real terminal.
 pub(super) struct Live {
@@ -68,7 +68,7 @@ impl Front for Live {
         self.leave_for_a_while()
     }
 
-    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+    fn step(&mut self, happening: ScreenInput, now: Duration) -> Vec<Effect> {
         self.screen.step(happening, now)
     }
 
@@ -100,12 +100,12 @@ pub fn size() -> Size {
 }
 
 /// The typed keys. The end of the input means leaving; it is never an answer.
-pub(super) fn keys() -> impl Stream<Item = Happening> {
+pub(super) fn keys() -> impl Stream<Item = ScreenInput> {
     end_with_the_terminal();
     let happenings = stream::unfold(KeyReader::new(), |mut reader| async {
         reader.next().await.map(|happening| (happening, reader))
     });
-    happenings.chain(stream::once(std::future::ready(Happening::Stopped)))
+    happenings.chain(stream::once(std::future::ready(ScreenInput::Stopped)))
 }
 
 /// Reads keys when there are some, and never in between. Crossterm's own stream reads on a thread, which may keep the
@@ -123,7 +123,7 @@ impl KeyReader {
     }
 
     /// The next key or change of size; `None` once the terminal was closed.
-    async fn next(&mut self) -> Option<Happening> {
+    async fn next(&mut self) -> Option<ScreenInput> {
         loop {
             if is_hung_up() {
                 #[cfg(debug_assertions)]
@@ -250,11 +250,11 @@ pub(super) fn suspend() -> io::Result<()> {
     Ok(nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?)
 }
 
-fn happening(event: Event) -> Option<Happening> {
+fn happening(event: Event) -> Option<ScreenInput> {
     match event {
-        Event::Key(key) if key.kind != KeyEventKind::Release => Some(Happening::Key(key)),
-        Event::Paste(text) => Some(Happening::Paste(text)),
-        Event::Resize(..) => Some(Happening::Resized(size())),
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(ScreenInput::Key(key)),
+        Event::Paste(text) => Some(ScreenInput::Paste(text)),
+        Event::Resize(..) => Some(ScreenInput::Resized(size())),
         Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
     }
 }

@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use tokio::time::Instant;
 
-use super::Happening;
+use super::ScreenInput;
 use super::keys::plain_char;
 use super::live::{self, Raw};
 use super::review::given_back;
@@ -68,7 +68,7 @@ impl Offer<'_> {
         let mut word = None;
         loop {
             let happening = tokio::select! {
-                happening = typed.next() => happening.unwrap_or(Happening::Stopped),
+                happening = typed.next() => happening.unwrap_or(ScreenInput::Stopped),
                 () = given_back() => {
                     live::raw_again()?;
                     self.ask("\r")?;
@@ -76,9 +76,9 @@ impl Offer<'_> {
                 }
             };
             let key = match happening {
-                Happening::Key(key) => key,
+                ScreenInput::Key(key) => key,
                 // If the terminal was closed, leaving still succeeds.
-                Happening::Stopped => {
+                ScreenInput::Stopped => {
                     let _ = write("\r\n");
                     return Ok(Pressed::End);
                 }
@@ -113,7 +113,7 @@ impl Offer<'_> {
     }
 
     /// Takes the terminal, and asks.
-    fn ask_anew(&self) -> io::Result<(Raw, BoxStream<'static, Happening>)> {
+    fn ask_anew(&self) -> io::Result<(Raw, BoxStream<'static, ScreenInput>)> {
         let raw = Raw::enter()?;
         // Start listening before the keys are offered.
         let typed = live::keys().boxed();

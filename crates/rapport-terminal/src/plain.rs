@@ -19,7 +19,7 @@ use super::story::Story;
 use super::style::Theme;
 use super::text::{Line, Tone, clip};
 use super::words;
-use super::{AutoAnswer, Effect, Front, Happening, Outcome, Terminal};
+use super::{AutoAnswer, Effect, Front, Outcome, ScreenInput, Terminal};
 use rapport_door::Update;
 
 /// The agent's activity is printed only if no fact mentions it within this time.
@@ -408,21 +408,21 @@ impl<W: Write> Plain<W> {
 }
 
 impl<W: Write + Send> Front for Plain<W> {
-    fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+    fn step(&mut self, happening: ScreenInput, now: Duration) -> Vec<Effect> {
         match happening {
-            Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
-            Happening::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
-            Happening::Update(Update::Progress(progress)) => {
+            ScreenInput::Update(Update::Entry(entry)) => self.entry(&entry, now),
+            ScreenInput::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
+            ScreenInput::Update(Update::Progress(progress)) => {
                 self.progress(progress, now);
                 Vec::new()
             }
-            Happening::Submitted(result) => self.submitted(result),
-            Happening::TimePassed => {
+            ScreenInput::Submitted(result) => self.submitted(result),
+            ScreenInput::TimePassed => {
                 self.tell_progress(now).into_iter().chain(self.answer_by_itself(now)).collect()
             }
-            Happening::Stopped => self.stopped(),
-            Happening::Line(line) => self.line(&line, now),
-            Happening::Key(_) | Happening::Paste(_) | Happening::Resized(_) | Happening::Resumed => {
+            ScreenInput::Stopped => self.stopped(),
+            ScreenInput::Line(line) => self.line(&line, now),
+            ScreenInput::Key(_) | ScreenInput::Paste(_) | ScreenInput::Resized(_) | ScreenInput::Resumed => {
                 Vec::new()
             }
         }

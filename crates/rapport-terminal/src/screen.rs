@@ -18,7 +18,7 @@ use super::story::Story;
 use super::text::{Line, Tone};
 use super::words;
 use super::work::Work;
-use super::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
+use super::{AutoAnswer, Effect, Outcome, ScreenInput, Size, Terminal};
 use rapport_door::Update;
 
 /// The interactive screen.
@@ -102,30 +102,30 @@ impl Screen {
     }
 
     /// Handles an event, and returns the effects.
-    pub fn step(&mut self, happening: Happening, now: Duration) -> Vec<Effect> {
+    pub fn step(&mut self, happening: ScreenInput, now: Duration) -> Vec<Effect> {
         match happening {
-            Happening::Update(Update::Entry(entry)) => self.entry(&entry, now),
-            Happening::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
-            Happening::Update(Update::Progress(progress)) => {
+            ScreenInput::Update(Update::Entry(entry)) => self.entry(&entry, now),
+            ScreenInput::Update(Update::Action(_) | Update::Lost(_)) => Vec::new(),
+            ScreenInput::Update(Update::Progress(progress)) => {
                 self.work.progress(progress);
                 Vec::new()
             }
-            Happening::Key(key) => self.key(key, now),
-            Happening::Paste(text) => self.paste(&text, now),
-            Happening::Resized(size) => {
+            ScreenInput::Key(key) => self.key(key, now),
+            ScreenInput::Paste(text) => self.paste(&text, now),
+            ScreenInput::Resized(size) => {
                 self.size = size;
                 Vec::new()
             }
-            Happening::Submitted(result) => self.submitted(result),
-            Happening::TimePassed => self.answer_by_itself(now).into_iter().collect(),
-            Happening::Stopped => self.detach(),
-            Happening::Resumed => {
+            ScreenInput::Submitted(result) => self.submitted(result),
+            ScreenInput::TimePassed => self.answer_by_itself(now).into_iter().collect(),
+            ScreenInput::Stopped => self.detach(),
+            ScreenInput::Resumed => {
                 if let Some(shown) = self.cards.shown_mut() {
                     shown.guard(now);
                 }
                 Vec::new()
             }
-            Happening::Line(_) => Vec::new(),
+            ScreenInput::Line(_) => Vec::new(),
         }
     }
 

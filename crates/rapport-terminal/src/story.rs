@@ -355,7 +355,7 @@ impl Story {
             }
             (_, TurnKind::Plan) if self.makes_file() => vec![passing("The agent makes the file again")],
             (_, TurnKind::Plan) => vec![passing("The agent makes the plan again")],
-            (_, TurnKind::Chat | TurnKind::Draft) => Vec::new(),
+            (_, TurnKind::Chat | TurnKind::TurnPlan) => Vec::new(),
             (_, TurnKind::Work) if self.has_worked() => vec![passing("The agent continues")],
             (_, TurnKind::Work) => {
                 vec![Line::empty(), Line::new(Tone::Strong, "Starting the work"), Line::empty()]

@@ -22,7 +22,7 @@ use crate::board::Board;
 use crate::device_cache::DeviceCache;
 use crate::devices::{Devices, Role};
 use crate::rates::Rates;
-use crate::site::{Address, Begun, Secrets, Site, Told, invitation};
+use crate::site::{Address, Begun, DeviceNotices, Secrets, Site, invitation};
 use crate::{CHANNEL, access, assets, handlers, qr, stream};
 
 /// The time limit for the head of a request, and for an idle connection.
@@ -71,7 +71,7 @@ impl Web {
             build: assets::build(),
             projects,
             secrets: Secrets::new(secrets),
-            told: Told::default(),
+            told: DeviceNotices::default(),
             begun: Begun::default(),
             zone,
             now,

@@ -32,7 +32,7 @@ pub(crate) struct Site {
     pub(crate) build: String,
     pub(crate) projects: Vec<ProjectSetup>,
     pub(crate) secrets: Secrets,
-    pub(crate) told: Told,
+    pub(crate) told: DeviceNotices,
     pub(crate) begun: Begun,
     pub(crate) zone: TimeZone,
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
@@ -41,21 +41,21 @@ pub(crate) struct Site {
 
 /// What a device is shown on its next page, once: the outcome of its last act.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<HashMap<String, Said>>);
+pub(crate) struct DeviceNotices(Mutex<HashMap<String, DeviceNotice>>);
 
 /// A message about something that a person did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum DeviceNotice {
     Done(String),
     Refused(String),
 }
 
-impl Told {
-    pub(crate) fn tell(&self, device: &str, said: Said) {
+impl DeviceNotices {
+    pub(crate) fn tell(&self, device: &str, said: DeviceNotice) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(device.to_owned(), said);
     }
 
-    pub(crate) fn take(&self, device: &str) -> Option<Said> {
+    pub(crate) fn take(&self, device: &str) -> Option<DeviceNotice> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(device)
     }
 }
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn a_message_is_told_once() {
-        let told = Told::default();
-        told.tell("phone", Said::Done("stored".into()));
+        let told = DeviceNotices::default();
+        told.tell("phone", DeviceNotice::Done("stored".into()));
         assert_eq!(told.take("laptop"), None);
-        assert_eq!(told.take("phone"), Some(Said::Done("stored".into())));
+        assert_eq!(told.take("phone"), Some(DeviceNotice::Done("stored".into())));
         assert_eq!(told.take("phone"), None);
     }
 }

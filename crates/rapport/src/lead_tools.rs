@@ -7,18 +7,18 @@ use rapport_door::Sessions;
 
 use crate::config::Settings;
 use crate::engine::socket::LeadTools;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The tools for the leads of this place; `None` in a build without them.
 #[cfg(not(feature = "mcp"))]
-pub(crate) fn of(_: &Place, _: &Settings, _: Arc<dyn Sessions>) -> Option<Arc<dyn LeadTools>> {
+pub(crate) fn of(_: &Workspace, _: &Settings, _: Arc<dyn Sessions>) -> Option<Arc<dyn LeadTools>> {
     None
 }
 
 /// The tools for the leads of this place.
 #[cfg(feature = "mcp")]
 pub(crate) fn of(
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     sessions: Arc<dyn Sessions>,
 ) -> Option<Arc<dyn LeadTools>> {
@@ -33,13 +33,13 @@ mod over_mcp {
     use rapport_mcp::{McpSetup, serve_lead};
     use tracing::warn;
 
-    use super::{Arc, LeadTools, Place, Sessions, Settings};
+    use super::{Arc, LeadTools, Sessions, Settings, Workspace};
     use crate::engine::socket::{self, ToolsStream};
     use crate::engine::{ChannelLease, claims};
 
     /// The tools over MCP.
     pub(super) struct McpTools {
-        pub(super) place: Place,
+        pub(super) place: Workspace,
         pub(super) settings: Settings,
         pub(super) sessions: Arc<dyn Sessions>,
     }

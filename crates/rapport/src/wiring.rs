@@ -23,7 +23,7 @@ use crate::engine::claims::AGENTS_ANSWER_NOTHING;
 use crate::engine::socket::{self, Serving, Socket};
 use crate::engine::strays::Sweeper;
 use crate::engine::{
-    AgentLimits, AgentPlaces, DailySpending, Engine, Parts, ProjectSessions, Sessions, descent,
+    AgentLimits, AgentSlots, DailySpending, Engine, Parts, ProjectSessions, Sessions, descent,
 };
 use crate::environment;
 use crate::error::{Code, Failure};
@@ -63,7 +63,7 @@ const PLANNER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Where a command runs: the home and the project.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Workspace {
     pub home: PathBuf,
     pub project: PathBuf,
     /// The available kinds of agents.
@@ -78,7 +78,7 @@ pub struct Place {
     pub stored_by: ChosenStore,
 }
 
-impl Place {
+impl Workspace {
     /// This home and this project, with Rapport's own agents, channels, workers and store.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
         let stores = StoreKinds::builtin();
@@ -528,7 +528,7 @@ impl SessionKind {
 
     fn workshop(
         &self,
-        place: &Place,
+        place: &Workspace,
         settings: &Settings,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Workshop, Failure> {
@@ -565,7 +565,7 @@ pub struct Host {
 impl Host {
     /// Starts an engine for the sessions of a kind. The helpers do what an action cannot do alone.
     pub async fn start(
-        place: &Place,
+        place: &Workspace,
         settings: &Settings,
         kind: &SessionKind,
         helpers: Arc<dyn Helpers>,
@@ -607,7 +607,7 @@ impl Host {
 
 /// All parts of an engine, and its socket. Warns on stderr of what a person should know before. Blocks.
 fn prepare(
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     kind: &SessionKind,
     helpers: Arc<dyn Helpers>,
@@ -635,8 +635,8 @@ fn prepare(
 }
 
 /// The limits that all agents of this person share.
-fn limits(place: &Place, settings: &Settings) -> AgentLimits {
-    let places = settings.at_once.map(|most| AgentPlaces::at_most(most.get(), place.home.join("run/places")));
+fn limits(place: &Workspace, settings: &Settings) -> AgentLimits {
+    let places = settings.at_once.map(|most| AgentSlots::at_most(most.get(), place.home.join("run/places")));
     let daily = settings.daily_budget.map(|limit| DailySpending::at_most(limit.0, place.home.join("spent")));
     AgentLimits { places: places.unwrap_or_default(), daily }
 }
@@ -670,7 +670,7 @@ fn apart<'a>(settings: &'a Settings, named: Option<&str>) -> Result<&'a dyn Work
 }
 
 /// Cleans up workplaces of this project's sessions that are no longer needed, now and then from time to time.
-async fn sweep(place: &Place, worker: Arc<dyn Worker>) -> JoinHandle<()> {
+async fn sweep(place: &Workspace, worker: Arc<dyn Worker>) -> JoinHandle<()> {
     let store = faulty(place.store_in(&SessionKind::Sessions));
     // Without an address: a caller that wants a session that is being cleaned up waits.
     let holder = Holder::this_process(None);
@@ -689,7 +689,7 @@ async fn sweep(place: &Place, worker: Arc<dyn Worker>) -> JoinHandle<()> {
 }
 
 /// Warns on stderr of what a workplace outside of the project's directory lacks.
-fn tell_of_workplace(place: &Place, settings: &Settings) {
+fn tell_of_workplace(place: &Workspace, settings: &Settings) {
     place.warnings(&settings.worker, settings).into_iter().for_each(warn_once);
 }
 
@@ -735,7 +735,7 @@ fn raise_file_limit() {
 }
 
 /// The agents of sessions here, by name. New sessions use the agent of the settings.
-pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failure> {
+pub fn agents(place: &Workspace, settings: &Settings) -> Result<AgentsByName, Failure> {
     let setup = AgentSetup {
         home: place.home.clone(),
         keeper: env::current_exe()?,
@@ -751,13 +751,13 @@ pub fn agents(place: &Place, settings: &Settings) -> Result<AgentsByName, Failur
 }
 
 /// The agent of the settings, for new sessions.
-pub fn agent(place: &Place, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
+pub fn agent(place: &Workspace, settings: &Settings) -> Result<Arc<dyn Agent>, Failure> {
     agents(place, settings)?.find(None).map_err(|why| Failure::new(Code::Usage, why))
 }
 
 /// The planner: a model that makes rounds of questions, over its API if there is a key, otherwise through the agent's
 /// CLI.
-pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
+pub fn planner(place: &Workspace, settings: &Settings) -> Result<Arc<dyn Planner>, Failure> {
     let said = &settings.planner;
     let found = ApiAccess::found(variable);
     let key = said.api_key.clone().map(|key| Credential::Key(key.into_inner()));
@@ -790,7 +790,7 @@ pub fn planner(place: &Place, settings: &Settings) -> Result<Arc<dyn Planner>, F
 /// In debug builds a crash test can use a store that kills the process.
 pub(crate) fn faulty(store: Arc<dyn Store>) -> Arc<dyn Store> {
     #[cfg(debug_assertions)]
-    return crate::stores::faulty::wrap(store);
+    return crate::stores::faults::wrap(store);
     #[cfg(not(debug_assertions))]
     store
 }

@@ -1,6 +1,6 @@
 //! Parses one action: its parameters and fences. The action's kind then builds an action from them.
 
-use super::fence::{Block, Place, is_stray};
+use super::fence::{Block, FencePosition, is_stray};
 use super::inline::{self, Marker};
 use super::kinds::{ROWS, Row, Shape};
 use super::lines::{Kind, indent, is_bold_action, is_lost_action};
@@ -120,9 +120,9 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                     }
                 }
                 let place = match body.row.shape {
-                    Shape::Pairs => Place::Marked,
-                    Shape::Fences => Place::Among,
-                    Shape::Bare | Shape::Fence | Shape::Message => Place::Alone,
+                    Shape::Pairs => FencePosition::Marked,
+                    Shape::Fences => FencePosition::Among,
+                    Shape::Bare | Shape::Fence | Shape::Message => FencePosition::Alone,
                 };
                 let Some(block) = reader.block(at, fence, place) else {
                     (body.is_broken, marker) = (true, None);

@@ -22,7 +22,7 @@ pub(super) struct Block<'t> {
 
 /// What may come after a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FencePosition {
     /// The next action.
     Alone,
     /// The next action, or another block.
@@ -45,12 +45,13 @@ pub(super) fn block<'t>(
     lines: &Lines<'t>,
     open: usize,
     fence: Fence<'t>,
-    place: Place,
+    place: FencePosition,
 ) -> Result<Block<'t>, PlanError> {
     let close = end(lines, open, fence, place).ok_or_else(|| {
         let runs_on = |close: usize| {
-            let marked =
-                || place == Place::Marked && (open + 1..close).any(|at| marker(lines.line(at)).is_some());
+            let marked = || {
+                place == FencePosition::Marked && (open + 1..close).any(|at| marker(lines.line(at)).is_some())
+            };
             close > lines.boundary_after(open) || marked()
         };
         let first = lines.bare_after(open, fence).filter(|close| !runs_on(*close));
@@ -86,7 +87,13 @@ pub(super) fn unclosed(open: usize, fence: Fence<'_>) -> PlanError {
     )
 }
 
-fn unclear(lines: &Lines<'_>, open: usize, fence: Fence<'_>, close: usize, place: Place) -> PlanError {
+fn unclear(
+    lines: &Lines<'_>,
+    open: usize,
+    fence: Fence<'_>,
+    close: usize,
+    place: FencePosition,
+) -> PlanError {
     let run = run(fence);
     let (line, longer) = (close + 1, "If there are fences inside, use a longer fence outside");
     let next = lines.solid(close + 1);
@@ -102,8 +109,10 @@ fn unclear(lines: &Lines<'_>, open: usize, fence: Fence<'_>, close: usize, place
             "it is not clear where the fence {run} that opens here ends: line {line} closes it, and more follows"
         ),
         match place {
-            Place::Marked => format!("{longer}; if not, write `#### FIND:` or `#### REPLACE:` above each."),
-            Place::Alone | Place::Among | Place::Free => {
+            FencePosition::Marked => {
+                format!("{longer}; if not, write `#### FIND:` or `#### REPLACE:` above each.")
+            }
+            FencePosition::Alone | FencePosition::Among | FencePosition::Free => {
                 format!("{longer}; if not, leave out what comes between this and the next action.")
             }
         },
@@ -114,7 +123,7 @@ fn run(fence: Fence<'_>) -> String {
     char::from(fence.mark).to_string().repeat(fence.length)
 }
 
-fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
     if !lines.may_close(open, fence) {
         return junk_end(lines, open, fence, place);
     }
@@ -131,7 +140,7 @@ fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option
     if holds_fences {
         return nested_end(lines, open, fence, place).or_else(|| junk_end(lines, open, fence, place));
     }
-    if place == Place::Free || goes_on(lines, close, place) {
+    if place == FencePosition::Free || goes_on(lines, close, place) {
         return Some(close);
     }
     let document = matches!(fence.info, "markdown" | "md");
@@ -142,12 +151,13 @@ fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option
 }
 
 /// Whether words come after a block, and then more fences: then it may have been closed by a line that is part of it.
-fn is_cut_short(lines: &Lines<'_>, close: usize, place: Place) -> bool {
+fn is_cut_short(lines: &Lines<'_>, close: usize, place: FencePosition) -> bool {
     let boundary = lines.boundary_after(close);
     let Some((fence, _)) = lines.fences_after(close).next().filter(|(at, _)| *at < boundary) else {
         return false;
     };
-    let marked = place == Place::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
+    let marked =
+        place == FencePosition::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
     lines.solid(close + 1) < fence && !marked
 }
 
@@ -166,13 +176,13 @@ fn rivals<'t>(lines: &Lines<'t>, open: usize, fence: Fence<'t>) -> impl Iterator
 }
 
 /// Finds the end of a fence whose inner fences have a language: each of those is closed by the next bare one.
-fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut depth = 0_usize;
     for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
         match (other.info.is_empty(), depth) {
             (false, _) => depth += 1,
-            (true, 0) => return (place == Place::Free || goes_on(lines, at, place)).then_some(at),
+            (true, 0) => return (place == FencePosition::Free || goes_on(lines, at, place)).then_some(at),
             (true, _) => depth -= 1,
         }
     }
@@ -181,7 +191,7 @@ fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) ->
 
 /// Finds the end of a document whose fences are all bare: they come in pairs, and the last one before the plan
 /// continues closes the document.
-fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let (mut count, mut last) = (0_usize, None);
     for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
@@ -194,7 +204,7 @@ fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) ->
 }
 
 /// Finds the end of a long fence whose closing line has text after it.
-fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> Option<usize> {
+fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut rivals = rivals(lines, open, fence).take_while(|(at, _)| *at < boundary).map(|(at, _)| at);
     if fence.length < 4 {
@@ -204,17 +214,17 @@ fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: Place) -> O
 }
 
 /// Whether the text after a line is something that may follow a block.
-fn goes_on(lines: &Lines<'_>, close: usize, place: Place) -> bool {
+fn goes_on(lines: &Lines<'_>, close: usize, place: FencePosition) -> bool {
     let next = lines.solid(close + 1);
     if lines.is_boundary(next) {
         return true;
     }
     match (lines.kind(next), place) {
         (Kind::Fence(fence), _) if is_stray(lines, next, fence) => true,
-        (Kind::Fence(_), Place::Among) => true,
+        (Kind::Fence(_), FencePosition::Among) => true,
         (Kind::Heading { level, text }, _) if is_lost_action(level, text) => true,
         (Kind::Text, _) if is_bold_action(lines.line(next)) => true,
-        (Kind::Heading { .. } | Kind::Text, Place::Marked) => marker(lines.line(next)).is_some(),
+        (Kind::Heading { .. } | Kind::Text, FencePosition::Marked) => marker(lines.line(next)).is_some(),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Parses a text into a plan: tolerant of how models write, strict about what they mean.
 
 use super::error::{MAX_ERRORS, PlanError};
-use super::fence::{Block, Place, block, is_stray, is_stray_in_text, runs_over, unclosed};
+use super::fence::{Block, FencePosition, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
 use super::kinds::{ROWS, Row};
 use super::lines::{
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
                     "Put the actions below one heading `## Action Plan`.",
                 ),
                 Kind::Fence(fence) if !is_stray(&self.lines, at, fence) => {
-                    if let Some(block) = self.block(at, fence, Place::Free) {
+                    if let Some(block) = self.block(at, fence, FencePosition::Free) {
                         self.at = block.close + 1;
                     }
                 }
@@ -325,7 +325,7 @@ impl<'t> Reader<'t> {
                 Kind::Text if self.follow_comment(at) => self.at += 1,
                 Kind::Fence(fence) if self.is_in_comment() => {
                     self.at += 1;
-                    if let Some(block) = self.block(at, fence, Place::Free) {
+                    if let Some(block) = self.block(at, fence, FencePosition::Free) {
                         self.at = block.close + 1;
                     }
                 }
@@ -397,7 +397,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The block at a line. If it is not closed, records an error and continues at the next action.
-    pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: Place) -> Option<Block<'t>> {
+    pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: FencePosition) -> Option<Block<'t>> {
         match block(&self.lines, at, fence, place) {
             Ok(block) => Some(block),
             Err(error) => {
@@ -428,7 +428,7 @@ impl<'t> Reader<'t> {
                 }
                 Kind::Fence(fence) if is_stray_in_text(&self.lines, at, fence) => continue,
                 Kind::Fence(fence) => {
-                    let Some(block) = self.block(at, fence, Place::Free) else { continue };
+                    let Some(block) = self.block(at, fence, FencePosition::Free) else { continue };
                     self.at = block.close + 1;
                     if until == Until::Action && runs_over(&self.lines, &block, fence) {
                         let error = unclosed(at, fence);

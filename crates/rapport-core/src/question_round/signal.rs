@@ -2,7 +2,7 @@
 //! (CHAT-32 to CHAT-35).
 
 use super::wire::{self, Wire};
-use super::{QuestionRound, clean, named};
+use super::{QuestionRound, cleanup, named};
 use crate::event::Usage;
 
 /// The maximum number of questions in such a round.
@@ -15,7 +15,7 @@ pub fn detect(reply: &str) -> Option<QuestionRound> {
     let is_fenced = reply.starts_with("```") && reply.ends_with("```");
     let object = if is_fenced { wire::fenced(reply)? } else { reply };
     let wire = Wire::read(object).ok().filter(|wire| wire.interactive == Some(true))?;
-    let questions = clean::questions(wire.questions?, std::iter::empty(), MAX_QUESTIONS);
+    let questions = cleanup::questions(wire.questions?, std::iter::empty(), MAX_QUESTIONS);
     if questions.is_empty() {
         return None;
     }

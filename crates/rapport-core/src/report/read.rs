@@ -19,7 +19,7 @@ pub struct Applied {
 
 /// The part of a report that a line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ReportPart {
     Head,
     Message,
     Changes(Option<Subject>),
@@ -32,7 +32,7 @@ impl Report {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = Lines::new(text);
         let mut applied = Applied::default();
-        let (mut place, mut is_approved) = (Place::Head, false);
+        let (mut place, mut is_approved) = (ReportPart::Head, false);
         let mut at = 0;
         while at < lines.len() {
             let line = lines.line(at);
@@ -43,28 +43,37 @@ impl Report {
                     next = skip_block(&lines, at, fence);
                     let within = at + 1..next.saturating_sub(1);
                     match place {
-                        Place::Changes(Some(subject)) if is_approved => {
+                        ReportPart::Changes(Some(subject)) if is_approved => {
                             let changes = within.filter_map(|at| change_on_line(lines.line(at), at, subject));
                             applied.list(subject).extend(changes);
                         }
-                        Place::Message if applied.message.is_none() => {
+                        ReportPart::Message if applied.message.is_none() => {
                             let words: Vec<_> = within.map(|at| lines.line(at)).collect();
                             applied.message = Some(words.join("\n"));
                         }
-                        Place::Head | Place::Message | Place::Changes(_) | Place::Elsewhere => {}
+                        ReportPart::Head
+                        | ReportPart::Message
+                        | ReportPart::Changes(_)
+                        | ReportPart::Elsewhere => {}
                     }
                 }
                 Kind::Text => match (parameter(line), place) {
-                    (Some((key, value)), Place::Head) if key.eq_ignore_ascii_case("overall status") => {
+                    (Some((key, value)), ReportPart::Head) if key.eq_ignore_ascii_case("overall status") => {
                         applied.status = applied.status.or_else(|| status(value));
                     }
-                    (Some((key, value)), Place::Changes(_)) if key.eq_ignore_ascii_case("status") => {
+                    (Some((key, value)), ReportPart::Changes(_)) if key.eq_ignore_ascii_case("status") => {
                         is_approved = value.to_ascii_lowercase().starts_with("approved");
                     }
-                    (_, Place::Changes(Some(subject))) if is_approved => {
+                    (_, ReportPart::Changes(Some(subject))) if is_approved => {
                         applied.list(subject).extend(change_on_line(line, at, subject));
                     }
-                    (_, Place::Head | Place::Message | Place::Changes(_) | Place::Elsewhere) => {}
+                    (
+                        _,
+                        ReportPart::Head
+                        | ReportPart::Message
+                        | ReportPart::Changes(_)
+                        | ReportPart::Elsewhere,
+                    ) => {}
                 },
                 Kind::Blank | Kind::Rule => {}
             }
@@ -83,14 +92,14 @@ impl Applied {
     }
 }
 
-fn entered(place: Place, level: usize, heading: &str) -> Place {
+fn entered(place: ReportPart, level: usize, heading: &str) -> ReportPart {
     let heading = heading.to_ascii_lowercase();
     match (level, place) {
-        (1, _) => Place::Head,
-        (2, _) if heading.starts_with("applied state changes") => Place::Changes(None),
-        (2, _) if heading == "message" => Place::Message,
-        (2, _) => Place::Elsewhere,
-        (3, Place::Changes(_)) => Place::Changes(match heading.as_str() {
+        (1, _) => ReportPart::Head,
+        (2, _) if heading.starts_with("applied state changes") => ReportPart::Changes(None),
+        (2, _) if heading == "message" => ReportPart::Message,
+        (2, _) => ReportPart::Elsewhere,
+        (3, ReportPart::Changes(_)) => ReportPart::Changes(match heading.as_str() {
             "active context" => Some(Subject::Paths),
             "memos" => Some(Subject::Facts),
             _ => None,

@@ -1,6 +1,6 @@
 //! The selection: which changes and actions of a plan are checked, and the consequences of leaving some out.
 
-use super::depends::Dependencies;
+use super::dependencies::Dependencies;
 use crate::action_plan::ActionPlan;
 use crate::turn::Chosen;
 

@@ -10,7 +10,7 @@ use crate::activity::ToolUse;
 use crate::answer::{Answer, By, RuleSource};
 use crate::event::{Asker, Beside, Ending, Event};
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
-use crate::input::{AgentDid, Ask, Draft, Leave};
+use crate::input::{AgentDid, Ask, Leave, NewQuestion};
 use crate::permission::{Permission, PermissionRemark, Rule};
 use crate::prompt;
 use crate::question::{ALLOW, Choice, DENY, FOR_PROJECT, FOR_SESSION, Purpose, Question};
@@ -215,7 +215,7 @@ impl AskedRounds {
     }
 
     /// Questions with their ids. Empty ones are dropped.
-    pub(super) fn named(&self, drafts: &[Draft]) -> Vec<Question> {
+    pub(super) fn named(&self, drafts: &[NewQuestion]) -> Vec<Question> {
         let drafts = drafts.iter().filter(|draft| !draft.text.trim().is_empty());
         drafts.enumerate().map(|(n, draft)| from_draft(self.next_question(n), draft)).collect()
     }
@@ -321,7 +321,7 @@ fn stray() -> Refusal {
     Refusal::Stray { what: "what the agent did".into() }
 }
 
-fn from_draft(id: QuestionId, draft: &Draft) -> Question {
+fn from_draft(id: QuestionId, draft: &NewQuestion) -> Question {
     let named = draft.options.iter().filter(|option| !option.label.trim().is_empty());
     let options: Vec<_> = named.map(with_value).collect();
     Question {

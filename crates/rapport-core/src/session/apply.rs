@@ -19,8 +19,8 @@ impl Shared {
         }
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
-            Event::DraftStarted { turn, conversation, .. } => {
-                self.begin_turn(*turn, TurnKind::Draft, "");
+            Event::PlanStarted { turn, conversation, .. } => {
+                self.begin_turn(*turn, TurnKind::TurnPlan, "");
                 self.turns.conversation = conversation.clone();
             }
             Event::Baselined { turn, baseline } => {
@@ -163,7 +163,7 @@ impl Shared {
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
             | Event::Checked { .. }
-            | Event::DraftLeft { .. }
+            | Event::PlanLeft { .. }
             | Event::Filed { .. }
             | Event::Sealed { .. }
             | Event::TurnFound(_)

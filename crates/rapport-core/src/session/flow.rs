@@ -228,7 +228,7 @@ pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
 pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> Result<Vec<Event>, Refusal> {
     const NO_TURNS: &str = "this session has no plans of actions";
     let (what, why) = match act {
-        Act::Draft { .. } => ("planning", None),
+        Act::PlanTurn { .. } => ("planning", None),
         Act::LeaveDraft => ("abandoning the plan", None),
         Act::Review { .. } => ("reviewing", Some(NO_TURNS)),
         Act::Approve { .. } => ("approving", Some(NO_TURNS)),

@@ -52,7 +52,7 @@ enum TurnsPhase {
     #[default]
     Resting,
     /// The agent makes a plan of actions.
-    Drafting,
+    Planning,
     /// The plan is being written to its file.
     Filing,
     /// The plan is being checked.
@@ -107,7 +107,7 @@ impl TurnsFlow {
 
     /// The turn that the agent is planning, or was planning when it failed.
     pub(crate) fn drafting(&self) -> Option<&FileTurn> {
-        self.turns.iter().find(|turn| turn.stage == TurnStage::Drafting)
+        self.turns.iter().find(|turn| turn.stage == TurnStage::Planning)
     }
 
     /// The batch with this name, and its turn.
@@ -228,7 +228,7 @@ impl FlowRules for TurnsFlow {
         match self.phase {
             TurnsPhase::Resting if self.review(shared).is_some() => PhaseView::Reviewing,
             TurnsPhase::Resting => PhaseView::Resting,
-            TurnsPhase::Drafting => PhaseView::Clarifying,
+            TurnsPhase::Planning => PhaseView::Clarifying,
             TurnsPhase::Filing | TurnsPhase::Checking { .. } | TurnsPhase::Concluding { .. } => {
                 PhaseView::Reporting
             }
@@ -239,7 +239,7 @@ impl FlowRules for TurnsFlow {
     fn phase_name(&self) -> &'static str {
         match self.phase {
             TurnsPhase::Resting => "nothing is running",
-            TurnsPhase::Drafting => "the agent is still clarifying the task",
+            TurnsPhase::Planning => "the agent is still clarifying the task",
             TurnsPhase::Filing => "the plan is being written",
             TurnsPhase::Checking { .. } => "the plan is being checked",
             TurnsPhase::Running { .. } => "the approved actions are running",
@@ -253,7 +253,7 @@ impl FlowRules for TurnsFlow {
             TurnsPhase::Resting if self.is_undoing() => Some(Status::Running),
             TurnsPhase::Resting => Some(Status::Idle),
             TurnsPhase::Running { .. } => Some(Status::Running),
-            TurnsPhase::Drafting
+            TurnsPhase::Planning
             | TurnsPhase::Filing
             | TurnsPhase::Checking { .. }
             | TurnsPhase::Concluding { .. } => None,
@@ -265,7 +265,7 @@ impl FlowRules for TurnsFlow {
             return Err(Refusal::NotNow { what: what.into(), why: why.into() });
         }
         match act {
-            Act::Draft { .. } => self.start_draft(shared, by, act),
+            Act::PlanTurn { .. } => self.start_draft(shared, by, act),
             Act::LeaveDraft => self.leave_draft(shared, by),
             Act::Review { folder } => self.start_review(shared, by, folder),
             Act::Approve { folder, revision, chosen } => self.approve(shared, by, folder, *revision, chosen),
@@ -364,7 +364,7 @@ impl FlowRules for TurnsFlow {
 
     fn wants(&self, shared: &Shared) -> Vec<Want> {
         match &self.phase {
-            TurnsPhase::Resting | TurnsPhase::Drafting => Vec::new(),
+            TurnsPhase::Resting | TurnsPhase::Planning => Vec::new(),
             TurnsPhase::Filing => self.draft_to_file(shared).into_iter().collect(),
             TurnsPhase::Checking { folder, restore } => {
                 self.check_wanted(folder, *restore).into_iter().collect()
@@ -382,7 +382,7 @@ impl FlowRules for TurnsFlow {
 /// What an act does to the files or turns of a session, if it changes them.
 fn changing(act: &Act) -> Option<&'static str> {
     match act {
-        Act::Draft { .. } => Some("planning"),
+        Act::PlanTurn { .. } => Some("planning"),
         Act::Approve { .. } => Some("approving"),
         Act::GoOn { .. } => Some("resuming a batch"),
         Act::Undo { .. } => Some("undoing a batch"),

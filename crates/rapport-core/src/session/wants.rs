@@ -9,7 +9,7 @@ use super::shared::Shared;
 use crate::event::Ending;
 use crate::id::CallId;
 use crate::question::{FOR_PROJECT, Purpose};
-use crate::want::{CallReply, Order, Told, Want};
+use crate::want::{AnsweredQuestion, CallReply, Order, Want};
 use crate::{elicitation, prompt};
 
 impl Shared {
@@ -165,9 +165,9 @@ fn expired(round: &Round) -> CallReply {
     CallReply::Deny { asked, message: prompt::nobody_answered(&answered) }
 }
 
-fn told(item: &Item) -> Option<Told> {
+fn told(item: &Item) -> Option<AnsweredQuestion> {
     let given = item.given()?;
-    Some(Told {
+    Some(AnsweredQuestion {
         question: item.question.text.clone(),
         answer: item.question.words(&given.answer),
         by: given.by.clone(),
@@ -183,8 +183,8 @@ fn decision(item: &Item) -> Option<CallReply> {
     }
     let told = told(item)?;
     let message = match &given.answer.text {
-        Some(words) => Told { answer: words.clone(), ..told }.attributed(),
-        None => Told { answer: prompt::DENIED.into(), ..told }.attributed(),
+        Some(words) => AnsweredQuestion { answer: words.clone(), ..told }.attributed(),
+        None => AnsweredQuestion { answer: prompt::DENIED.into(), ..told }.attributed(),
     };
     Some(CallReply::Deny { asked, message })
 }

@@ -3,8 +3,8 @@
 //! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work,
 //! a message can ask for more, and the agent continues in the same conversation: another stretch of work.
 
-mod in_text;
 mod planner;
+mod text_question;
 
 use jiff::Timestamp;
 

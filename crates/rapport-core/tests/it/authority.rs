@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use rapport_core::authority::{Authority, Matter, authority, may_act};
 use rapport_core::routing::Policy;
 use rapport_core::{
-    Act, AgentDid, ApplyTo, Ask, By, ConversationId, Created, Decider, Draft, Field, FieldKind, Permission,
-    Reply, SessionId, Terms, World,
+    Act, AgentDid, ApplyTo, Ask, By, ConversationId, Created, Decider, Field, FieldKind, NewQuestion,
+    Permission, Reply, SessionId, Terms, World,
 };
 
 use crate::support::{CONVERSATION, Story, ann, bob, call, created, draft, person, question};
@@ -195,7 +195,7 @@ fn a_lead_gives_no_permission_and_fills_in_no_form() {
     }
     let mut story = Story::begun(of_lead(Decider::Lead));
     let field = Field { server: "vault".into(), key: Some("token".into()), kind: FieldKind::Flag };
-    let form = Draft { field: Some(Box::new(field)), ..draft("Your token?", &["Yes", "No"]) };
+    let form = NewQuestion { field: Some(Box::new(field)), ..draft("Your token?", &["Yes", "No"]) };
     story.connects().did(asks(Ask::Questions(vec![form])), "c1 asked round 1: q1").check(
         &person(lead(), answer("q1", "Yes")),
         "refused: filling in a form needs a person, the lead claude-code cannot decide it",

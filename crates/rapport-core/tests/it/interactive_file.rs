@@ -2,8 +2,8 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, Clarifier, Created, Draft, Entry, Input, InteractiveFile, InteractiveState, QuestionRound, Reply,
-    Session, Terms, World,
+    Act, Clarifier, Created, Entry, Input, InteractiveFile, InteractiveState, NewQuestion, QuestionRound,
+    Reply, Session, Terms, World,
 };
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn made(round: u32, texts: &[&str]) -> Input {
     asking(round, texts.iter().map(|text| draft(text, &["Yes", "No"])).collect())
 }
 
-fn asking(round: u32, questions: Vec<Draft>) -> Input {
+fn asking(round: u32, questions: Vec<NewQuestion>) -> Input {
     let (goal, description) = (Some("Dark mode".into()), Some("Add dark mode".into()));
     let batch = QuestionRound {
         goal,
@@ -97,7 +97,7 @@ fn chat_12_chat_13_the_file_follows_the_log() {
 #[test]
 fn chat_14_chat_16_answers_are_the_values_of_options_or_the_words() {
     let mut play = Play::begin_as(planned());
-    let several = Draft { multi: true, ..draft("Which platforms?", &["Web", "Old phones", "Desktop"]) };
+    let several = NewQuestion { multi: true, ..draft("Which platforms?", &["Web", "Old phones", "Desktop"]) };
     let questions = vec![several, draft("Which name?", &["Yes", "No"]), draft("Now?", &["Yes", "No"])];
     play.put(&asking(1, questions)).unwrap();
     assert_eq!(

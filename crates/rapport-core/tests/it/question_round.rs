@@ -15,7 +15,7 @@ fn brief(round: u32, answered: &[(&str, &str)]) -> Brief {
 
 /// A batch in a line: its questions, each with its options and what else may be said; `done` where there are none.
 fn outline(batch: &QuestionRound) -> String {
-    let question = |draft: &rapport_core::Draft| {
+    let question = |draft: &rapport_core::NewQuestion| {
         let options: Vec<_> = draft
             .options
             .iter()

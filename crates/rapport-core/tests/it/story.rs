@@ -19,15 +19,15 @@ mod undoing;
 mod waiting;
 mod working;
 
-use rapport_core::Draft;
+use rapport_core::NewQuestion;
 
 use crate::support::{Story, draft};
 
-pub(crate) fn way() -> Draft {
+pub(crate) fn way() -> NewQuestion {
     draft("Which way?", &["Passkeys", "Passwords", "Magic link"])
 }
 
-pub(crate) fn length() -> Draft {
+pub(crate) fn length() -> NewQuestion {
     draft("How long?", &["A day", "A week"])
 }
 

@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
-    Act, AgentDid, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created, Draft, Entry, Event,
-    Input, Leave, Order, Question, QuestionId, Refusal, Reply, RoundId, Session, SessionId, Terms, Told,
-    TurnId, View, Want, World,
+    Act, AgentDid, AnsweredQuestion, Ask, Asker, By, CallId, CallReply, Choice, ConversationId, Created,
+    Entry, Event, Input, Leave, NewQuestion, Order, Question, QuestionId, Refusal, Reply, RoundId, Session,
+    SessionId, Terms, TurnId, View, Want, World,
 };
 
 /// The conversation every session here begins with.
@@ -103,8 +103,8 @@ pub(crate) fn options(labels: &[&str]) -> Vec<Choice> {
 }
 
 /// A question with one choice among these, or own words.
-pub(crate) fn draft(text: &str, labels: &[&str]) -> Draft {
-    Draft {
+pub(crate) fn draft(text: &str, labels: &[&str]) -> NewQuestion {
+    NewQuestion {
         text: text.into(),
         header: None,
         options: options(labels),
@@ -164,7 +164,7 @@ impl Story {
         match self.play.put(input) {
             Ok(facts) => {
                 for fact in &facts {
-                    if let Event::TurnStarted { turn, .. } | Event::DraftStarted { turn, .. } = fact {
+                    if let Event::TurnStarted { turn, .. } | Event::PlanStarted { turn, .. } = fact {
                         self.turn = turn.0;
                     }
                 }
@@ -204,7 +204,7 @@ impl Story {
     }
 
     #[track_caller]
-    pub(crate) fn asks(&mut self, id: &str, drafts: &[Draft], expected: &str) -> &mut Self {
+    pub(crate) fn asks(&mut self, id: &str, drafts: &[NewQuestion], expected: &str) -> &mut Self {
         let ask = Ask::Questions(drafts.to_vec());
         self.did(AgentDid::Ask { call: call(id), ask, parkable: true }, expected)
     }
@@ -322,11 +322,11 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
     match fact {
         Event::Created(created) => format!("created: {}", created.task),
         Event::TurnStarted { turn, kind, .. } => format!("turn {turn} started to {kind:?}").to_lowercase(),
-        Event::DraftStarted { turn, folder, .. } => format!("turn {turn} started to draft in {folder}"),
+        Event::PlanStarted { turn, folder, .. } => format!("turn {turn} started to draft in {folder}"),
         Event::Filed { path, .. } => format!("filed at {path}"),
         Event::Sealed { folder, by: Some(by), .. } => format!("{folder} sealed by {by}"),
         Event::Sealed { folder, .. } => format!("{folder} sealed"),
-        Event::DraftLeft { folder, by } => format!("{folder} left by {by}"),
+        Event::PlanLeft { folder, by } => format!("{folder} left by {by}"),
         Event::TurnFound(found) => format!("{} found", found.folder),
         Event::TurnGone { folder } => format!("{folder} gone"),
         Event::ReviewStarted { folder, by } => format!("{folder} looked at by {by}"),
@@ -496,8 +496,10 @@ fn want_in_words(want: &Want) -> String {
 fn reply_in_words(reply: &CallReply) -> String {
     match reply {
         CallReply::Answers(told) => {
-            let told: Vec<_> =
-                told.iter().map(|t: &Told| format!("{} {}", t.question, t.attributed())).collect();
+            let told: Vec<_> = told
+                .iter()
+                .map(|t: &AnsweredQuestion| format!("{} {}", t.question, t.attributed()))
+                .collect();
             told.join(", ")
         }
         CallReply::Allow { asked } => format!("{asked} allowed"),

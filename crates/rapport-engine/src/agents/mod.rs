@@ -37,7 +37,8 @@ impl AgentKinds {
 /// with [`AgentDid::Finish`], and the process waits that long for [`Command::Next`].
 pub trait Agent: Send + Sync {
     /// Starts or resumes a turn in this place. Every report contains `run`.
-    fn start(&self, run: RunId, order: Order, place: AgentPlace, reports: mpsc::Sender<Report>) -> Controls;
+    fn start(&self, run: RunId, order: Order, place: AgentContext, reports: mpsc::Sender<Report>)
+    -> Controls;
 
     fn abilities(&self) -> Abilities;
 
@@ -205,7 +206,7 @@ pub enum Diagnosed {
 
 /// Where an agent works, and where its driver stores what is needed to continue elsewhere.
 #[derive(Clone)]
-pub struct AgentPlace {
+pub struct AgentContext {
     pub workplace: Arc<dyn Workplace>,
     /// The store of its conversation.
     pub conversation_store: Arc<dyn ConversationStore>,
@@ -215,13 +216,13 @@ pub struct AgentPlace {
     pub reached_at: Option<String>,
 }
 
-impl AgentPlace {
+impl AgentContext {
     pub fn directory(&self) -> &Path {
         self.workplace.directory()
     }
 }
 
-impl From<PathBuf> for AgentPlace {
+impl From<PathBuf> for AgentContext {
     /// A directory without a conversation store.
     fn from(directory: PathBuf) -> Self {
         Self {
@@ -272,12 +273,12 @@ pub struct RunId(pub u64);
 #[derive(Clone, Debug)]
 pub struct Report {
     pub run: RunId,
-    pub what: Happened,
+    pub what: AgentReport,
 }
 
 /// A fact to store, progress to show, or an estimate of the cost.
 #[derive(Clone, Debug)]
-pub enum Happened {
+pub enum AgentReport {
     /// To be decided and stored.
     Did(AgentDid),
     Progress(Progress),

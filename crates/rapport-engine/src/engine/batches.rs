@@ -50,7 +50,7 @@ impl BatchRun {
 }
 
 /// Where a batch is run.
-pub(super) struct BatchPlace {
+pub(super) struct BatchContext {
     pub(super) session: SessionId,
     /// The project, whose sessions share its memos.
     pub(super) project: PathBuf,
@@ -63,7 +63,7 @@ pub(super) struct BatchPlace {
 }
 
 /// Starts a batch, or resumes one.
-pub(super) fn start(order: BatchOrder, place: BatchPlace) -> BatchRun {
+pub(super) fn start(order: BatchOrder, place: BatchContext) -> BatchRun {
     let (stopper, stop) = Stop::new();
     let (replies, replied) = watch::channel(BTreeMap::new());
     let name = order.batch.clone();
@@ -77,7 +77,7 @@ pub(super) fn start(order: BatchOrder, place: BatchPlace) -> BatchRun {
 
 struct Job {
     order: BatchOrder,
-    place: BatchPlace,
+    place: BatchContext,
 }
 
 /// A batch that passed the checks.
@@ -122,7 +122,7 @@ impl Job {
     /// file may have changed since the review.
     fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
-        let BatchPlace { session, project, directory, workshop, .. } = &self.place;
+        let BatchContext { session, project, directory, workshop, .. } = &self.place;
         let found = workshop.batches.find(session, folder, *approved_at)?;
         let is_begun = found.as_deref().is_some_and(crate::actions::journal::Journal::is_in);
         let differs = there.filter(|there| there != text);
@@ -167,7 +167,7 @@ impl Job {
         stop: &Stop,
         replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
     ) -> Result<Ran, String> {
-        let BatchPlace { directory, workshop, .. } = &self.place;
+        let BatchContext { directory, workshop, .. } = &self.place;
         let seals = workshop.seals.clone();
         let clock = self.place.clock.clone();
         let place = BatchSite { project: directory.clone(), journal: ready.journal.clone(), seals, clock };

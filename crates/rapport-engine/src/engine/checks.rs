@@ -39,7 +39,7 @@ impl CheckRun {
 }
 
 /// Where a check is run.
-pub(super) struct CheckPlace {
+pub(super) struct CheckContext {
     pub(super) session: SessionId,
     pub(super) workplace: Arc<dyn Workplace>,
     pub(super) attacher: Arc<dyn Attacher>,
@@ -48,7 +48,7 @@ pub(super) struct CheckPlace {
 }
 
 /// Starts a check of a turn's work.
-pub(super) fn start(turn: TurnId, command: String, place: CheckPlace) -> CheckRun {
+pub(super) fn start(turn: TurnId, command: String, place: CheckContext) -> CheckRun {
     let (stopper, stop) = Stop::new();
     tokio::spawn(async move {
         let check = run(command, &place, &stop).await;
@@ -62,7 +62,7 @@ pub(super) fn start(turn: TurnId, command: String, place: CheckPlace) -> CheckRu
 }
 
 /// Runs the command; `None` if it was stopped.
-async fn run(command: String, place: &CheckPlace, stop: &Stop) -> Option<WorkCheck> {
+async fn run(command: String, place: &CheckContext, stop: &Stop) -> Option<WorkCheck> {
     let began = Instant::now();
     let named = &place.means.command_env;
     let env = match place.workplace.home() {
@@ -115,7 +115,7 @@ fn end_of(text: &str) -> (String, u64) {
 
 /// Stores the work again, because a check may change files. If this fails, the work stays stored as it was when the
 /// agent ended.
-async fn keep_work(place: &CheckPlace) {
+async fn keep_work(place: &CheckContext) {
     let workplace = place.workplace.clone();
     let kept = match spawn_blocking(move || workplace.work()).await {
         Ok(Ok(Some(work))) => place.attacher.attach(WORK, work).await.map_err(|error| error.to_string()),

@@ -26,7 +26,7 @@ use super::places::AgentPlaceTaken;
 use super::spending::DailySpending;
 use rapport_door::{Doing, Seal, Seen, Update, variant};
 
-use crate::agents::{Command, Happened, Parking, Patience, Report, RunId};
+use crate::agents::{AgentReport, Command, Parking, Patience, Report, RunId};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, Store, StoreError};
 use crate::turns::{Folder, TurnError, Workshop, discovery};
@@ -291,13 +291,13 @@ impl EventLoop {
         let Some(id) = self.runs.get(&report.run).cloned() else { return };
         let Some(hosted) = self.sessions.get_mut(&id) else { return };
         let mut did = match report.what {
-            Happened::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
-            Happened::Cost(cost_micros) => match (&self.parts.limits.daily, hosted.session.has_budget()) {
+            AgentReport::Progress(progress) => return self.tell(&id, Update::Progress(progress)),
+            AgentReport::Cost(cost_micros) => match (&self.parts.limits.daily, hosted.session.has_budget()) {
                 (Some(daily), _) => return self.sum_up_day(&id, report.run, cost_micros, daily.clone()),
                 (None, true) => AgentDid::SpendSoFar { cost_micros, today: None },
                 (None, false) => return,
             },
-            Happened::Did(did) => did,
+            AgentReport::Did(did) => did,
         };
         let Some(run) = hosted.run.as_ref().filter(|run| run.id == report.run) else { return };
         let turn = run.turn;

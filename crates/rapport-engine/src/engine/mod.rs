@@ -48,7 +48,7 @@ pub use batch_before::restore_before;
 pub use claims::ChannelLease;
 pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};
-pub use places::AgentPlaces;
+pub use places::AgentSlots;
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
 pub use sessions::ProjectSessions;
 pub use spending::DailySpending;
@@ -78,7 +78,7 @@ pub struct Parts {
 #[derive(Clone, Debug, Default)]
 pub struct AgentLimits {
     /// How many may work at the same time outside of the project's directory.
-    pub places: AgentPlaces,
+    pub places: AgentSlots,
     /// Their daily budget, if there is one.
     pub daily: Option<DailySpending>,
 }

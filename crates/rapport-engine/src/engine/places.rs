@@ -14,7 +14,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
 /// The slots for agents; by default there is no limit.
 #[derive(Clone, Debug, Default)]
-pub struct AgentPlaces {
+pub struct AgentSlots {
     /// The directory of the locks, and the number of slots.
     limit: Option<(PathBuf, u32)>,
 }
@@ -40,7 +40,7 @@ impl Drop for Ticket {
     }
 }
 
-impl AgentPlaces {
+impl AgentSlots {
     /// At most this many slots, for all processes with this folder.
     pub fn at_most(count: u32, folder: PathBuf) -> Self {
         Self { limit: Some((folder, count)) }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn the_oldest_ticket_is_next_and_the_dead_keep_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        let places = AgentPlaces::at_most(2, folder.path().into());
+        let places = AgentSlots::at_most(2, folder.path().into());
         let mut no_ticket = None;
         let first = places.take(&mut no_ticket, now()).unwrap().unwrap();
         let second = places.take(&mut no_ticket, now()).unwrap().unwrap();

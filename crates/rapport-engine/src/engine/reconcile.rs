@@ -15,14 +15,14 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::sleep;
 use tracing::{debug, info, info_span};
 
-use super::batches::{self, BatchPlace};
-use super::checks::{self, CheckPlace};
+use super::batches::{self, BatchContext};
+use super::checks::{self, CheckContext};
 use super::conversation_store::{Conversation, WORK};
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
 use super::hosted_session::{Access, AgentRun, Hosted, Incoming};
 use super::places;
-use crate::agents::{AgentPlace, Command, Parking, Patience, RunId};
+use crate::agents::{AgentContext, Command, Parking, Patience, RunId};
 use crate::stores::Store;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::{Worker, WorkerError, Workplace};
@@ -208,7 +208,7 @@ impl EventLoop {
         info!(parent: &hosted.span, batch = order.batch, "batch started");
         hosted.batch = Some(batches::start(
             order,
-            BatchPlace {
+            BatchContext {
                 session: id.clone(),
                 project: PathBuf::from(hosted.session.project()),
                 directory: workplace.directory().to_owned(),
@@ -236,7 +236,7 @@ impl EventLoop {
             return;
         };
         info!(parent: &hosted.span, turn = turn.0, "check started");
-        let place = CheckPlace {
+        let place = CheckContext {
             session: id.clone(),
             workplace,
             attacher: hosted.attacher.clone(),
@@ -387,7 +387,7 @@ impl EventLoop {
                 let said = order.said.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
-                let place = AgentPlace {
+                let place = AgentContext {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
                         self.parts.store.clone(),

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use super::conversation_store::WORK;
 use crate::clock::Clock;
 use crate::stores::{Attacher, Holder, Store, StoreError};
-use crate::workers::{KeptPlace, Worker, WorkerError};
+use crate::workers::{StoredWorkplace, Worker, WorkerError};
 
 /// The time after which an unused workplace is released.
 const UNUSED: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -85,7 +85,7 @@ impl Sweeper {
         }
     }
 
-    async fn look_after(&self, place: KeptPlace) -> Result<(), StraysError> {
+    async fn look_after(&self, place: StoredWorkplace) -> Result<(), StraysError> {
         let is_unused =
             place.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
         if !self.store.list().await?.contains(&place.session) {
@@ -100,7 +100,7 @@ impl Sweeper {
         };
         let session = self.store.replay(&place.session, &entries)?;
         let is_running = place.is_running && self.still_runs(&place, session.created()).await?;
-        let place = KeptPlace { is_running, ..place };
+        let place = StoredWorkplace { is_running, ..place };
         let state = session.view(&place.session).workplace.map(|place| place.state);
         let fate = match state {
             _ if place.is_visited => Fate::Kept,
@@ -117,7 +117,7 @@ impl Sweeper {
 
     /// Whether a workplace that ran when workplaces were listed still runs. Another process may have stopped it since;
     /// reading its work would start it again.
-    async fn still_runs(&self, place: &KeptPlace, created: &Created) -> Result<bool, StraysError> {
+    async fn still_runs(&self, place: &StoredWorkplace, created: &Created) -> Result<bool, StraysError> {
         let (worker, session, created) = (self.worker.clone(), place.session.clone(), created.clone());
         let now = spawn_blocking(move || worker.now(&session, &created)).await??;
         Ok(now.is_some_and(|now| now.is_running))
@@ -126,7 +126,7 @@ impl Sweeper {
     /// Carries out what was decided; the caller holds the session, if it exists.
     async fn carry_out(
         &self,
-        place: KeptPlace,
+        place: StoredWorkplace,
         session: Option<(Created, Arc<dyn Attacher>)>,
         fate: Fate,
     ) -> Result<(), StraysError> {
@@ -185,7 +185,7 @@ pub async fn strays(
     worker: Arc<dyn Worker>,
     store: &dyn Store,
     project: &Path,
-) -> Result<Vec<KeptPlace>, StraysError> {
+) -> Result<Vec<StoredWorkplace>, StraysError> {
     let of = project.to_owned();
     let found = spawn_blocking(move || worker.kept(&of)).await??;
     let known = store.list().await?;

@@ -4,7 +4,7 @@
 
 pub mod blocking;
 #[cfg(debug_assertions)]
-pub mod faulty;
+pub mod faults;
 pub mod files;
 mod kinds;
 pub mod memory;

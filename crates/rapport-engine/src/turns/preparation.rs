@@ -219,7 +219,7 @@ impl TurnPreparation {
         let folder = turn.name.to_string();
         let shown = checksum::shown(&self.folder, &folder).await?;
         let origin = Some(TurnOrigin { parent, created, agent, is_replan });
-        Ok(Act::Draft { folder, conversation, asking, origin, shown })
+        Ok(Act::PlanTurn { folder, conversation, asking, origin, shown })
     }
 
     /// The original message of a turn, however often it was planned since.

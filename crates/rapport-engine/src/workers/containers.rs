@@ -47,8 +47,8 @@ use super::proxy::Proxy;
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::take_over::steps;
 use super::{
-    KeptPlace, LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerSetup, Workplace, file_error,
-    local, shortened,
+    LARGEST_FILE, NoWorkplace, OURS, StoredWorkplace, Worker, WorkerError, WorkerSetup, Workplace,
+    file_error, local, shortened,
 };
 use crate::clock::Clock;
 use crate::projects::trust::Trust;
@@ -290,7 +290,7 @@ impl Worker for Containers {
         entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == RUN_FOLDER))
     }
 
-    fn kept(&self, project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+    fn kept(&self, project: &Path) -> Result<Vec<StoredWorkplace>, WorkerError> {
         let (docker, label) = (self.docker.clone(), format!("{}={}", container::PROJECT, project.display()));
         let found = docker::wait(async move {
             let mut found = Vec::new();
@@ -302,7 +302,7 @@ impl Worker for Containers {
         })?;
         let found = found.into_iter().filter_map(|(one, unused_since)| {
             let session = SessionId::new(one.labels.get(container::SESSION)?);
-            Some(KeptPlace {
+            Some(StoredWorkplace {
                 worker: NAME,
                 is_running: one.is_running,
                 is_visited: is_visited(&self.folder.join(format!("{session}.{RUN_FOLDER}"))),
@@ -315,12 +315,12 @@ impl Worker for Containers {
         Ok(found.collect())
     }
 
-    fn stop(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
         let (docker, name) = (self.docker.clone(), place.name.clone());
         docker::wait(async move { docker.kill(&name).await })
     }
 
-    fn release(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
         let (docker, name) = (self.docker.clone(), place.name.clone());
         docker::wait(async move { container::remove(&docker, &name).await })
     }

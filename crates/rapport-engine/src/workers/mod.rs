@@ -112,24 +112,24 @@ pub trait Worker: Send + Sync {
     }
 
     /// What it keeps of this project's sessions outside of the project.
-    fn kept(&self, _project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+    fn kept(&self, _project: &Path) -> Result<Vec<StoredWorkplace>, WorkerError> {
         Ok(Vec::new())
     }
 
     /// Ends everything that runs in a place. It can be used again.
-    fn stop(&self, _place: &KeptPlace) -> Result<(), WorkerError> {
+    fn stop(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 
     /// Removes a place that [`Worker::restore`] can make again.
-    fn release(&self, _place: &KeptPlace) -> Result<(), WorkerError> {
+    fn release(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 }
 
 /// A place of a session that its worker keeps outside of the project, or what is left of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptPlace {
+pub struct StoredWorkplace {
     /// The name of its worker.
     pub worker: &'static str,
     pub session: SessionId,
@@ -309,16 +309,16 @@ impl Worker for Workers {
         self.by_name.values().any(|worker| worker.may_keep(project))
     }
 
-    fn kept(&self, project: &Path) -> Result<Vec<KeptPlace>, WorkerError> {
+    fn kept(&self, project: &Path) -> Result<Vec<StoredWorkplace>, WorkerError> {
         let kept: Result<Vec<_>, _> = self.by_name.values().map(|worker| worker.kept(project)).collect();
         Ok(kept?.concat())
     }
 
-    fn stop(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
         self.named(place.worker)?.stop(place)
     }
 
-    fn release(&self, place: &KeptPlace) -> Result<(), WorkerError> {
+    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
         self.named(place.worker)?.release(place)
     }
 }

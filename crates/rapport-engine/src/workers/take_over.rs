@@ -26,13 +26,13 @@ pub(super) use steps::steps;
 pub(super) use write_ahead::WriteAhead;
 
 /// A project, and its path in its repository.
-struct Place<'a> {
+struct RepositoryPath<'a> {
     project: &'a Directory,
     top: PathBuf,
     inside: PathBuf,
 }
 
-impl<'a> Place<'a> {
+impl<'a> RepositoryPath<'a> {
     fn of(project: &'a Directory) -> Result<Self, WorkerError> {
         Ok(Self { project, top: local::top(project.directory())?, inside: project.inside()? })
     }
@@ -65,7 +65,7 @@ pub(super) fn take_over(
     merged: &Merged,
     note: &WriteAhead,
 ) -> Result<Vec<FileChange>, WorkerError> {
-    let place = Place::of(project)?;
+    let place = RepositoryPath::of(project)?;
     let placing = Placing::new(&place, merged)?;
     // Listed before anything is written: everything written is reported as applied.
     let files = project.files_between(&merged.from, &merged.to);
@@ -115,7 +115,7 @@ fn place_all(
 }
 
 /// The files that are neither in the old nor in the new state, or are in the way.
-fn changed(place: &Place<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
+fn changed(place: &RepositoryPath<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
     // A directory is removed with its last file.
     let goes = |folder: &Path| {
         let is_below = |step: &Step| step.path != folder && step.path.starts_with(folder);
@@ -137,7 +137,7 @@ fn changed(place: &Place<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) 
 pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, WorkerError> {
     local::is_there(project.directory())?;
     let _lock = lock(project.directory())?;
-    let place = Place::of(project)?;
+    let place = RepositoryPath::of(project)?;
     for state in [&states.from, &states.to] {
         let tree = format!("{}^{{tree}}", local::named(state)?);
         git(&place.top, None, &["cat-file", "-e", &tree])
@@ -321,7 +321,7 @@ mod tests {
     fn what_cannot_be_put_back_is_named() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n")]);
-        let place = Place::of(&project).unwrap();
+        let place = RepositoryPath::of(&project).unwrap();
         let due = |step: Step| (step.clone(), Stamp::of(&place.top, &step));
         let due: Vec<_> = place.steps(&merged).unwrap().0.into_iter().map(due).collect();
         let mut placing = Placing::new(&place, &merged).unwrap();
@@ -340,7 +340,7 @@ mod tests {
     fn what_changes_after_it_was_looked_at_is_not_touched() {
         let (_folder, project) = repository(&[("a.txt", "a\n")]);
         let merged = states(&project, &[("a.txt", "A\n")]);
-        let place = Place::of(&project).unwrap();
+        let place = RepositoryPath::of(&project).unwrap();
         let (due, _) = place.steps(&merged).unwrap();
         let due: Vec<_> = due.into_iter().map(|step| (step.clone(), Stamp::of(&place.top, &step))).collect();
         let mut placing = Placing::new(&place, &merged).unwrap();

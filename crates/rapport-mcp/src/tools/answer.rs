@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::report::{Report, TaskStatus};
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, words};
 
@@ -22,7 +22,7 @@ pub(crate) async fn answer(
     server: &Server,
     lead: &By,
     arguments: AnswerArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let id = ids::session(&arguments.task_id)?;
     let before = Report::of(server.sessions(), &id).await?;
     before.refuse_foreign()?;
@@ -38,7 +38,7 @@ pub(crate) async fn answer(
     let after = Report::of(server.sessions(), &id).await?;
     server.note_told(lead, &after);
     let text = format!("{}\n{}", done(lead, &acts, after.status()), words::report(&after, false));
-    Ok(Told { text, data: after.data() })
+    Ok(ToolReply { text, data: after.data() })
 }
 
 /// The answers that were stored before another one was refused, so that the lead does not repeat them.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::report::{self, Report, stored};
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::ToolError;
 use crate::{ids, words};
 
@@ -45,7 +45,7 @@ enum SortBy {
 }
 
 /// The log of a task: a line for each fact, and all questions with their answers (WORK-14).
-pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<Told, ToolError> {
+pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<ToolReply, ToolError> {
     let id = ids::session(&arguments.identifier)?;
     let entries = report::entries(server.sessions(), &id).await?;
     let report = Report::replay(&id, &entries)?;
@@ -69,7 +69,7 @@ pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<To
         "success": true, "taskId": report.task_id(), "sessionId": id, "status": report.status().word(),
         "lines": shown, "leftOut": left_out, "conversation": pairs,
     });
-    Ok(Told { text, data })
+    Ok(ToolReply { text, data })
 }
 
 /// The facts of an entry, a line each.
@@ -98,7 +98,7 @@ fn in_words(pairs: &[Value]) -> String {
 }
 
 /// The logs that there are.
-pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<Told, ToolError> {
+pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<ToolReply, ToolError> {
     let limit = arguments.limit.unwrap_or(LISTED).min(MOST_LISTED);
     let mut ids = server.sessions().list().await?;
     let order = arguments.sort_by.unwrap_or_default();
@@ -128,7 +128,7 @@ pub(crate) async fn list(server: &Server, arguments: ListArguments) -> Result<To
             })
         })
         .collect();
-    Ok(Told { text, data: json!({ "success": true, "logs": data }) })
+    Ok(ToolReply { text, data: json!({ "success": true, "logs": data }) })
 }
 
 /// A log in the list.

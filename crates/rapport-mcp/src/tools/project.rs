@@ -7,7 +7,7 @@ use rapport_door::{ContextUpdate, KnownProject, LoadedProject, ProjectError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) async fn context(
     server: &Server,
     lead: &By,
     arguments: ProjectArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let projects = &server.setup().projects;
     if arguments.action == ProjectAction::List {
         return Ok(listed(&projects.list().await?));
@@ -99,7 +99,7 @@ pub(super) async fn named(server: &Server, named: Option<&str>) -> Result<String
     ))
 }
 
-fn listed(all: &[KnownProject]) -> Told {
+fn listed(all: &[KnownProject]) -> ToolReply {
     let line = |one: &KnownProject| {
         let state = match (&one.problem, one.is_missing, &one.stale) {
             (Some(problem), _, _) => format!(" (cannot be read: {problem})"),
@@ -114,10 +114,10 @@ fn listed(all: &[KnownProject]) -> Told {
         true => "No project is known yet. Explore this server's own with the action explore.".to_owned(),
         false => lines.join("\n"),
     };
-    Told { text, data: json!({ "success": true, "status": "listed", "projects": all }) }
+    ToolReply { text, data: json!({ "success": true, "status": "listed", "projects": all }) }
 }
 
-fn told(status: &str, loaded: &LoadedProject) -> Told {
+fn told(status: &str, loaded: &LoadedProject) -> ToolReply {
     let context = &loaded.context;
     let mut lines = vec![format!("{} ({status})", context.name)];
     match status {
@@ -146,7 +146,7 @@ fn told(status: &str, loaded: &LoadedProject) -> Told {
     data["success"] = json!(true);
     data["status"] = json!(status);
     data["needsExploring"] = json!(loaded.stale.is_some());
-    Told { text: lines.join("\n"), data }
+    ToolReply { text: lines.join("\n"), data }
 }
 
 impl From<ProjectError> for ToolError {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ids;
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::ToolError;
 
 #[derive(Debug, Deserialize)]
@@ -65,7 +65,7 @@ pub(crate) async fn respond(
     server: &Server,
     lead: &By,
     arguments: RespondArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let wanted = wanted(&arguments)?;
     // A malformed id names no session.
     let id = ids::session(&arguments.session_id).ok();
@@ -81,7 +81,7 @@ pub(crate) async fn respond(
     let results: Vec<Value> = done.iter().map(result).collect();
     let status = done.first().map_or("not_found", |one| one.status.word());
     let data = json!({ "sessionId": arguments.session_id, "status": status, "results": results });
-    Ok(Told { text, data })
+    Ok(ToolReply { text, data })
 }
 
 fn result(done: &Responded) -> Value {

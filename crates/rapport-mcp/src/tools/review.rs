@@ -17,7 +17,7 @@ use super::start::refuse_elsewhere;
 use super::status::recent;
 use crate::ids::DiffId;
 use crate::report::Report;
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::words;
 
@@ -69,7 +69,7 @@ pub(crate) struct ReviseArguments {
 }
 
 /// Shows a diff, or lists all that wait for a decision.
-pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Result<Told, ToolError> {
+pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Result<ToolReply, ToolError> {
     let Some(named) = &arguments.diff_id else { return waiting(server).await };
     let (report, diff) = current(server, named).await?;
     let mut data = report.data();
@@ -91,7 +91,7 @@ pub(crate) async fn review(server: &Server, arguments: ReviewArguments) -> Resul
         data["diff"] = json!(shown);
         data["diffLeftOut"] = json!(left_out);
     }
-    Ok(Told { text: said, data })
+    Ok(ToolReply { text: said, data })
 }
 
 /// The other waiting diffs that change the same files, with those files: they may no longer apply after this one is
@@ -126,14 +126,14 @@ fn files_of(report: &Report) -> impl Iterator<Item = &str> {
     report.view.changes.iter().flat_map(|changes| &changes.files).map(|file| file.path.as_str())
 }
 
-async fn waiting(server: &Server) -> Result<Told, ToolError> {
+async fn waiting(server: &Server) -> Result<ToolReply, ToolError> {
     let recent = recent(server).await?;
     let open: Vec<_> = recent.iter().filter_map(|report| Some((report, report.diff()?))).collect();
     let lines: Vec<_> =
         open.iter().map(|(report, diff)| format!("{diff}  {}", words::line(report))).collect();
     let text = if lines.is_empty() { "No changes wait for a decision.".to_owned() } else { lines.join("\n") };
     let data: Vec<_> = open.iter().map(|(report, _)| report.data()).collect();
-    Ok(Told { text, data: json!({ "success": true, "diffs": data }) })
+    Ok(ToolReply { text, data: json!({ "success": true, "diffs": data }) })
 }
 
 fn summary(report: &Report, diff: &DiffId) -> String {
@@ -199,7 +199,11 @@ fn cut(patch: &str) -> (&str, usize) {
 }
 
 /// Applies the work, or asks a person to.
-pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments) -> Result<Told, ToolError> {
+pub(crate) async fn apply(
+    server: &Server,
+    lead: &By,
+    arguments: ApplyArguments,
+) -> Result<ToolReply, ToolError> {
     let (project, target) = (server.setup().project.clone(), arguments.target_workspace.clone());
     let checked = spawn_blocking(move || refuse_elsewhere(&project, target.as_deref(), "targetWorkspace"));
     checked.await.map_err(|error| ToolError::new(ToolErrorKind::Failed, error.to_string()))??;
@@ -216,7 +220,7 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
             summary(&report, &diff),
             others.words()
         );
-        return Ok(Told { text, data: with_overlaps(&report) });
+        return Ok(ToolReply { text, data: with_overlaps(&report) });
     }
     report.refuse_foreign()?;
     let id = &report.view.id;
@@ -229,11 +233,11 @@ pub(crate) async fn apply(server: &Server, lead: &By, arguments: ApplyArguments)
         WorkplaceState::Applied => {
             let (project, told) = (&ended.view.project, words::report(&ended, false));
             let text = format!("Applied {diff} to {project}.\n{}{told}", others.words());
-            Ok(Told { text, data: with_overlaps(&ended) })
+            Ok(ToolReply { text, data: with_overlaps(&ended) })
         }
         WorkplaceState::Applying => {
             let text = format!("{diff} is being applied. Call wait to hear how it ends.\n");
-            Ok(Told { text, data: ended.data() })
+            Ok(ToolReply { text, data: ended.data() })
         }
         WorkplaceState::Open | WorkplaceState::Waiting if place.requested_by.is_some() => {
             let text = format!(
@@ -272,7 +276,7 @@ pub(crate) async fn reject(
     server: &Server,
     lead: &By,
     arguments: RejectArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let (report, diff) = current(server, &arguments.diff_id).await?;
     report.refuse_foreign()?;
     let id = &report.view.id;
@@ -281,7 +285,7 @@ pub(crate) async fn reject(
     let ended = settle(server, lead, id, &act).await?;
     let Some(place) = &ended.view.workplace else { return Err(unclear(&ended)) };
     let text = format!("Rejected {diff}. {}\n{}", cleared(id, place), words::report(&ended, false));
-    Ok(Told { text, data: ended.data() })
+    Ok(ToolReply { text, data: ended.data() })
 }
 
 /// The state of the workplace of rejected work.
@@ -300,7 +304,7 @@ pub(crate) async fn revise(
     server: &Server,
     lead: &By,
     arguments: ReviseArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let (report, diff) = current(server, &arguments.diff_id).await?;
     report.refuse_foreign()?;
     let id = &report.view.id;
@@ -315,7 +319,7 @@ pub(crate) async fn revise(
         after.task_id(),
         words::report(&after, false)
     );
-    Ok(Told { text, data: after.data() })
+    Ok(ToolReply { text, data: after.data() })
 }
 
 /// The message to the worker.

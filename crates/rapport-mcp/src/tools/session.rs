@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use super::{project, start, status};
 use crate::person::PersonAtClient;
 use crate::report::Report;
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, words};
 
@@ -71,7 +71,7 @@ pub(crate) struct CancelArguments {
 pub(crate) async fn start(
     person: &PersonAtClient<'_>,
     arguments: SessionArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let PersonAtClient { server, lead, .. } = *person;
     let setup = server.setup().clone();
     if arguments.prompt.trim().is_empty() {
@@ -115,7 +115,7 @@ pub(crate) async fn start(
         words::report(&report, false),
         json!({ "taskId": report.task_id() })
     );
-    Ok(Told { text, data: report.data() })
+    Ok(ToolReply { text, data: report.data() })
 }
 
 /// A directory of a project, relative to the project. A path that leads out of the project is refused.
@@ -132,7 +132,7 @@ fn inside(project: &Path, directory: &str) -> Result<String, ToolError> {
 }
 
 /// Sends a message to the agent of a session.
-pub(crate) async fn say(server: &Server, lead: &By, arguments: SayArguments) -> Result<Told, ToolError> {
+pub(crate) async fn say(server: &Server, lead: &By, arguments: SayArguments) -> Result<ToolReply, ToolError> {
     if arguments.message.trim().is_empty() {
         return Err(ToolError::invalid("message: there is nothing in it"));
     }
@@ -141,7 +141,11 @@ pub(crate) async fn say(server: &Server, lead: &By, arguments: SayArguments) -> 
 }
 
 /// The state of a session, or of all recent ones.
-pub(crate) async fn state(server: &Server, lead: &By, arguments: StateArguments) -> Result<Told, ToolError> {
+pub(crate) async fn state(
+    server: &Server,
+    lead: &By,
+    arguments: StateArguments,
+) -> Result<ToolReply, ToolError> {
     status::status(server, lead, status::StatusArguments::of(arguments.session_id)).await
 }
 
@@ -150,13 +154,19 @@ pub(crate) async fn cancel(
     server: &Server,
     lead: &By,
     arguments: CancelArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let act = Act::Cancel { reason: arguments.reason };
     done(server, lead, &arguments.session_id, &act, "cancelled").await
 }
 
 /// Carries out an act of a lead in a session that a lead started, and reports its state.
-async fn done(server: &Server, lead: &By, named: &str, act: &Act, what: &str) -> Result<Told, ToolError> {
+async fn done(
+    server: &Server,
+    lead: &By,
+    named: &str,
+    act: &Act,
+    what: &str,
+) -> Result<ToolReply, ToolError> {
     let id = ids::session(named)?;
     let before = Report::of(server.sessions(), &id).await?;
     before.refuse_foreign()?;
@@ -165,5 +175,5 @@ async fn done(server: &Server, lead: &By, named: &str, act: &Act, what: &str) ->
     acted.map_err(|error| ToolError::from(error).about(after.data()))?;
     server.note_told(lead, &after);
     let text = format!("{what}: {id}\n{}", words::report(&after, false));
-    Ok(Told { text, data: after.data() })
+    Ok(ToolReply { text, data: after.data() })
 }

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use crate::person::PersonAtClient;
 use crate::report::Report;
-use crate::server::{Told, ToolOutcome};
+use crate::server::{ToolOutcome, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{CHANNEL, ids, tasks, templates, words};
 
@@ -106,7 +106,7 @@ pub(crate) async fn start(
     if !warnings.is_empty() {
         data["warnings"] = json!(warnings);
     }
-    Ok(ToolOutcome::Told(Told { text, data }))
+    Ok(ToolOutcome::Replied(ToolReply { text, data }))
 }
 
 /// Starts a session on behalf of the client's model.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::task::spawn_blocking;
 
 use crate::report::Report;
-use crate::server::{Server, Told};
+use crate::server::{Server, ToolReply};
 use crate::tool_error::ToolError;
 use crate::{ids, templates, words};
 
@@ -41,7 +41,7 @@ pub(crate) async fn status(
     server: &Server,
     lead: &By,
     arguments: StatusArguments,
-) -> Result<Told, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let plan = arguments.plan_id.as_deref().map(ids::session).transpose()?;
     let Some(named) = arguments.task_id else { return list(server, plan.as_ref()).await };
     let report = Report::of(server.sessions(), &ids::session(&named)?).await?;
@@ -60,11 +60,11 @@ pub(crate) async fn status(
         }
         data["parts"] = parts.iter().map(|part| part.task_id()).collect();
     }
-    Ok(Told { text, data })
+    Ok(ToolReply { text, data })
 }
 
 /// The recent tasks, or those among them that are parts of this plan.
-async fn list(server: &Server, plan: Option<&SessionId>) -> Result<Told, ToolError> {
+async fn list(server: &Server, plan: Option<&SessionId>) -> Result<ToolReply, ToolError> {
     let mut recent = recent(server).await?;
     recent.retain(|report| plan.is_none() || report.parent() == plan || Some(&report.view.id) == plan);
     let lines: Vec<_> = recent.iter().map(words::line).collect();
@@ -73,7 +73,7 @@ async fn list(server: &Server, plan: Option<&SessionId>) -> Result<Told, ToolErr
         false => lines.join("\n"),
     };
     let tasks: Vec<Value> = recent.iter().map(Report::data).collect();
-    Ok(Told { text, data: json!({ "success": true, "tasks": tasks }) })
+    Ok(ToolReply { text, data: json!({ "success": true, "tasks": tasks }) })
 }
 
 /// The recent tasks, the newest first. Those that cannot be read are left out.
@@ -87,7 +87,7 @@ pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, ToolError> {
 }
 
 /// The state of this server, and the number of recent tasks by status.
-pub(crate) async fn system(server: &Server) -> Result<Told, ToolError> {
+pub(crate) async fn system(server: &Server) -> Result<ToolReply, ToolError> {
     let setup = server.setup();
     let recent = recent(server).await?;
     let mut counts = BTreeMap::<&str, usize>::new();
@@ -115,5 +115,5 @@ pub(crate) async fn system(server: &Server) -> Result<Told, ToolError> {
         "tasks": counts, "workersRunning": running, "waitingForPerson": person,
         "containerSessions": at_work, "templates": templates,
     });
-    Ok(Told { text, data })
+    Ok(ToolReply { text, data })
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use super::status::recent;
 use crate::person::{self, PersonAtClient, Settled, ShownDialog};
 use crate::report::Report;
-use crate::server::{Server, Told, ToolOutcome};
+use crate::server::{Server, ToolOutcome, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, resumption, words};
 
@@ -81,7 +81,7 @@ async fn watch(
             let news = watched.iter().filter(|report| is_news(server, lead, report));
             let news: Vec<_> = news.filter(|report| !is_for_dialog(report)).collect();
             if !news.is_empty() {
-                return Ok(ToolOutcome::Told(tell(server, lead, &news, true)));
+                return Ok(ToolOutcome::Replied(tell(server, lead, &news, true)));
             }
             if watched.iter().any(&is_for_dialog)
                 && let Some(asks) = person.show(shown, &watched).await
@@ -121,7 +121,7 @@ async fn watch(
         [] => tell(server, lead, &watched.iter().collect::<Vec<_>>(), false),
         news => tell(server, lead, news, true),
     };
-    Ok(ToolOutcome::Told(told))
+    Ok(ToolOutcome::Replied(told))
 }
 
 /// Whether a task waits for a person or a lead, and the lead has not been told.
@@ -137,7 +137,7 @@ fn tell_undecided(server: &Server, lead: &By, watched: &[Report], undecided: &[S
         "The person did not decide this in a dialog of this client. The question stays open.\n{}",
         told.text
     );
-    ToolOutcome::Told(told)
+    ToolOutcome::Replied(told)
 }
 
 /// Waits until the server stops, or the sender of that signal is dropped.
@@ -200,7 +200,7 @@ async fn report_progress(
     let _ = context.peer.notify_progress(progress).await;
 }
 
-fn tell(server: &Server, lead: &By, reports: &[&Report], changed: bool) -> Told {
+fn tell(server: &Server, lead: &By, reports: &[&Report], changed: bool) -> ToolReply {
     reports.iter().for_each(|report| server.note_told(lead, report));
     let text = match (changed, reports) {
         (_, []) => "There is no task to wait for.".to_owned(),
@@ -218,5 +218,5 @@ fn tell(server: &Server, lead: &By, reports: &[&Report], changed: bool) -> Told 
     };
     data["changed"] = json!(changed);
     data["tasks"] = reports.iter().map(|report| report.data()).collect();
-    Told { text, data }
+    ToolReply { text, data }
 }

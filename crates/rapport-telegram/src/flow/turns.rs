@@ -217,7 +217,7 @@ pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> boo
         | Event::Skipped { by, .. }
         | Event::PlanAccepted { by, .. }
         | Event::PlanRestored { by, .. } => Some(is_here(by)),
-        Event::DraftStarted { .. } | Event::ReviewStarted { .. } => Some(false),
+        Event::PlanStarted { .. } | Event::ReviewStarted { .. } => Some(false),
         _ => None,
     });
     session.created().aim == Aim::Files && last == Some(true)

@@ -11,7 +11,7 @@ use rapport_core::review::needed;
 use rapport_core::{ActionPlan, Resource};
 
 use super::super::live;
-use super::super::{Happening, maybe};
+use super::super::{ScreenInput, maybe};
 use super::Verdict;
 use super::canvas::{Canvas, given_back};
 use super::checklist::{Beside, Checklist, ChecklistCommand, Node};
@@ -19,7 +19,7 @@ use super::external_viewer::{HandedOver, Keys, Signals, fresh_keys, hand_over};
 use super::look::Look;
 use super::pager::{Pager, Turned};
 use super::preview::{Preview, Previewer, preview};
-use super::viewer::{TempFiles, Viewer, ViewerPlace};
+use super::viewer::{TempFiles, Viewer, ViewerKind};
 
 /// How the checklist was left.
 pub(super) enum Left {
@@ -43,7 +43,7 @@ enum Done {
 }
 
 enum Next {
-    Happening(Happening),
+    ScreenInput(ScreenInput),
     Done(Done),
     /// The preview for the side of the tree is ready.
     Beside(Preview),
@@ -97,8 +97,8 @@ pub(super) async fn run(
             None => session.checklist.draw(frame),
         })?;
         let next = tokio::select! {
-            key = held.keys.next() => Next::Happening(key.unwrap_or(Happening::Stopped)),
-            () = signals.any() => Next::Happening(Happening::Stopped),
+            key = held.keys.next() => Next::ScreenInput(key.unwrap_or(ScreenInput::Stopped)),
+            () = signals.any() => Next::ScreenInput(ScreenInput::Stopped),
             done = maybe(session.work.as_mut()) => Next::Done(done),
             preview = maybe(session.beside.as_mut().map(|(_, work)| work)) => Next::Beside(preview),
             () = given_back() => Next::GivenBack,
@@ -108,7 +108,7 @@ pub(super) async fn run(
                 held.canvas.begin_anew()?;
                 ChecklistCommand::Nothing
             }
-            Next::Happening(happening) => session.wish(happening),
+            Next::ScreenInput(happening) => session.wish(happening),
             Next::Beside(preview) => {
                 if let Some((of, _)) = session.beside.take() {
                     session.checklist.show_beside(of, preview);
@@ -155,23 +155,23 @@ impl<'a> ChecklistSession<'a> {
         self.pager.iter_mut().for_each(|pager| pager.resize(size));
     }
 
-    fn wish(&mut self, happening: Happening) -> ChecklistCommand {
+    fn wish(&mut self, happening: ScreenInput) -> ChecklistCommand {
         match happening {
-            Happening::Key(key) => self.key(key),
-            Happening::Stopped => ChecklistCommand::Quit,
-            Happening::Resized(_) => {
+            ScreenInput::Key(key) => self.key(key),
+            ScreenInput::Stopped => ChecklistCommand::Quit,
+            ScreenInput::Resized(_) => {
                 self.resize();
                 ChecklistCommand::Nothing
             }
-            Happening::Paste(text) => {
+            ScreenInput::Paste(text) => {
                 self.checklist.paste(&text);
                 ChecklistCommand::Nothing
             }
-            Happening::Update(_)
-            | Happening::Submitted(_)
-            | Happening::Line(_)
-            | Happening::Resumed
-            | Happening::TimePassed => ChecklistCommand::Nothing,
+            ScreenInput::Update(_)
+            | ScreenInput::Submitted(_)
+            | ScreenInput::Line(_)
+            | ScreenInput::Resumed
+            | ScreenInput::TimePassed => ChecklistCommand::Nothing,
         }
     }
 
@@ -242,8 +242,8 @@ impl<'a> ChecklistSession<'a> {
             }
         };
         match viewer.place {
-            ViewerPlace::Terminal => return Some((viewer, file, preview)),
-            ViewerPlace::Window => {
+            ViewerKind::Terminal => return Some((viewer, file, preview)),
+            ViewerKind::Window => {
                 self.checklist.say(format!("Opening it in {}.", viewer.name()));
                 self.work = Some(Box::pin(async move {
                     let result = viewer.clone().open_window(file).await;
@@ -257,8 +257,8 @@ impl<'a> ChecklistSession<'a> {
     /// Handles the result of a viewer. If it failed, this terminal shows the preview.
     fn shown(&mut self, preview: Preview, viewer: &Viewer, result: Result<(), String>) {
         match (result, viewer.place) {
-            (Ok(()), ViewerPlace::Terminal) => {}
-            (Ok(()), ViewerPlace::Window) => self.checklist.say(format!("Opened in {}.", viewer.name())),
+            (Ok(()), ViewerKind::Terminal) => {}
+            (Ok(()), ViewerKind::Window) => self.checklist.say(format!("Opened in {}.", viewer.name())),
             (Err(why), _) => {
                 self.checklist.say(why.clone());
                 self.page(preview, Some(why));

@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use super::super::live::{self, Raw};
-use super::super::{Happening, any_signal, one_signal};
+use super::super::{ScreenInput, any_signal, one_signal};
 use super::canvas::tidy_up;
 use super::viewer::Viewer;
 
@@ -23,7 +23,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// How long a program may take to end after it was told to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) type Keys = Pin<Box<dyn Stream<Item = Happening> + Send>>;
+pub(super) type Keys = Pin<Box<dyn Stream<Item = ScreenInput> + Send>>;
 
 /// What ends a review from outside: signals, or a caller that was dropped.
 pub(super) struct Signals {
@@ -122,19 +122,19 @@ async fn wait_for_key(signals: &mut Signals) -> io::Result<HandedOver> {
     io::stdout().flush()?;
     loop {
         let happening = tokio::select! {
-            happening = keys.next() => happening.unwrap_or(Happening::Stopped),
-            () = signals.any() => Happening::Stopped,
+            happening = keys.next() => happening.unwrap_or(ScreenInput::Stopped),
+            () = signals.any() => ScreenInput::Stopped,
         };
         match happening {
-            Happening::Key(_) => break,
-            Happening::Stopped => return Ok(HandedOver::Stopped),
-            Happening::Update(_)
-            | Happening::Paste(_)
-            | Happening::Resized(_)
-            | Happening::Submitted(_)
-            | Happening::Line(_)
-            | Happening::Resumed
-            | Happening::TimePassed => {}
+            ScreenInput::Key(_) => break,
+            ScreenInput::Stopped => return Ok(HandedOver::Stopped),
+            ScreenInput::Update(_)
+            | ScreenInput::Paste(_)
+            | ScreenInput::Resized(_)
+            | ScreenInput::Submitted(_)
+            | ScreenInput::Line(_)
+            | ScreenInput::Resumed
+            | ScreenInput::TimePassed => {}
         }
     }
     io::stdout().write_all(b"\r\n")?;

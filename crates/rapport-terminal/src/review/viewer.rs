@@ -19,12 +19,12 @@ const WINDOWS: [&str; 8] = ["code", "code-insiders", "codium", "cursor", "subl",
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Viewer {
     words: Vec<String>,
-    pub(super) place: ViewerPlace,
+    pub(super) place: ViewerKind,
 }
 
 /// Where a program shows previews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ViewerPlace {
+pub(super) enum ViewerKind {
     /// In the terminal, exclusively.
     Terminal,
     /// In a window of its own.
@@ -40,13 +40,13 @@ impl Viewer {
         };
         let name = Path::new(&words[0]).file_name().map(|name| name.to_string_lossy().into_owned());
         let is_window = name.is_some_and(|name| WINDOWS.contains(&name.as_str()));
-        Some(Self { place: if is_window { ViewerPlace::Window } else { ViewerPlace::Terminal }, words })
+        Some(Self { place: if is_window { ViewerKind::Window } else { ViewerKind::Terminal }, words })
     }
 
     pub(super) fn name(&self) -> String {
         match self.place {
-            ViewerPlace::Terminal => self.words.join(" "),
-            ViewerPlace::Window => {
+            ViewerKind::Terminal => self.words.join(" "),
+            ViewerKind::Window => {
                 let name = Path::new(&self.words[0]).file_name().unwrap_or_default();
                 name.to_string_lossy().into_owned()
             }
@@ -133,9 +133,9 @@ mod tests {
         assert_eq!(Viewer::choose(None, path), None, "a file that cannot be run is no program");
         std::fs::set_permissions(folder.path().join("code"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let code = Viewer::choose(None, path).unwrap();
-        assert_eq!((code.name().as_str(), code.place), ("code", ViewerPlace::Window));
+        assert_eq!((code.name().as_str(), code.place), ("code", ViewerKind::Window));
         let nvim = Viewer::choose(Some(&words("nvim -R")), path).unwrap();
-        assert_eq!((nvim.name().as_str(), nvim.place), ("nvim -R", ViewerPlace::Terminal));
+        assert_eq!((nvim.name().as_str(), nvim.place), ("nvim -R", ViewerKind::Terminal));
         assert_eq!(Viewer::choose(None, Some(OsStr::new("relative"))), None);
     }
 

@@ -9,7 +9,7 @@ use axum::response::Response;
 use super::after;
 use crate::access::{Posted, Visitor};
 use crate::page::{self, Frame, Section, framed};
-use crate::site::{Said, Site};
+use crate::site::{DeviceNotice, Site};
 
 /// `GET /devices`: all of them.
 pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Extension<Visitor>) -> Response {
@@ -34,8 +34,8 @@ pub(crate) async fn change(State(site): State<Arc<Site>>, posted: Posted) -> Res
     let (devices, name) = (site.devices.devices.clone(), fields.get("name").to_owned());
     let revoked = site.devices.blocking(move || devices.revoke(&name)).await;
     let said = match revoked {
-        Ok(()) => Said::Done("Revoked. The device can no longer connect.".to_owned()),
-        Err(error) => Said::Refused(error.to_string()),
+        Ok(()) => DeviceNotice::Done("Revoked. The device can no longer connect.".to_owned()),
+        Err(error) => DeviceNotice::Refused(error.to_string()),
     };
     site.told.tell(&visitor.name, said);
     after("/devices")

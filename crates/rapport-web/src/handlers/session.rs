@@ -21,7 +21,7 @@ use crate::page::card::{self, CardSetup};
 use crate::page::session::{self, Part};
 use crate::page::turn::{LONGEST_PREVIEW, ReviewSetup, is_elsewhere, item_name};
 use crate::page::{self, Frame, Section, diff, framed};
-use crate::site::{Said, Site};
+use crate::site::{DeviceNotice, Site};
 use crate::summary::{FAILED, WORK, shortened};
 
 /// The number of entries on a page of the story.
@@ -233,8 +233,8 @@ pub(crate) async fn act(State(site): State<Arc<Site>>, Path(id): Path<String>, p
     let id = SessionId::new(id);
     let outcome = perform(&site, &visitor, &id, &fields).await;
     let said = match outcome {
-        Ok(words) => Said::Done(words),
-        Err(words) => Said::Refused(words),
+        Ok(words) => DeviceNotice::Done(words),
+        Err(words) => DeviceNotice::Refused(words),
     };
     site.told.tell(&visitor.name, said);
     after(fields.get("back"))

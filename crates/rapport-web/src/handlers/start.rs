@@ -16,7 +16,7 @@ use crate::access::{self, Visitor};
 use crate::fields::encoded;
 use crate::page::start::{self, Filled};
 use crate::page::{self, Frame, Section, framed};
-use crate::site::{Said, Site};
+use crate::site::{DeviceNotice, Site};
 
 /// The maximum length of a form with its files.
 pub(crate) const LONGEST: usize = 25 * 1024 * 1024;
@@ -70,11 +70,11 @@ pub(crate) async fn start(State(site): State<Arc<Site>>, request: Request) -> Re
     };
     match begun {
         Ok(id) => {
-            site.told.tell(&visitor.name, Said::Done("Started.".to_owned()));
+            site.told.tell(&visitor.name, DeviceNotice::Done("Started.".to_owned()));
             after(&format!("/s/{}", encoded(id.as_str())))
         }
         Err(why) => {
-            site.told.tell(&visitor.name, Said::Refused(why));
+            site.told.tell(&visitor.name, DeviceNotice::Refused(why));
             // With the same request id, so that a session that was started after all is not started twice.
             drawn(&site, &visitor, &wanted.filled, &wanted.request)
         }

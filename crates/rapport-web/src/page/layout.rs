@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use crate::access::Visitor;
-use crate::site::{Said, Site};
+use crate::site::{DeviceNotice, Site};
 
 /// The entries of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,8 @@ fn said(site: &Site, visitor: &Visitor) -> Markup {
     html! {
         div #said role="status" aria-live="polite" {
             @match said {
-                Some(Said::Done(words)) => p.said.done { (words) },
-                Some(Said::Refused(words)) => p.said.refused { (words) },
+                Some(DeviceNotice::Done(words)) => p.said.done { (words) },
+                Some(DeviceNotice::Refused(words)) => p.said.refused { (words) },
                 None => {}
             }
         }

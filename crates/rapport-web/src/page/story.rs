@@ -16,7 +16,7 @@ const LONGEST_WORDS: usize = 6000;
 const MOST_FACTS: usize = 100;
 
 /// A fact as the story shows it.
-struct Told {
+struct StoryRow {
     class: &'static str,
     sign: &'static str,
     words: Markup,
@@ -32,7 +32,7 @@ pub(crate) fn story(
     html! {
         ol.story {
             @for entry in entries.iter().rev() {
-                @let told: Vec<Told> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, id, fact)).collect();
+                @let told: Vec<StoryRow> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, id, fact)).collect();
                 @let more = entry.facts.len().saturating_sub(MOST_FACTS);
                 @if !told.is_empty() {
                     li id=(format!("fact-{}", entry.seq)) {
@@ -57,8 +57,8 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
 }
 
 /// A fact in words; `None` if it says nothing to people. Facts without an arm of their own are drawn by their tone.
-fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<Told> {
-    let told = |class, sign, words: Markup| Some(Told { class, sign, words });
+fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<StoryRow> {
+    let told = |class, sign, words: Markup| Some(StoryRow { class, sign, words });
     let plain = |words: &str| html! { (visible::lines(words)) };
     let seen_from = presenter.session().seen_from(id);
     match fact {

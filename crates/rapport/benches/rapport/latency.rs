@@ -13,7 +13,8 @@ use rapport::engine::{Engine, Parts, Update};
 use rapport::stores::Holder;
 use rapport::workers::local::Local;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Choice, Created, Draft, Event, Leave, Order, Reply, SessionId, Terms,
+    Act, AgentDid, Ask, By, CallId, Choice, Created, Event, Leave, NewQuestion, Order, Reply, SessionId,
+    Terms,
 };
 use tokio::sync::mpsc;
 
@@ -165,7 +166,7 @@ async fn ask_all(
     while told.recv().await.is_some_and(|command| command != Command::Stop) {}
 }
 
-fn question() -> Draft {
+fn question() -> NewQuestion {
     let option = |label: &str| Choice {
         label: label.into(),
         value: label.into(),
@@ -173,10 +174,10 @@ fn question() -> Draft {
         preview: None,
         recommended: false,
     };
-    Draft {
+    NewQuestion {
         text: "Which way should it go?".into(),
         options: ["JWT", "Session"].map(option).into(),
-        ..Draft::default()
+        ..NewQuestion::default()
     }
 }
 

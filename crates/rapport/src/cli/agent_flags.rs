@@ -5,7 +5,7 @@ use rapport_core::{Created, TermsChange};
 use rapport_settings::{Dollars, Setting as _};
 
 use crate::config::{self, AgentLayer, Layer, LeadLayer, LeadPolicy, RoundsLayer, Settings};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Overrides of the agent's settings.
 #[derive(Debug, Default, clap::Args)]
@@ -48,7 +48,7 @@ impl AgentFlags {
     /// the flags.
     pub(super) fn change(
         &self,
-        place: &Place,
+        place: &Workspace,
         created: &Created,
         settings: &Settings,
     ) -> Option<TermsChange> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::output::{say, say_json};
 use super::{Common, session_choice, sessions};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::network::HostPattern;
 
 /// Let the agent of a session in a sandbox reach a host, for this session
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let id = session_choice::by_name(&place, &args.session)?;
     session_choice::check_counts(&place, &id)?;
     let host = args.host.parse::<HostPattern>().map_err(|why| Failure::new(Code::Usage, why))?.to_string();

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::engine::{DoorError, Reached, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
 
@@ -70,7 +70,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let store = place.store();
     let id = chosen(&place, &mut args)?;
     if args.value.is_empty() && args.text.is_none() && !args.back && !args.draft {
@@ -107,13 +107,13 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
 }
 
 /// The named session, if it is trusted.
-fn counted(place: &Place, id: SessionId) -> Result<SessionId, Failure> {
+fn counted(place: &Workspace, id: SessionId) -> Result<SessionId, Failure> {
     session_choice::check_counts(place, &id).map(|()| id)
 }
 
 /// The session that is meant. If the first word names no session, it is part of the answer, but only if all words
 /// name options of open questions: a misspelt session name must not become an answer elsewhere.
-fn chosen(place: &Place, args: &mut Args) -> Result<SessionId, Failure> {
+fn chosen(place: &Workspace, args: &mut Args) -> Result<SessionId, Failure> {
     let verb = Verb::new("rapport answer SESSION VALUE", "with an open question", &|known| {
         !known.view.questions.is_empty()
     });
@@ -224,7 +224,7 @@ fn is_short(reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Submits an act about an answer. If the question has one already, says how it can still be changed.
-fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
+fn submit(place: &Workspace, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
     sessions::submit(place, id, act).map_err(|error| {
         let hints = match &error {
             DoorError::Refused(
@@ -237,7 +237,7 @@ fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> 
 }
 
 /// How to change the answer to a question, now or later, or to try another one in a branch.
-fn changing(place: &Place, id: &SessionId, question: &QuestionId) -> Option<Vec<String>> {
+fn changing(place: &Workspace, id: &SessionId, question: &QuestionId) -> Option<Vec<String>> {
     let store = place.store();
     let entries = store.read(id, 0).ok()?;
     let session = sessions::replay(&store, id, &entries).ok()?;

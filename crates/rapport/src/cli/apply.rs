@@ -11,7 +11,7 @@ use super::{Common, handover};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Apply the work of a session to the project, from its worktree
 ///
@@ -41,7 +41,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let verb =
         Verb::new("rapport apply SESSION", "with work to apply", &|known| handover::can_apply(&known.view));
     let store = place.store();
@@ -91,7 +91,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// The other sessions whose waiting work changes files that this one changes too, with those files.
-pub(super) fn overlapping(place: &Place, id: &SessionId) -> Result<Vec<(SessionId, Vec<String>)>, Failure> {
+pub(super) fn overlapping(
+    place: &Workspace,
+    id: &SessionId,
+) -> Result<Vec<(SessionId, Vec<String>)>, Failure> {
     let (all, _) = session_choice::all(place)?;
     let changed = |view: &View| -> BTreeSet<String> {
         view.changes.iter().flat_map(|changes| &changes.files).map(|file| file.path.clone()).collect()

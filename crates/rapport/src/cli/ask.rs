@@ -17,10 +17,10 @@ use crate::channels::terminal::{self, Link, Terminal};
 use crate::engine::{DoorError, ProjectSessions, Reached, Sessions as _, Update, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Shows the open questions and takes the answers; without a terminal, lists them.
-pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome {
+pub(super) fn execute(common: &Common, place: &Workspace, id: SessionId) -> Outcome {
     let view = sessions::view(&place.store(), &id)?;
     if view.questions.is_empty() {
         return Err(Refusal::NothingOpen.into());
@@ -51,7 +51,7 @@ pub(super) fn execute(common: &Common, place: &Place, id: SessionId) -> Outcome 
 }
 
 /// Returns whether everything that was open was answered. Does not wait for the agent's next questions.
-async fn show(common: &Common, place: &Place, id: &SessionId, past: u64) -> Result<bool, Failure> {
+async fn show(common: &Common, place: &Workspace, id: &SessionId, past: u64) -> Result<bool, Failure> {
     let mut signals = StopSignal::listen()?;
     let (stop, shutdown) = watch::channel(false);
     let told = tokio::spawn(async move {

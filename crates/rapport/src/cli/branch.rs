@@ -20,7 +20,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::TurnName;
-use crate::wiring::{self, Place, SessionKind};
+use crate::wiring::{self, SessionKind, Workspace};
 use crate::workers::local::Directory;
 use crate::workers::worktrees::{self, WorktreeStart, Worktrees};
 use crate::workers::{Worker as _, WorkerError};
@@ -103,7 +103,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return Err(Failure::new(Code::Usage, "--undo, --worktree and --keep are for branches of a turn")
             .hint("A branch at a question begins with the files as they were then."));
     }
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let store = BlockingStore::from(wiring::faulty(place.store_in(&SessionKind::Sessions)));
     let question = QuestionId::new(at);
     let fits = |known: &Known| {
@@ -131,7 +131,7 @@ struct Made {
 /// Creates the worktree first and the session last, as a whole: an interruption leaves no session, and at most a
 /// reserved name with an unused worktree, which `rapport discard` removes. A failure removes what was created.
 fn make(
-    place: &Place,
+    place: &Workspace,
     store: &BlockingStore,
     origin: &SessionId,
     at: &QuestionId,
@@ -187,7 +187,7 @@ fn make(
 
 /// The conversation of the branch: from the agent's own copy, else from the stored one.
 fn conversation(
-    place: &Place,
+    place: &Workspace,
     store: &BlockingStore,
     args: &Args,
     (session, branch): (&Session, &Branch),

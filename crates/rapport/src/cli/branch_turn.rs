@@ -13,7 +13,7 @@ use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, Turn};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Where another attempt begins if the first one changed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn execute(
     turn: &str,
     beginning: Option<Beginning>,
 ) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let fits = |known: &Known| known.has_turns() && known.session.file_turn(turn).is_some();
     let verb = Verb::new("rapport branch --session SESSION TURN", format!("with a turn {turn}"), &fits)
         .rather(Known::goes_on);
@@ -82,7 +82,7 @@ fn ask(common: &Common, folder: &Folder, turn: &str, standing: &[String]) -> Res
 }
 
 /// Undoes these batches, the latest first. If one cannot be undone, nothing is branched.
-fn undo_all(common: &Common, place: &Place, folder: &Folder, batches: &[String]) -> Outcome {
+fn undo_all(common: &Common, place: &Workspace, folder: &Folder, batches: &[String]) -> Outcome {
     let settings = place.settings(Layer::default())?;
     open_session::hold(common, place, &settings, folder.clone(), async |held| {
         for name in batches {
@@ -111,7 +111,7 @@ fn standing(session: &Session, turn: &str) -> Vec<String> {
 fn refuse_at_work(session: &Session, folder: &Folder, turn: &str) -> Outcome {
     let (what, id) = (format!("turn {turn} cannot be branched: it"), &folder.id);
     let (why, hint) = match session.file_turn(turn).map(|turn| turn.stage) {
-        Some(TurnStage::Drafting) => ("is being planned", "Go on with it"),
+        Some(TurnStage::Planning) => ("is being planned", "Go on with it"),
         Some(TurnStage::Running) => ("is being carried out", "Go on with it"),
         Some(TurnStage::Paused) => ("was interrupted, and waits for a decision", "Go on with it, or undo it"),
         Some(TurnStage::Ended) => ("is being reported", "Go on with it"),

@@ -14,7 +14,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::{BlockingStore, wait};
 use crate::turns::preparation::TurnPreparation;
 use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT, Turn};
-use crate::wiring::{self, Place, SessionKind};
+use crate::wiring::{self, SessionKind, Workspace};
 use crate::workers::local::Directory;
 use crate::workers::worktrees::{self, WorktreeStart, Worktrees};
 use crate::workers::{WorkerError, Workplace as _};
@@ -23,7 +23,7 @@ use crate::workers::{WorkerError, Workplace as _};
 /// created.
 pub(super) fn execute(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     (folder, session): (&Folder, &Session),
     origin: &Turn,
 ) -> Outcome {
@@ -55,7 +55,7 @@ pub(super) fn execute(
 
 /// Makes the worktree, with the files as they were before the turn. Its work begins there.
 fn make(
-    place: &Place,
+    place: &Workspace,
     worktrees: &Worktrees,
     id: &SessionId,
     (folder, session): (&Folder, &Session),

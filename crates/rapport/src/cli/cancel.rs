@@ -12,7 +12,7 @@ use crate::cli::runtime;
 use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
 use crate::threads::off_thread;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// End a session; its agent is stopped, its changes stay and are listed
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let verb = Verb::new("rapport cancel SESSION", "still open", &Known::goes_on);
     let id = session_choice::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Cancel { reason: args.reason })?;
@@ -44,7 +44,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// The files that a session changed before it was cancelled, and how to undo that, line by line.
 pub(super) async fn left_behind(
-    place: &Place,
+    place: &Workspace,
     sessions: &dyn Sessions,
     id: &SessionId,
 ) -> Result<Vec<String>, Failure> {

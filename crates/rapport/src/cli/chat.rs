@@ -8,7 +8,7 @@ use super::agent_flags::AgentFlags;
 use super::run::{self, Start};
 use super::{Common, say, screen, trust, typed_lines};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The name of the terminal as the place where a lead was begun.
 const TERMINAL: &str = "terminal";
@@ -38,7 +38,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
     let lead = lead_here(&place)?.filter(|_| !args.new);
@@ -58,7 +58,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// The newest lead of this project that was begun in a terminal and has not ended.
-pub(super) fn lead_here(place: &Place) -> Result<Option<SessionId>, Failure> {
+pub(super) fn lead_here(place: &Workspace) -> Result<Option<SessionId>, Failure> {
     let store = place.store();
     let lead_since = |id: &SessionId| {
         // A session that is not trusted must not lead others.

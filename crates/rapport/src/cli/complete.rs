@@ -11,7 +11,7 @@ use super::output::say_cells;
 use super::{Cli, Common, session_choice, sessions};
 use crate::error::Outcome;
 use crate::stores::blocking::wait;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The maximum number of sessions to offer.
 const MOST: usize = 50;
@@ -112,7 +112,7 @@ impl Typed {
             return shown.map(|value| of(value.get_name().to_owned(), value.get_help())).collect();
         }
         // `--project` selects other sessions.
-        let Ok(place) = Place::find(common) else { return Vec::new() };
+        let Ok(place) = Workspace::find(common) else { return Vec::new() };
         let takes = |name: &str| {
             arg.get_value_names().into_iter().flatten().any(|taken| taken.split('|').any(|part| part == name))
         };
@@ -130,7 +130,7 @@ impl Typed {
     }
 
     /// The named session, else the only one.
-    fn session(&self, place: &Place) -> Option<View> {
+    fn session(&self, place: &Workspace) -> Option<View> {
         let name = self.flag("session").or(self.given.first().map(String::as_str));
         let id = session_choice::named_or_around(place, name).ok()?;
         let store = place.store();
@@ -149,7 +149,7 @@ fn is_called(arg: &Arg, name: &str) -> bool {
 }
 
 /// The sessions whose names begin like this, the newest first: without the date if that is unique.
-fn named(place: &Place, word: &str, asks: bool) -> Vec<Candidate> {
+fn named(place: &Workspace, word: &str, asks: bool) -> Vec<Candidate> {
     let Ok(mut ids) = place.store().list() else { return Vec::new() };
     ids.reverse();
     let given = |id: &SessionId| id.as_str().split_once('-').map(|(_, given)| given.to_owned());
@@ -194,7 +194,7 @@ fn options(view: &View, question: Option<&str>) -> Vec<Candidate> {
         .collect()
 }
 
-fn turns(place: &Place, id: &SessionId) -> Vec<Candidate> {
+fn turns(place: &Workspace, id: &SessionId) -> Vec<Candidate> {
     let turns = wait(place.folder(id).turns()).unwrap_or_default();
     turns.iter().map(|turn| plain(&turn.name.to_string(), "")).collect()
 }

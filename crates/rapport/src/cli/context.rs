@@ -17,7 +17,7 @@ use crate::projects::files::{replace, text};
 use crate::projects::gathering::gather;
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, SESSION_CONTEXT, TURN_CONTEXT};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Select the files that the agent is shown: add, remove, or show them
 ///
@@ -68,7 +68,7 @@ struct Whose {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     match args.what {
         What::Add(named) => change(common, &place, &named, Sign::Add),
         What::Remove(named) => change(common, &place, &named, Sign::Remove),
@@ -76,11 +76,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
 }
 
-fn folder(place: &Place, whose: &Whose) -> Result<Folder, Failure> {
+fn folder(place: &Workspace, whose: &Whose) -> Result<Folder, Failure> {
     workflow::find(place, whose.session.as_deref(), "rapport context show --session SESSION")
 }
 
-fn change(common: &Common, place: &Place, named: &Named, sign: Sign) -> Outcome {
+fn change(common: &Common, place: &Workspace, named: &Named, sign: Sign) -> Outcome {
     let paths: Vec<_> = named.paths.iter().map(|path| inside(place, path)).collect::<Result<_, _>>()?;
     if sign == Sign::Add {
         paths.iter().try_for_each(|path| check_there(place, path))?;
@@ -142,7 +142,7 @@ impl Rules {
 }
 
 /// The rules to change.
-fn rules_of(place: &Place, named: &Named) -> Result<Rules, Failure> {
+fn rules_of(place: &Workspace, named: &Named) -> Result<Rules, Failure> {
     if named.global {
         return Ok(Rules::Global(config::global_context(&place.project)));
     }
@@ -160,7 +160,7 @@ fn rules_of(place: &Place, named: &Named) -> Result<Rules, Failure> {
 }
 
 /// An argument as a path from the project's root.
-fn inside(place: &Place, typed: &str) -> Result<String, Failure> {
+fn inside(place: &Workspace, typed: &str) -> Result<String, Failure> {
     if is_address(typed) {
         return Ok(typed.to_owned());
     }
@@ -195,7 +195,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// A file that does not exist is probably a typo; a pattern may be for later.
-fn check_there(place: &Place, path: &str) -> Outcome {
+fn check_there(place: &Workspace, path: &str) -> Outcome {
     let is_pattern = is_address(path) || path.contains(['*', '?', '[']);
     if is_pattern || place.project.join(path).exists() {
         return Ok(());
@@ -205,7 +205,7 @@ fn check_there(place: &Place, path: &str) -> Outcome {
 }
 
 /// The rules of the turn that is planned next: those of a turn that waits for that, or what follows from the last one.
-async fn of_next_turn(place: &Place, settings: &Settings, folder: &Folder) -> Result<String, Failure> {
+async fn of_next_turn(place: &Workspace, settings: &Settings, folder: &Folder) -> Result<String, Failure> {
     let Some(latest) = folder.latest().await? else { return Ok(String::new()) };
     let (session, _) = workflow::read_state(place, folder).await?;
     let preparation = workflow::preparation(place, settings, folder, &session).await?;
@@ -216,7 +216,7 @@ async fn of_next_turn(place: &Place, settings: &Settings, folder: &Folder) -> Re
     Ok(base.context)
 }
 
-fn show(common: &Common, place: &Place, folder: &Folder) -> Outcome {
+fn show(common: &Common, place: &Workspace, folder: &Folder) -> Outcome {
     let settings = place.settings(Layer::default())?;
     let turn = wait(of_next_turn(place, &settings, folder))?;
     let levels = [

@@ -16,7 +16,7 @@ use crate::cli::runtime;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::local::Directory;
 
 const TASK: &str = "add a greeting";
@@ -49,7 +49,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let agent = command(args.scenario.as_deref())?;
     let folder = tempfile::Builder::new().prefix("rapport-demo-").tempdir()?;
-    let place = Place::new(folder.path().join("home"), folder.path().join("app"));
+    let place = Workspace::new(folder.path().join("home"), folder.path().join("app"));
     repository(&place.project)?;
     let answering = if screen::is_terminal() && !args.auto && !common.json {
         Answering::Person
@@ -95,7 +95,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Makes a kept repository the person's own: the demo signed it with its own key.
 fn hand_over(common: &Common, project: &Path) -> Outcome {
-    let theirs = Place::find(&Common { project: Some(project.to_owned()), ..common.clone() })?;
+    let theirs = Workspace::find(&Common { project: Some(project.to_owned()), ..common.clone() })?;
     let store = theirs.store();
     for id in store.list()? {
         store.trust(Arc::new(store.look(&id)?))?;
@@ -103,7 +103,7 @@ fn hand_over(common: &Common, project: &Path) -> Outcome {
     Ok(())
 }
 
-fn play(common: &Common, place: &Place, agent: String, task: &str, answering: Answering) -> Outcome {
+fn play(common: &Common, place: &Workspace, agent: String, task: &str, answering: Answering) -> Outcome {
     // The person is not in the demo's repository, so hints have to name it.
     let common = &Common { project: Some(place.project.clone()), ..common.clone() };
     let settings = place.settings(Layer {
@@ -136,7 +136,7 @@ fn play(common: &Common, place: &Place, agent: String, task: &str, answering: An
 }
 
 /// Ends with the diff, the plan, the log, and where they are.
-fn conclude(common: &Common, store: &BlockingStore, place: &Place, view: &View) -> Outcome {
+fn conclude(common: &Common, store: &BlockingStore, place: &Workspace, view: &View) -> Outcome {
     let baseline =
         store.read(&view.id, 0)?.into_iter().flat_map(|entry| entry.facts).find_map(|fact| match fact {
             rapport_core::Event::Baselined { baseline, .. } => baseline,

@@ -9,7 +9,7 @@ use super::output::{ago, say, say_cells, say_json};
 use crate::channels::web::Devices;
 use crate::clock::Clock;
 use crate::error::Outcome;
-use crate::wiring::{Place, refuse_agents};
+use crate::wiring::{Workspace, refuse_agents};
 
 /// List the devices that are paired with the page for browsers, or revoke one
 ///
@@ -26,7 +26,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let devices = Devices::of(&place.home);
     if let Some(name) = &args.revoke {
         refuse_agents()?;

@@ -13,7 +13,7 @@ use crate::cli::runtime;
 use crate::engine::diff::unrecorded;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::TurnName;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Show the changes of a session; or compare two sessions, or two turns
 ///
@@ -44,7 +44,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let (Some(one), Some(other)) = (&args.one, &args.other) else {
         return of_session(common, &place, args.one.as_deref().or(args.session.as_deref()), args.stat);
     };
@@ -54,7 +54,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     diff_turns::execute(common, &place, args.session.as_deref(), [one, other])
 }
 
-fn of_session(common: &Common, place: &Place, name: Option<&str>, stat: bool) -> Outcome {
+fn of_session(common: &Common, place: &Workspace, name: Option<&str>, stat: bool) -> Outcome {
     let verb =
         Verb::showing("rapport diff SESSION", "that changed files", &|known| has_changes(&known.session));
     let id = session_choice::choose(place, name, &verb)?;
@@ -117,7 +117,7 @@ fn stat_lines(diff: &str) -> Vec<Line> {
 }
 
 /// Refuses a session whose work was not recorded, because its changes are unknown.
-fn refuse_unrecorded(place: &Place, id: &SessionId) -> Outcome {
+fn refuse_unrecorded(place: &Workspace, id: &SessionId) -> Outcome {
     let session = session_choice::known(place, id)?.session;
     let Some(why) = unrecorded(&session).filter(|_| !session.created().works_apart()) else { return Ok(()) };
     let failure = Failure::new(Code::Refused, format!("cannot show what {id} changed: {why}"));

@@ -11,7 +11,7 @@ use super::session_choice::{self, Known};
 use super::{Common, diff};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::local::Directory;
 use crate::workers::{Worker as _, WorkerError};
 
@@ -25,7 +25,7 @@ struct Work {
 }
 
 /// Compares the files that either session changed, as the two left them.
-pub(super) fn execute(common: &Common, place: &Place, names: [&str; 2]) -> Outcome {
+pub(super) fn execute(common: &Common, place: &Workspace, names: [&str; 2]) -> Outcome {
     let [one, other] = names.map(|name| session_choice::by_name(place, name));
     let (one, other) = (one?, other?);
     let work = |id: &SessionId| {
@@ -58,7 +58,7 @@ pub(super) fn execute(common: &Common, place: &Place, names: [&str; 2]) -> Outco
 }
 
 /// The work of a session, or why it is unknown.
-fn work(place: &Place, known: Known) -> Result<Work, String> {
+fn work(place: &Workspace, known: Known) -> Result<Work, String> {
     let directory = Directory::of_project(known.session.created());
     let stretches = known.session.stretches();
     let Some(Stretch { from, to, .. }) = stretches.last() else {

@@ -23,7 +23,7 @@ use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, PLAN, REPORT, TURN_CONTEXT, Turn, TurnName};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// A turn, for comparing.
 struct Side {
@@ -46,7 +46,7 @@ struct Side {
 
 pub(super) fn execute(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     session: Option<&str>,
     turns: [TurnName; 2],
 ) -> Outcome {
@@ -85,7 +85,7 @@ pub(super) fn execute(
 
 /// A session's turns: which follows which, and with which files each began.
 struct Lineage<'a> {
-    place: &'a Place,
+    place: &'a Workspace,
     session: &'a Session,
     folder: &'a Folder,
 }

@@ -13,7 +13,7 @@ use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
 use crate::error::Outcome;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// See what leads answered while you were away, on which ground, what they passed on, and what it cost
 ///
@@ -49,7 +49,7 @@ enum LeadDid {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let store = place.store();
     let since = Clock::system().now().checked_sub(args.since).unwrap_or(Timestamp::UNIX_EPOCH);
     let (mut lines, mut usage) = (Vec::new(), Usage::default());

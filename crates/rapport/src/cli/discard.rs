@@ -10,7 +10,7 @@ use super::{Common, handover};
 use crate::config;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 use crate::workers::worktrees::Worktrees;
 
 /// Discard the work of a session, with its worktree
@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     if let Some(id) = args.which.name().map(SessionId::new)
         && is_reserved(&place, &id)?
     {
@@ -68,6 +68,6 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Whether this is a reserved name whose session was never created.
-fn is_reserved(place: &Place, id: &SessionId) -> Result<bool, Failure> {
+fn is_reserved(place: &Workspace, id: &SessionId) -> Result<bool, Failure> {
     Ok(wait(place.store_in(&SessionKind::Sessions).unfilled())?.contains(id))
 }

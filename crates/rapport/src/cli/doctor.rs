@@ -18,7 +18,7 @@ use crate::cli::runtime;
 use crate::config::{Layer, Settings};
 use crate::engine::strays::{self, StraysError};
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
-use crate::wiring::{self, Place, ROUNDS, SessionKind};
+use crate::wiring::{self, ROUNDS, SessionKind, Workspace};
 use crate::workers::local::Directory;
 use crate::workers::{WorkerError, WorkerKind, WorkerKinds, WorkerSetup, git_too_old};
 
@@ -64,7 +64,7 @@ enum State {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     if let Some(file) = args.report {
         return report::write(common, &place, &file);
     }
@@ -105,7 +105,7 @@ fn show(page: &mut Page, check: &Check) {
     advice.for_each(|line| page.push(Line::new(Tone::Text, line).indented(20)));
 }
 
-fn settings(place: &Place) -> Check {
+fn settings(place: &Workspace) -> Check {
     match place.settings(Layer::default()) {
         Ok(settings) => {
             let found = format!(
@@ -121,11 +121,11 @@ fn settings(place: &Place) -> Check {
 }
 
 /// The agent's CLI and git, in words.
-pub(super) fn programs(place: &Place) -> [(&'static str, String); 2] {
+pub(super) fn programs(place: &Workspace) -> [(&'static str, String); 2] {
     [agent(place), git(place)].map(|check| (check.name, check.found))
 }
 
-fn agent(place: &Place) -> Check {
+fn agent(place: &Workspace) -> Check {
     let Ok(settings) = place.settings(Layer::default()) else {
         return bad("agent", "not checked".into(), "Fix the settings first.");
     };
@@ -146,11 +146,11 @@ fn agent(place: &Place) -> Check {
 }
 
 /// The command that agents are run with.
-fn command(place: &Place, settings: &Settings) -> String {
+fn command(place: &Workspace, settings: &Settings) -> String {
     place.agents.command(settings).map_or_else(|why| why, |agent| agent.command.join(" "))
 }
 
-fn git(place: &Place) -> Check {
+fn git(place: &Workspace) -> Check {
     let version = Command::new("git").arg("--version").output();
     let Some(version) = version.ok().filter(|output| output.status.success()) else {
         return Check {
@@ -178,7 +178,7 @@ fn git(place: &Place) -> Check {
 }
 
 /// The kinds of workers, their setup, and the chosen one. Mistakes in the settings are reported elsewhere.
-fn workers(place: &Place) -> (WorkerKinds, WorkerSetup, String) {
+fn workers(place: &Workspace) -> (WorkerKinds, WorkerSetup, String) {
     let Ok(settings) = place.settings(Layer::default()) else {
         return (place.worker_kinds.clone(), WorkerSetup::default(), String::new());
     };
@@ -187,7 +187,7 @@ fn workers(place: &Place) -> (WorkerKinds, WorkerSetup, String) {
 }
 
 /// Whether the chosen worker can be used here; nothing if it has no requirements.
-fn chosen_worker(place: &Place, kind: &dyn WorkerKind, setup: &WorkerSetup) -> Option<Check> {
+fn chosen_worker(place: &Workspace, kind: &dyn WorkerKind, setup: &WorkerSetup) -> Option<Check> {
     let found = kind.diagnose().transpose();
     let checked = found.and_then(|found| kind.check(&place.project, setup).map(|()| found));
     match checked {
@@ -210,7 +210,7 @@ fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
 }
 
 /// Workplaces of sessions that do not exist, if there are any.
-fn strays(place: &Place, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
+fn strays(place: &Workspace, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
     const NAME: &str = "strays";
     let (workers, store) = (kinds.workers(setup), place.store_in(&SessionKind::Sessions));
     let runtime = runtime::small().ok()?;
@@ -237,7 +237,7 @@ fn strays(place: &Place, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Che
     })
 }
 
-fn home(place: &Place) -> Check {
+fn home(place: &Workspace) -> Check {
     match writable(&place.home) {
         Ok(()) => good("home", place.home.display().to_string()),
         Err(error) => {
@@ -246,7 +246,7 @@ fn home(place: &Place) -> Check {
     }
 }
 
-fn store(place: &Place) -> Check {
+fn store(place: &Workspace) -> Check {
     let found = match place.diagnose_store() {
         Diagnosis::Good(found) => found,
         Diagnosis::Bad { found, advice } => return bad("sessions", found, &advice),
@@ -275,7 +275,7 @@ fn store(place: &Place) -> Check {
 }
 
 /// What an interrupted branch left behind, if anything.
-fn leftovers(place: &Place) -> Option<Check> {
+fn leftovers(place: &Workspace) -> Option<Check> {
     let left = Leftovers::find(place);
     if left.is_empty() {
         return None;
@@ -306,7 +306,7 @@ fn terminal() -> Check {
 }
 
 /// The diagnoses of the channels.
-fn channels(place: &Place) -> Vec<Check> {
+fn channels(place: &Workspace) -> Vec<Check> {
     let setup = place.sources().and_then(|sources| {
         let settings = place.settings_of(&sources, Layer::default())?;
         Ok(place.channel_setup(&settings, Arc::new(sources)))

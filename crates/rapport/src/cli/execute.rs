@@ -27,7 +27,7 @@ use crate::turns::batches::{self, BatchDir, Batches, Naming, ONLY_TURN};
 use crate::turns::check::CheckedPlan;
 use crate::turns::report::{self, Carried};
 use crate::turns::{Folder, PLAN, REPORT, check};
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 
 /// Review a plan and run what you approve, outside of any session
 ///
@@ -55,7 +55,7 @@ pub(super) struct Args {
 const NO_NEXT_TURN: &str = "the plan belongs to no session, so there is no next turn";
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let settings = place.settings(Layer::default())?;
     let (source, name) = source(&args)?;
     warn_of_session(&place, args.plan.as_deref().map(Path::new));
@@ -94,7 +94,7 @@ fn source(args: &Args) -> Result<(String, String), Failure> {
 }
 
 /// Warns that a turn's plan has its own command, which maintains the turn's report.
-fn warn_of_session(place: &Place, plan: Option<&Path>) {
+fn warn_of_session(place: &Workspace, plan: Option<&Path>) {
     if plan.is_some_and(|plan| is_of_session(place, plan)) {
         warn(
             "this plan belongs to a session, and its turn will not know that it was run\n  Run it as a part of its session with: rapport resume",
@@ -102,12 +102,12 @@ fn warn_of_session(place: &Place, plan: Option<&Path>) {
     }
 }
 
-fn is_of_session(place: &Place, path: &Path) -> bool {
+fn is_of_session(place: &Workspace, path: &Path) -> bool {
     place.store().session_at(path).is_ok_and(|session| session.is_some())
 }
 
 /// Warns of a killed batch, which has no report and can only be undone.
-fn warn_of_cut_off(place: &Place) {
+fn warn_of_cut_off(place: &Workspace) {
     // If it cannot be read, `undo` reports that; it does not concern this plan.
     if let Ok(Some(last)) = last_alone(place)
         && last.is_cut_off()
@@ -123,14 +123,14 @@ fn warn_of_cut_off(place: &Place) {
 }
 
 /// How to undo the last plan, if its changes still exist: they may be what prevents this one.
-fn undo_first(place: &Place) -> Option<String> {
+fn undo_first(place: &Workspace) -> Option<String> {
     let last = last_alone(place).ok().flatten().filter(|last| last.has_changes() && !last.is_undone())?;
     let name = screen::word(batches::name(&last.path));
     Some(format!("If what the last plan changed is in the way, undo it first: rapport undo --batch {name}"))
 }
 
 /// The last batch that belongs to no turn, if there is one.
-fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
+fn last_alone(place: &Workspace) -> Result<Option<BatchDir>, Failure> {
     let sessions: Vec<_> = place.folders()?.into_iter().map(|folder| folder.id).collect();
     let mut all = batches::all(&place.project)?.into_iter();
     Ok(all.find(|path| batches::is_alone(path, &sessions)).map(BatchDir::read).transpose()?)
@@ -138,7 +138,7 @@ fn last_alone(place: &Place) -> Result<Option<BatchDir>, Failure> {
 
 struct Job<'a> {
     common: &'a Common,
-    place: &'a Place,
+    place: &'a Workspace,
     settings: &'a Settings,
     name: String,
     here: PathBuf,

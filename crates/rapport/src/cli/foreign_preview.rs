@@ -11,7 +11,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure};
 use crate::stores::blocking::wait;
 use crate::turns::{CONTEXT_LOG, Folder, preparation};
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Workspace};
 
 /// How many steps ahead to look.
 const MOST_STEPS: usize = 4;
@@ -38,7 +38,7 @@ pub(super) struct Would {
 impl Would {
     /// What this session would do, given the turns in its directories and the data attached to it.
     pub(super) fn of(
-        place: &Place,
+        place: &Workspace,
         folder: &Folder,
         session: Session,
         found: Option<&FoundTurns>,
@@ -165,7 +165,7 @@ fn allowed(session: &Session) -> Vec<String> {
 
 /// The calls that the agent would continue with, from the conversation that is stored with the session.
 fn pending(
-    place: &Place,
+    place: &Workspace,
     session: &Session,
     attachments: &[(String, Vec<u8>)],
 ) -> Result<Vec<String>, Failure> {
@@ -197,7 +197,7 @@ fn planned(session: &Session) -> Vec<String> {
 /// What the agent would be told for turns that wait to be planned: the message, and the size of the rest.
 fn contexts(folder: &Folder, session: &Session, found: &FoundTurns) -> Result<Vec<String>, Failure> {
     let waits =
-        |stage: &TurnStage| matches!(stage, TurnStage::Unplanned { is_ready: true } | TurnStage::Drafting);
+        |stage: &TurnStage| matches!(stage, TurnStage::Unplanned { is_ready: true } | TurnStage::Planning);
     let mut lines = Vec::new();
     for turn in session.file_turns().iter().filter(|turn| waits(&turn.stage)) {
         let documents = wait(folder.turn(&turn.folder))?;

@@ -11,14 +11,14 @@ use crate::cli::runtime;
 use crate::config::{Layer, Settings};
 use crate::engine::Sessions;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::work_only;
 
 /// The maximum number of diff lines at the end of a run.
 const SHOWN: usize = 400;
 
 /// Submits an act about the work of a session, and waits for its outcome.
-pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
+pub(super) fn carry_out(place: &Workspace, id: &SessionId, act: &Act) -> Result<WorkplaceView, Failure> {
     see_through(place, id, act, |session| {
         let place = session.view(id).workplace?;
         let is_over = match place.state {
@@ -32,7 +32,7 @@ pub(super) fn carry_out(place: &Place, id: &SessionId, act: &Act) -> Result<Work
 
 /// Submits an act and waits for its outcome: in the process that runs the session, or, if none does, in this one.
 pub(super) fn see_through<T>(
-    place: &Place,
+    place: &Workspace,
     id: &SessionId,
     act: &Act,
     outcome: impl Fn(&Session) -> Option<T>,
@@ -42,7 +42,11 @@ pub(super) fn see_through<T>(
 }
 
 /// Runs a session until an outcome is known.
-fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option<T>) -> Result<T, Failure> {
+fn see_on<T>(
+    place: &Workspace,
+    id: &SessionId,
+    outcome: impl Fn(&Session) -> Option<T>,
+) -> Result<T, Failure> {
     let settings = place.settings(Layer::default())?;
     let runtime = runtime::of_two_threads()?;
     runtime.block_on(async {
@@ -61,7 +65,7 @@ fn see_on<T>(place: &Place, id: &SessionId, outcome: impl Fn(&Session) -> Option
 }
 
 /// Records the state in which a cancelled agent left the files, if that is not done yet.
-pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
+pub(super) fn settle(place: &Workspace, id: &SessionId) -> Outcome {
     if session_choice::known(place, id)?.session.is_left_unnoted() {
         see_on(place, id, |session| (!session.is_left_unnoted()).then_some(()))?;
     }
@@ -69,7 +73,7 @@ pub(super) fn settle(place: &Place, id: &SessionId) -> Outcome {
 }
 
 /// Refuses a session that worked in the project itself: its changes are there already.
-pub(super) fn refuse_in_project(place: &Place, id: &SessionId, verb: &str) -> Outcome {
+pub(super) fn refuse_in_project(place: &Workspace, id: &SessionId, verb: &str) -> Outcome {
     let known = session_choice::known(place, id)?;
     if known.view.workplace.is_some() {
         return Ok(());
@@ -101,7 +105,7 @@ fn older_branch(id: &SessionId, view: &View) -> Failure {
 }
 
 /// Reports what is left of a workplace, if anything.
-pub(super) fn tell_left(place: &Place, id: &SessionId, ended: &WorkplaceView) -> Outcome {
+pub(super) fn tell_left(place: &Workspace, id: &SessionId, ended: &WorkplaceView) -> Outcome {
     let workplace = place.worker_kinds.workplace(&ended.worker);
     match &ended.left {
         None if place.worker_kinds.has_branch(&ended.worker) => {
@@ -116,7 +120,7 @@ pub(super) fn tell_left(place: &Place, id: &SessionId, ended: &WorkplaceView) ->
 }
 
 /// Refuses a worker that this project or this machine does not support.
-pub(super) fn check_worker(place: &Place, settings: &Settings) -> Outcome {
+pub(super) fn check_worker(place: &Workspace, settings: &Settings) -> Outcome {
     let kind = settings.workers.find(&settings.worker).map_err(|why| Failure::new(Code::Usage, why))?;
     kind.check(&place.project, &place.worker_setup_of(settings)?).map_err(|none| {
         let failure = Failure::new(Code::Refused, none.why);
@@ -127,7 +131,7 @@ pub(super) fn check_worker(place: &Place, settings: &Settings) -> Outcome {
 /// Shows the changes in a workplace at the end of a run, and the next commands.
 pub(super) async fn tell_work(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     sessions: &dyn Sessions,
     id: &SessionId,
 ) -> Outcome {

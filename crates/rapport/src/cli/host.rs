@@ -5,16 +5,16 @@ use std::sync::Arc;
 use super::workflow::helpers::ProjectHelpers;
 use crate::config::Settings;
 use crate::error::Failure;
-use crate::wiring::{Host, Place, SessionKind};
+use crate::wiring::{Host, SessionKind, Workspace};
 
 /// Starts an engine for this place.
-pub(super) async fn start(place: &Place, settings: &Settings) -> Result<Host, Failure> {
+pub(super) async fn start(place: &Workspace, settings: &Settings) -> Result<Host, Failure> {
     start_in(place, settings, &SessionKind::Sessions).await
 }
 
 /// Starts an engine for the sessions of a kind.
 pub(super) async fn start_in(
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     kind: &SessionKind,
 ) -> Result<Host, Failure> {

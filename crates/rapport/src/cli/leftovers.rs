@@ -10,7 +10,7 @@ use rapport_core::SessionId;
 use super::screen::word;
 use crate::config;
 use crate::stores::blocking::wait;
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 use crate::workers::{self, worktrees};
 
 /// What no session uses. The worktree of a branch that is just being made looks the same.
@@ -23,11 +23,11 @@ pub(super) struct Leftovers {
 
 impl Leftovers {
     /// Finds them. What cannot be read is left out, because it may be in use.
-    pub(super) fn find(place: &Place) -> Self {
+    pub(super) fn find(place: &Workspace) -> Self {
         let Some(sessions) = sessions(place) else { return Self::default() };
         let inside = workers::prefix(&place.project).unwrap_or_default();
         let is_used = |name: &str, root: &Path| {
-            let there = Place { project: root.join(&inside), ..place.clone() };
+            let there = Workspace { project: root.join(&inside), ..place.clone() };
             sessions.contains(name)
                 || sessions.contains(worktrees::session_of(name))
                 || self::sessions(&there).is_none_or(|sessions| !sessions.is_empty())
@@ -43,7 +43,7 @@ impl Leftovers {
     }
 
     /// The commands that remove them.
-    pub(super) fn removal(&self, place: &Place) -> Vec<String> {
+    pub(super) fn removal(&self, place: &Workspace) -> Vec<String> {
         let remove = |path: &&PathBuf| format!("rm -r {}", word(&path.display().to_string()));
         let project = word(&place.project.display().to_string());
         // The worktree of a reserved name is removed with it.
@@ -57,7 +57,7 @@ impl Leftovers {
 }
 
 /// The names of all sessions of a project; `None` if they cannot be read.
-fn sessions(place: &Place) -> Option<BTreeSet<String>> {
+fn sessions(place: &Workspace) -> Option<BTreeSet<String>> {
     let listed = place.store().list().ok()?;
     let documented = place.folders().ok()?.into_iter().map(|folder| folder.id);
     Some(listed.into_iter().chain(documented).map(|id| id.to_string()).collect())

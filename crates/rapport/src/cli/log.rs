@@ -13,7 +13,7 @@ use super::{Common, diff, status, tree};
 use crate::channels::terminal::safe;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::Outcome;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Print what happened in a session, fact by fact
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     if args.tree {
         return tree::execute(common, &place, args.which.name());
     }
@@ -64,7 +64,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// What to do after the log was read: what waits, else to look at what was changed.
-fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
+fn next_step(place: &Workspace, known: &Known) -> Option<(String, String)> {
     let changes = || {
         let is_there = diff::has_changes(&known.session) && known.view.undone.is_none();
         is_there.then(|| ("see what it changed".to_owned(), format!("rapport diff {}", known.id)))

@@ -14,7 +14,7 @@ use crate::cli::runtime;
 use crate::config::Settings;
 use crate::engine::{ChannelLease, claims, socket};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The maximum number of concurrent writes. More would only cost memory, because the disk is the limit.
 const WRITERS: usize = 64;
@@ -51,7 +51,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let (Some(address), Some(lead)) = (&args.relay, &args.lead) {
         return relay(address, &SessionId::new(lead));
     }
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let sources = place.sources()?;
     let settings = place.settings_of(&sources, args.agent.layer())?;
     let said = sources.load::<McpLayer>()?;
@@ -92,7 +92,7 @@ fn relay(address: &str, lead: &SessionId) -> Outcome {
     })
 }
 
-async fn serve(place: &Place, settings: &Settings, setup: McpSetup) -> Outcome {
+async fn serve(place: &Workspace, settings: &Settings, setup: McpSetup) -> Outcome {
     let mut signal = StopSignal::listen()?;
     let run = place.home.join("run");
     let _leases = [ChannelLease::take(&run, CHANNEL).await?, ChannelLease::take(&run, claims::LEADS).await?];

@@ -16,7 +16,7 @@ use crate::stores::blocking::wait;
 use crate::threads::off_thread;
 use crate::turns::Folder;
 use crate::turns::preparation::TurnPreparation;
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 
 /// Begin a session with turns: plan, review, run what you approve, report, turn by turn
 ///
@@ -35,7 +35,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let name = name(&args.name)?;
     if name != args.name && !common.json {
         warn(format_args!("the name becomes {name}"));
@@ -57,7 +57,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Creates a session of this name, and the files that all sessions share, if necessary.
-pub(super) async fn make(place: &Place, name: &str) -> Result<Folder, Failure> {
+pub(super) async fn make(place: &Workspace, name: &str) -> Result<Folder, Failure> {
     let (own, task) = (place.clone(), name.to_owned());
     let created = off_thread(move || {
         let settings = own.settings(Layer::default())?;

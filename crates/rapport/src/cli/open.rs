@@ -15,7 +15,7 @@ use super::output::{say, say_as_is, say_json};
 use crate::channels::web::{Address, CODE_LASTS, DeviceError, Devices, Role, invitation, picture};
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::{Place, refuse_agents};
+use crate::wiring::{Workspace, refuse_agents};
 
 /// How long the page may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // An agent that got access would answer its own questions.
     refuse_agents()?;
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let address = Address::last(&place.home)?.filter(is_served).ok_or_else(|| {
         Failure::new(Code::Usage, "the page for browsers is not served now")
             .hint("Serve it in another terminal, and keep that running: rapport serve")

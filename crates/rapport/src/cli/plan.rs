@@ -15,7 +15,7 @@ use super::workflow::seals::Changed;
 use super::{Common, text, trust, typed_lines};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::stack;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Make a plan: the next turn of a session, or from an idea, in a file
 ///
@@ -124,7 +124,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             .hint("The next turn of a session of files: rapport plan -m \"add a login page\"")
             .hint("An idea in a file of phases and tasks: rapport plan \"a todo app\" --as progress"));
     }
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
     let aim = Aim::Progress(aim(&args, &place)?);
@@ -132,7 +132,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     run::host(common, &place, &settings, Start::New(Box::new(created)))
 }
 
-fn aim(args: &Args, place: &Place) -> Result<ProgressAim, Failure> {
+fn aim(args: &Args, place: &Workspace) -> Result<ProgressAim, Failure> {
     let path = within(&place.project, &std::env::current_dir()?, &args.out)?;
     let existing = if args.force { Existing::KeepSections } else { Existing::Refuse };
     let there = place.project.join(&path);

@@ -14,7 +14,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, preparation};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 pub(super) struct Planning<'a> {
     pub(super) message: &'a str,
@@ -39,7 +39,7 @@ const PLAN_IN: &str = "rapport plan --session SESSION -m MESSAGE";
 
 /// Plans the next turn.
 pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(planning.agent.layer())?;
     let folder = workflow::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
@@ -68,7 +68,7 @@ pub(super) fn execute(common: &Common, planning: &Planning<'_>) -> Outcome {
 }
 
 /// Abandons the plan that is being made, if no process works on it.
-fn leave(place: &Place, folder: &Folder) -> Outcome {
+fn leave(place: &Workspace, folder: &Folder) -> Outcome {
     let store = place.store();
     if workflow::state(place, folder)?.drafting().is_none() {
         return Ok(());
@@ -81,7 +81,7 @@ fn leave(place: &Place, folder: &Folder) -> Outcome {
 
 /// Shows what the next turn would be shown, and does nothing.
 pub(super) fn dry_run(common: &Common, planning: &Planning<'_>) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let settings = place.settings(planning.agent.layer())?;
     let folder = workflow::find(&place, planning.at.session.as_deref(), PLAN_IN)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
@@ -133,7 +133,7 @@ async fn request(common: &Common, planning: &Planning<'_>) -> Result<Request, Fa
 }
 
 /// Refuses before the person writes a message in an editor, because that would be lost.
-fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> Outcome {
+fn refuse_if_one_waits(place: &Workspace, folder: &Folder, named: Option<&str>) -> Outcome {
     let session = workflow::state(place, folder)?;
     let turn = workflow::turn(&session, folder, named)?.filter(|turn| turn.is_waiting());
     match turn.filter(|_| session.drafting().is_none()) {
@@ -143,7 +143,7 @@ fn refuse_if_one_waits(place: &Place, folder: &Folder, named: Option<&str>) -> O
 }
 
 /// The turn that the agent is planning, which is resumed if the message is the same; a different message is refused.
-fn under_way(place: &Place, folder: &Folder, message: &str) -> Result<Option<String>, Failure> {
+fn under_way(place: &Workspace, folder: &Folder, message: &str) -> Result<Option<String>, Failure> {
     let session = workflow::state(place, folder)?;
     // A failed or cancelled turn is not being planned.
     let Some(turn) = session.drafting().filter(|_| !session.is_failed() && !session.is_over()) else {

@@ -14,7 +14,7 @@ use crate::cli::runtime;
 use crate::engine::socket::person_here;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::known::KnownProjects;
-use crate::wiring::{Place, refuse_agents};
+use crate::wiring::{Workspace, refuse_agents};
 
 /// Show what is known about a project: explore it, and say what to keep in mind there
 ///
@@ -102,7 +102,7 @@ struct Of {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let known = place.projects();
     match args.what {
         What::List => list(common, &known),
@@ -143,7 +143,7 @@ fn done<T>(reply: ProjectReply<'_, T>) -> Result<T, Failure> {
 }
 
 /// The project that is meant: a name, or a directory as the person sees it from here.
-fn named(place: &Place, given: Option<&str>) -> Result<String, Failure> {
+fn named(place: &Workspace, given: Option<&str>) -> Result<String, Failure> {
     let Some(given) = given else {
         let path = place.project.to_str().map(str::to_owned);
         return path.ok_or_else(|| super::not_text("this path"));

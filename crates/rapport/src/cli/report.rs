@@ -18,7 +18,7 @@ use super::{Common, doctor, screen, sessions};
 use crate::channels::terminal;
 use crate::config::{self, Said};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The number of recent errors to include.
 const LAST_ERRORS: usize = 20;
@@ -40,7 +40,7 @@ struct Report {
 }
 
 /// Writes it to a file, or prints it for `-`.
-pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
+pub(super) fn write(common: &Common, place: &Workspace, file: &Path) -> Outcome {
     let report = gather(common, place);
     if file == Path::new("-") {
         return if common.json { say_json(&report) } else { say(text(&report).trim_end()) };
@@ -57,7 +57,7 @@ pub(super) fn write(common: &Common, place: &Place, file: &Path) -> Outcome {
     say(format_args!("Wrote {}. Read it before you send it: it holds no secrets we know of.", file.display()))
 }
 
-fn gather(common: &Common, place: &Place) -> Report {
+fn gather(common: &Common, place: &Workspace) -> Report {
     let home = std::env::var("HOME").unwrap_or_default();
     // The report does not contain the owner's name.
     let tilde = |text: String| if home.len() > 1 { text.replace(&home, "~") } else { text };
@@ -122,7 +122,7 @@ fn terminal_state() -> BTreeMap<&'static str, String> {
     ])
 }
 
-fn count(place: &Place) -> BTreeMap<String, usize> {
+fn count(place: &Workspace) -> BTreeMap<String, usize> {
     let store = place.store();
     let mut counts = BTreeMap::new();
     let Ok(all) = store.list() else { return BTreeMap::from([("cannot be listed".into(), 1)]) };

@@ -19,7 +19,7 @@ use crate::cli::runtime;
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::Folder;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Continue a session with its next step: answer, review, resume after a kill, say what to do next
 ///
@@ -90,7 +90,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 /// Resumes the session of this name, or the one that fits.
 pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let verb =
         Verb::new("rapport resume SESSION", "to go on with", &|known| known.goes_on() || known.has_turns());
     let verb = verb.rather(Known::goes_on).rather(Known::is_free);
@@ -101,12 +101,12 @@ pub(super) fn resume(common: &Common, named: Option<&str>, how: &How) -> Outcome
 }
 
 /// Resumes a session with a message to its agent.
-pub(super) fn with_message(common: &Common, place: &Place, known: &Known, message: &str) -> Outcome {
+pub(super) fn with_message(common: &Common, place: &Workspace, known: &Known, message: &str) -> Outcome {
     let how = How { message: Some(message.to_owned()), ..How::default() };
     go_on_with(common, place, known, &how)
 }
 
-fn go_on_with(common: &Common, place: &Place, known: &Known, how: &How) -> Outcome {
+fn go_on_with(common: &Common, place: &Workspace, known: &Known, how: &How) -> Outcome {
     trust::ask_once(common, place)?;
     let settings = place.settings(how.agent.layer())?;
     match known.view.aim {
@@ -116,7 +116,7 @@ fn go_on_with(common: &Common, place: &Place, known: &Known, how: &How) -> Outco
 }
 
 /// Resumes work, a progress file or a conversation.
-fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
+fn run_on(common: &Common, place: &Workspace, settings: &Settings, known: &Known, how: &How) -> Outcome {
     let (id, view) = (&known.id, &known.view);
     if let Some(flag) = how.about_turns() {
         let what = format!("{flag} is about turns, and {id} has none");
@@ -149,7 +149,7 @@ fn run_on(common: &Common, place: &Place, settings: &Settings, known: &Known, ho
 }
 
 /// The message to the agent. For an idle conversation it is asked for; a stopped agent resumes without one.
-fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Option<String>, Failure> {
+fn said(common: &Common, place: &Workspace, known: &Known, how: &How) -> Result<Option<String>, Failure> {
     let Known { id, view, .. } = known;
     let rests = view.aim == Aim::Chat && view.status == Status::Idle;
     if how.message.is_some() {
@@ -169,7 +169,7 @@ fn said(common: &Common, place: &Place, known: &Known, how: &How) -> Result<Opti
 }
 
 /// The possible commands for a session in which nothing is left to do.
-fn what_is_left(place: &Place, id: &SessionId) -> Result<Vec<String>, Failure> {
+fn what_is_left(place: &Workspace, id: &SessionId) -> Result<Vec<String>, Failure> {
     let known = session_choice::known(place, id)?;
     let mut left = vec![format!("Nothing is left to do in {id}. What can be done:")];
     if known.session.has_worked() {
@@ -200,7 +200,13 @@ pub(super) fn branches(entries: &[Entry]) -> Option<String> {
     asked.next().map(|question| question.id.to_string())
 }
 
-fn turn_by_turn(common: &Common, place: &Place, settings: &Settings, known: &Known, how: &How) -> Outcome {
+fn turn_by_turn(
+    common: &Common,
+    place: &Workspace,
+    settings: &Settings,
+    known: &Known,
+    how: &How,
+) -> Outcome {
     let folder = place.folder(&known.id);
     // Before it is held, because holding it resumes it.
     let before = &known.session;

@@ -13,7 +13,7 @@ use super::workflow::{open_session, review};
 use super::{Common, say, sessions, trust};
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Give feedback on the plan or the work of a session; the agent does it again
 ///
@@ -33,7 +33,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let known = session_choice::known(&place, &session_choice::by_name(&place, &args.session)?)?;
     known.check_counts()?;
     let confirmation = known.view.questions.iter().find(|question| question.purpose == Purpose::Confirm);
@@ -57,7 +57,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 /// Has the plan that waits for confirmation made again.
 fn plan_again(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     known: &Known,
     question: &QuestionId,
     words: String,
@@ -72,7 +72,7 @@ fn plan_again(
 }
 
 /// Has another turn planned instead of the waiting plan.
-fn plan_instead(common: &Common, place: &Place, known: &Known, turn: &str, message: String) -> Outcome {
+fn plan_instead(common: &Common, place: &Workspace, known: &Known, turn: &str, message: String) -> Outcome {
     trust::ask_once(common, place)?;
     let settings = place.settings(Layer::default())?;
     let folder = place.folder(&known.id);

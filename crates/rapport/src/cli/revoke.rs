@@ -8,7 +8,7 @@ use super::{Common, screen, sessions};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::grants::Grants;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Show what agents may do here without asking, or revoke it
 ///
@@ -32,7 +32,7 @@ struct Held {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let held = all(&place)?;
     let Some(named) = &args.rule else { return list(common, &held) };
     let chosen: Vec<&Held> = match named.parse::<usize>() {
@@ -59,7 +59,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json { say_json(&json!({ "revoked": chosen.len() })) } else { Ok(()) }
 }
 
-fn all(place: &Place) -> Result<Vec<Held>, Failure> {
+fn all(place: &Workspace) -> Result<Vec<Held>, Failure> {
     let project = Grants::of(&place.home, &place.project).list()?;
     let mut held: Vec<Held> =
         project.into_iter().map(|grant| Held { rule: grant.rule, session: None }).collect();
@@ -90,7 +90,7 @@ fn list(common: &Common, held: &[Held]) -> Outcome {
     say("Revoke one with: rapport revoke NUMBER")
 }
 
-fn revoke(place: &Place, held: &Held) -> Outcome {
+fn revoke(place: &Workspace, held: &Held) -> Outcome {
     match &held.session {
         None => {
             Grants::of(&place.home, &place.project).remove(&held.rule)?;

@@ -19,7 +19,7 @@ use crate::config::{Layer, Settings, WorkerLayer};
 use crate::engine::{DoorError, Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::WorkerKinds;
 use crate::workers::local::Directory;
 
@@ -62,7 +62,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if let Some(named) = &args.resume {
         return resume::resume(common, named.as_deref(), &How::with(args.agent));
     }
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     trust::ask_once(common, &place)?;
     let worker = WorkerLayer { kind: args.worker.clone(), ..WorkerLayer::default() };
     let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
@@ -76,7 +76,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Warns if the agent's changes could not be told from others afterwards.
-fn tell_of_no_history(place: &Place) {
+fn tell_of_no_history(place: &Workspace) {
     if Directory::at(&place.project).has_history() {
         return;
     }
@@ -88,7 +88,7 @@ fn tell_of_no_history(place: &Place) {
 }
 
 /// Begins or resumes a session, and shows it until it ends or the person leaves.
-pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: Start) -> Outcome {
+pub(super) fn host(common: &Common, place: &Workspace, settings: &Settings, start: Start) -> Outcome {
     let runtime = runtime::of_two_threads()?;
     runtime.block_on(async {
         let stop = StopSignal::listen()?;
@@ -121,7 +121,7 @@ pub(super) fn host(common: &Common, place: &Place, settings: &Settings, start: S
 }
 
 /// Warns if other sessions work in the same directory, because their changes could not be told apart.
-async fn tell_of_others(place: &Place, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
+async fn tell_of_others(place: &Workspace, sessions: &dyn Sessions, id: &SessionId) -> Outcome {
     let (what, each) = match sessions.beside(id).await? {
         0 => return Ok(()),
         1 => ("another session is".to_owned(), "Either"),

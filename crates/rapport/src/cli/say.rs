@@ -9,7 +9,7 @@ use super::output::{say, say_json};
 use super::session_choice::{self, Known};
 use super::{Common, resume, sessions, text, typed_lines};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Send a message to the agent of a session: during its work, or as what to do next
 ///
@@ -31,7 +31,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let known = session_choice::known(&place, &session_choice::by_name(&place, &args.session)?)?;
     known.check_counts()?;
     refuse_if_asked(&known)?;
@@ -65,7 +65,7 @@ pub(super) fn refuse_if_asked(known: &Known) -> Outcome {
 }
 
 /// Sends it to the process that runs the session; if there is none, resumes the session here.
-pub(super) fn say_to(common: &Common, place: &Place, known: &Known, words: &str) -> Outcome {
+pub(super) fn say_to(common: &Common, place: &Workspace, known: &Known, words: &str) -> Outcome {
     if !known.is_held() || known.has_turns() {
         return resume::with_message(common, place, known, words);
     }
@@ -73,7 +73,7 @@ pub(super) fn say_to(common: &Common, place: &Place, known: &Known, words: &str)
 }
 
 /// Sends it to the process that runs the session.
-pub(super) fn said(common: &Common, place: &Place, known: &Known, text: String) -> Outcome {
+pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: String) -> Outcome {
     refuse_message(place, known)?;
     sessions::act(place, &known.id, &Act::Say { text: text.clone(), id: None })?;
     if common.json {
@@ -87,7 +87,7 @@ pub(super) fn said(common: &Common, place: &Place, known: &Known, text: String) 
 }
 
 /// Refuses if no message is possible, and says what to do instead.
-pub(super) fn refuse_message(place: &Place, known: &Known) -> Outcome {
+pub(super) fn refuse_message(place: &Workspace, known: &Known) -> Outcome {
     let Known { id, view, .. } = known;
     const ANOTHER: &str = "Begin another session: rapport run \"what you want done\"";
     if view.status == Status::Cancelled {

@@ -19,7 +19,7 @@ use crate::channels::{self, ChannelKinds};
 use crate::config::{Layer, Secret, Settings, Sources};
 use crate::engine::{ChannelLease, claims};
 use crate::error::{Failure, Outcome};
-use crate::wiring::{Host, Place};
+use crate::wiring::{Host, Workspace};
 
 /// The maximum number of concurrent writes. More would only cost memory, because the disk is the limit.
 const WRITERS: usize = 64;
@@ -66,7 +66,7 @@ Examples:
 struct ServedProject {
     /// A unique name among the served projects.
     name: String,
-    place: Place,
+    place: Workspace,
     settings: Settings,
 }
 
@@ -91,10 +91,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// The places of the projects to serve: those that the command line names, else the settings, else the current one.
-fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Failure> {
-    let at = |project: &PathBuf| Place::find(&Common { project: Some(project.clone()), ..common.clone() });
+fn places(common: &Common, named: &[PathBuf]) -> Result<(Workspace, Vec<Workspace>), Failure> {
+    let at =
+        |project: &PathBuf| Workspace::find(&Common { project: Some(project.clone()), ..common.clone() });
     let several = |projects: &[PathBuf]| {
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<Workspace> = Vec::new();
         for project in projects {
             let place = at(project)?;
             if places.iter().all(|known| known.project != place.project) {
@@ -107,7 +108,7 @@ fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Fai
     if let Some(first) = places.next() {
         return Ok((first, places.collect()));
     }
-    let here = Place::find(common)?;
+    let here = Workspace::find(common)?;
     if common.project.is_some() {
         return Ok((here, Vec::new()));
     }
@@ -125,7 +126,7 @@ fn places(common: &Common, named: &[PathBuf]) -> Result<(Place, Vec<Place>), Fai
 }
 
 /// The names of projects: those of their directories, with as much of the path as makes each unique.
-fn names_of<'a>(places: impl Iterator<Item = &'a Place>) -> Vec<String> {
+fn names_of<'a>(places: impl Iterator<Item = &'a Workspace>) -> Vec<String> {
     let paths: Vec<Vec<String>> = places
         .map(|place| {
             let parts = place.project.components().rev();
@@ -272,7 +273,7 @@ fn as_event(notice: ChannelNotice, projects: &[PathBuf]) -> Value {
         ChannelNotice::Invitation { channel, link, .. } => {
             json!({ "event": "invitation", "channel": channel, "link": link })
         }
-        ChannelNotice::Told { channel, message } => {
+        ChannelNotice::Message { channel, message } => {
             json!({ "event": "notice", "channel": channel, "message": message })
         }
         ChannelNotice::LeftOut { project, message } => {
@@ -293,7 +294,7 @@ fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
             let picture = picture.iter().map(|line| format!("{}\n", safe::line(line))).collect::<String>();
             format!("{picture}Open it within 15 minutes, on one device: {}", safe::line(&link))
         }
-        ChannelNotice::Told { message, .. } => safe::line(&message),
+        ChannelNotice::Message { message, .. } => safe::line(&message),
         ChannelNotice::LeftOut { project, message } => {
             let (project, message) = (safe::line(&project), safe::line(&message));
             format!(

@@ -14,7 +14,7 @@ use crate::config;
 use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::StoreError;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The maximum length of a listed task or question.
 const SHOWN: usize = 60;
@@ -106,7 +106,7 @@ impl<'a> Verb<'a> {
 }
 
 /// The session that is meant. A verb that does more than show is refused for an untrusted session.
-pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
+pub(super) fn choose(place: &Workspace, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
     let id = choose_any(place, named, verb)?;
     let is_beside = verb.beside.as_ref().is_some_and(|beside| beside.id == id.as_str());
     if !verb.shows && !is_beside {
@@ -116,11 +116,11 @@ pub(super) fn choose(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Res
 }
 
 /// Refuses an untrusted session: nothing is done in it before the person has looked at it.
-pub(super) fn check_counts(place: &Place, id: &SessionId) -> Outcome {
+pub(super) fn check_counts(place: &Workspace, id: &SessionId) -> Outcome {
     known(place, id)?.check_counts()
 }
 
-fn choose_any(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
+fn choose_any(place: &Workspace, named: Option<&str>, verb: &Verb<'_>) -> Result<SessionId, Failure> {
     if let Some(id) = named_or_around(place, named)? {
         return Ok(id);
     }
@@ -156,7 +156,7 @@ fn choose_any(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Ses
 }
 
 /// The named session, else the one around the current directory, if any.
-pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Option<SessionId>, Failure> {
+pub(super) fn named_or_around(place: &Workspace, named: Option<&str>) -> Result<Option<SessionId>, Failure> {
     match named {
         Some(name) => by_name(place, name).map(Some),
         None => around(place),
@@ -164,7 +164,7 @@ pub(super) fn named_or_around(place: &Place, named: Option<&str>) -> Result<Opti
 }
 
 /// The session of this name, or the only one whose name contains it.
-pub(super) fn by_name(place: &Place, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn by_name(place: &Workspace, name: &str) -> Result<SessionId, Failure> {
     let ids = ids(place)?;
     if let Some(exact) = ids.iter().find(|id| id.as_str() == name) {
         return Ok(exact.clone());
@@ -203,21 +203,21 @@ fn left_out(failure: Failure, left: usize) -> Failure {
 }
 
 /// The session whose directory, or whose worktree, contains the current directory.
-fn around(place: &Place) -> Result<Option<SessionId>, Failure> {
+fn around(place: &Workspace) -> Result<Option<SessionId>, Failure> {
     let Ok(here) = std::env::current_dir() else { return Ok(None) };
     let around = place.store().session_at(&here)?.or_else(|| with_worktree(place, &here));
     around.map(|id| by_name(place, id.as_str())).transpose()
 }
 
 /// The session whose worktree contains this directory.
-fn with_worktree(place: &Place, directory: &Path) -> Option<SessionId> {
+fn with_worktree(place: &Workspace, directory: &Path) -> Option<SessionId> {
     let worktrees = config::worktrees(&place.project).canonicalize().ok()?;
     let inside = directory.canonicalize().ok()?;
     Some(SessionId::new(inside.strip_prefix(worktrees).ok()?.iter().next()?.to_str()?))
 }
 
 /// All readable sessions, and why others cannot be read.
-pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> {
+pub(super) fn all(place: &Workspace) -> Result<(Vec<Known>, Vec<Failure>), Failure> {
     let (mut readable, mut damaged) = (Vec::new(), Vec::new());
     for id in ids(place)? {
         match known(place, &id) {
@@ -229,14 +229,14 @@ pub(super) fn all(place: &Place) -> Result<(Vec<Known>, Vec<Failure>), Failure> 
 }
 
 /// The names of all sessions, including directories of an older tool without a log.
-pub(super) fn ids(place: &Place) -> Result<Vec<SessionId>, Failure> {
+pub(super) fn ids(place: &Workspace) -> Result<Vec<SessionId>, Failure> {
     let logged = place.store().list()?;
     let folders = place.folders()?;
     let ids: BTreeSet<_> = logged.into_iter().chain(folders.into_iter().map(|folder| folder.id)).collect();
     Ok(ids.into_iter().collect())
 }
 
-pub(super) fn known(place: &Place, id: &SessionId) -> Result<Known, Failure> {
+pub(super) fn known(place: &Workspace, id: &SessionId) -> Result<Known, Failure> {
     let store = place.store();
     let folder = place.folder(id);
     let ((session, seal), logged) = match store.sealed(id, 0) {

@@ -11,7 +11,7 @@ use crate::engine::{DoorError, Reached, Sessions, socket};
 use crate::error::{Code, Failure};
 use crate::stores::StoreError;
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The interval at which a followed session's process is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -31,12 +31,12 @@ pub(super) fn replay(
 
 /// Submits an act as the person at this terminal: to the process that runs the session, or, if none does, directly to
 /// its log. It is durable when this returns. Returns whether a process continues with it.
-pub(super) fn act(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
+pub(super) fn act(place: &Workspace, id: &SessionId, act: &Act) -> Result<Reached, Failure> {
     Ok(submit(place, id, act)?)
 }
 
 /// The same, with the reason as the door gives it.
-pub(super) fn submit(place: &Place, id: &SessionId, act: &Act) -> Result<Reached, DoorError> {
+pub(super) fn submit(place: &Workspace, id: &SessionId, act: &Act) -> Result<Reached, DoorError> {
     let runtime = runtime::small();
     let runtime = runtime.map_err(|error| DoorError::Failed(error.to_string()))?;
     runtime.block_on(place.sessions().act(id, &socket::person_here(), act))

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use super::{Common, session_choice};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Workspace};
 use crate::workers::Worker as _;
 
 /// Look into the workplace of a session, with a shell or another command
@@ -27,7 +27,7 @@ pub(super) struct Args {
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // An agent could use it to reach another agent's workplace.
     wiring::refuse_agents()?;
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let id = session_choice::by_name(&place, &args.session)?;
     session_choice::check_counts(&place, &id)?;
     let created = session_choice::known(&place, &id)?.session.created().clone();

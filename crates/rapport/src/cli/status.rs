@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
 use crate::seals::Seal;
 use crate::stores::blocking::wait;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The number of ended sessions to list without --all.
 const ENDED: usize = 5;
@@ -68,7 +68,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     if let Some(name) = args.session.as_deref().or(args.flag.as_deref()) {
         let known = session_choice::known(&place, &session_choice::by_name(&place, name)?)?;
         if common.json {
@@ -122,7 +122,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn overview(page: &mut Page, place: &Place, known: &[Known], everything: bool) {
+fn overview(page: &mut Page, place: &Workspace, known: &[Known], everything: bool) {
     if known.is_empty() {
         return NONE_YET.lines().for_each(|line| page.say(line));
     }
@@ -241,7 +241,7 @@ fn word(known: &Known) -> String {
 }
 
 /// The activity of a session or what it waits for, below its row, and the next step.
-fn what_waits(page: &mut Page, place: &Place, known: &Known, most: usize) {
+fn what_waits(page: &mut Page, place: &Workspace, known: &Known, most: usize) {
     let view = &known.view;
     match &known.seal {
         Seal::Ours => {}
@@ -282,7 +282,7 @@ fn note(tone: Tone, text: &str) -> Line {
 }
 
 /// The latest turn of a session, if nothing else is asked.
-fn turn(place: &Place, known: &Known) -> Option<String> {
+fn turn(place: &Workspace, known: &Known) -> Option<String> {
     if known.view.aim != Aim::Files || !known.view.questions.is_empty() {
         return None;
     }
@@ -292,7 +292,7 @@ fn turn(place: &Place, known: &Known) -> Option<String> {
 }
 
 /// The next step for a person in a session, and why.
-pub(super) fn next_step(place: &Place, known: &Known) -> Option<(String, String)> {
+pub(super) fn next_step(place: &Workspace, known: &Known) -> Option<(String, String)> {
     let Known { id, view, .. } = known;
     if !known.counts() {
         return Some((
@@ -346,7 +346,7 @@ fn asked(page: &mut Page, view: &View, question: &OpenQuestion, most: usize) {
     }
 }
 
-fn detail(page: &mut Page, place: &Place, known: &Known) {
+fn detail(page: &mut Page, place: &Workspace, known: &Known) {
     let view = &known.view;
     let row = |label: &str, text: &str| {
         Line::new(Tone::Dim, &format!("  {label:<9} ")).and(Tone::Text, text).hanging(12)

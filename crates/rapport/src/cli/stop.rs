@@ -7,7 +7,7 @@ use super::output::{say, say_json};
 use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, sessions};
 use crate::error::Outcome;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// Stop the agent of a session in the middle of its turn; the conversation is kept
 ///
@@ -24,7 +24,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let verb = Verb::new("rapport stop SESSION", "whose agent is at work", &is_at_work);
     let id = session_choice::choose(&place, args.which.name(), &verb.rather(Known::is_held))?;
     sessions::act(&place, &id, &Act::Stop)?;

@@ -18,7 +18,7 @@ use crate::clock::Clock;
 use crate::error::{Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::turns::{Folder, PLAN, Turn};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// A turn as it is drawn.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ struct Node {
 }
 
 /// Draws the named session, or the one around, with its whole family; else all sessions.
-pub(super) fn execute(common: &Common, place: &Place, named: Option<&str>) -> Outcome {
+pub(super) fn execute(common: &Common, place: &Workspace, named: Option<&str>) -> Outcome {
     let (mut known, damaged) = session_choice::all(place)?;
     // Names begin with a day; which of its sessions came first, they do not say.
     known.sort_by(|a, b| (a.view.created_at, &a.id).cmp(&(b.view.created_at, &b.id)));
@@ -178,9 +178,9 @@ pub(super) fn drawn(session: &Session, turn: &Turn) -> Result<Drawn, Failure> {
 fn status(session: &Session, turn: &FileTurn) -> Status {
     match turn.stage {
         TurnStage::Unplanned { .. } => Status::Started,
-        TurnStage::Drafting if session.is_failed() => Status::Failed,
-        TurnStage::Drafting if session.is_over() => Status::Cancelled,
-        TurnStage::Drafting | TurnStage::Running | TurnStage::Ended => Status::Running,
+        TurnStage::Planning if session.is_failed() => Status::Failed,
+        TurnStage::Planning if session.is_over() => Status::Cancelled,
+        TurnStage::Planning | TurnStage::Running | TurnStage::Ended => Status::Running,
         TurnStage::Planned | TurnStage::Paused => Status::NeedsInput,
         TurnStage::Complete => match turn.status {
             Some(Overall::Failed | Overall::ValidationFailed) => Status::Failed,
@@ -203,9 +203,9 @@ fn tone(status: Status) -> Tone {
 fn standing(session: &Session, turn: &FileTurn) -> String {
     match turn.stage {
         TurnStage::Unplanned { .. } => "not planned yet".to_owned(),
-        TurnStage::Drafting if session.is_failed() => "planning failed".to_owned(),
-        TurnStage::Drafting if session.is_over() => "planning cancelled".to_owned(),
-        TurnStage::Drafting => "being planned".to_owned(),
+        TurnStage::Planning if session.is_failed() => "planning failed".to_owned(),
+        TurnStage::Planning if session.is_over() => "planning cancelled".to_owned(),
+        TurnStage::Planning => "being planned".to_owned(),
         TurnStage::Planned => "waits for review".to_owned(),
         TurnStage::Running => "is being carried out".to_owned(),
         TurnStage::Paused => "was interrupted, and waits".to_owned(),

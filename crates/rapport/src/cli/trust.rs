@@ -11,7 +11,7 @@ use super::{Common, trust_session};
 use crate::channels::terminal::safe;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::trust::{Brought, TrustLevel};
-use crate::wiring::{Place, refuse_agents};
+use crate::wiring::{Workspace, refuse_agents};
 
 /// Look at what others wrote (project configuration, a session, a batch), and trust it
 ///
@@ -48,22 +48,24 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     // Only a person may trust what others wrote, never an agent.
     refuse_agents()?;
     if args.all_mine {
-        return trust_session::all_mine(common, &Place::find(common)?, args.yes);
+        return trust_session::all_mine(common, &Workspace::find(common)?, args.yes);
     }
     let place = match args.what {
-        Some(what) if is_directory(&what) => Place::find(&Common { project: Some(what), ..common.clone() })?,
+        Some(what) if is_directory(&what) => {
+            Workspace::find(&Common { project: Some(what), ..common.clone() })?
+        }
         Some(_) if args.revoke => {
             return Err(Failure::new(Code::Usage, "only what a project brings can be revoked"));
         }
         Some(what) => {
-            let (place, name) = (Place::find(common)?, what.to_string_lossy());
+            let (place, name) = (Workspace::find(common)?, what.to_string_lossy());
             let named = trust_session::find(&place, &name).map_err(|failure| match what.is_dir() {
                 true => failure.hint(format!("If you mean the directory: rapport trust {}/", word(&name))),
                 false => failure,
             })?;
             return trust_session::execute(common, &place, named, args.yes);
         }
-        None => Place::find(common)?,
+        None => Workspace::find(common)?,
     };
     let trust = place.trust()?;
     if args.revoke {
@@ -108,7 +110,7 @@ fn is_directory(what: &Path) -> bool {
 
 /// Asks the person at this terminal once about the project's configuration. Without a terminal, or after a no, it is
 /// not trusted, which is reported when the settings are read and when an agent is started.
-pub(super) fn ask_once(common: &Common, place: &Place) -> Outcome {
+pub(super) fn ask_once(common: &Common, place: &Workspace) -> Outcome {
     let brought = place.brought();
     let trust = place.trust()?;
     let used = place.brought_and_used();
@@ -169,13 +171,13 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(place: &Place, brings: &'a [Brought], standing: TrustLevel) -> Self {
+    fn of(place: &Workspace, brings: &'a [Brought], standing: TrustLevel) -> Self {
         let project = place.project.display().to_string();
         Self { project, trusted: standing == TrustLevel::Trusted, brings }
     }
 }
 
-fn told(common: &Common, place: &Place, words: &str) -> Outcome {
+fn told(common: &Common, place: &Workspace, words: &str) -> Outcome {
     if !common.json {
         return say(words);
     }

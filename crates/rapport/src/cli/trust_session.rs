@@ -20,7 +20,7 @@ use crate::stores::blocking::{BlockingStore, wait};
 use crate::stores::{Holder, Looked, StoreError};
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::discovery;
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The named session or batch, if there is one.
 pub(super) enum Named {
@@ -29,7 +29,7 @@ pub(super) enum Named {
 }
 
 /// Finds a session, else a batch, by name.
-pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
+pub(super) fn find(place: &Workspace, name: &str) -> Result<Named, Failure> {
     let batch = batches::all(&place.project)?.into_iter().find(|path| batches::name(path) == name);
     match (session_choice::by_name(place, name), batch) {
         (_, Some(batch)) => Ok(Named::Batch(batch)),
@@ -38,7 +38,7 @@ pub(super) fn find(place: &Place, name: &str) -> Result<Named, Failure> {
 }
 
 /// Shows it, and trusts it if the person agrees.
-pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -> Outcome {
+pub(super) fn execute(common: &Common, place: &Workspace, named: Named, yes: bool) -> Outcome {
     let (what, findings) = match named {
         Named::Session(id) => (format!("session {id}"), vec![Finding::session(place, id)?]),
         Named::Batch(path) => {
@@ -65,7 +65,7 @@ pub(super) fn execute(common: &Common, place: &Place, named: Named, yes: bool) -
 
 /// Trusts, after one question, everything that was written before entries were signed, or by this person in another
 /// checkout.
-pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
+pub(super) fn all_mine(common: &Common, place: &Workspace, yes: bool) -> Outcome {
     let mut findings = Vec::new();
     // A damaged one must not prevent trusting the others.
     let mut add = |found: Result<Finding, Failure>| match found {
@@ -101,7 +101,7 @@ pub(super) fn all_mine(common: &Common, place: &Place, yes: bool) -> Outcome {
     told(common, &[], "They are not trusted, and nothing is started for them.")
 }
 
-fn trust(common: &Common, place: &Place, findings: &[Finding]) -> Outcome {
+fn trust(common: &Common, place: &Workspace, findings: &[Finding]) -> Outcome {
     findings.iter().try_for_each(|finding| finding.trust(place))?;
     told(common, findings, "It is trusted from now on, exactly as it is.")
 }
@@ -143,7 +143,7 @@ struct FoundSession {
 }
 
 impl FoundSession {
-    fn look(place: &Place, id: SessionId) -> Result<Self, Failure> {
+    fn look(place: &Workspace, id: SessionId) -> Result<Self, Failure> {
         let (store, folder) = (place.store(), place.folder(&id));
         let mut found = match store.look(&id) {
             Ok(looked) => {
@@ -199,7 +199,7 @@ impl FoundSession {
     }
 
     /// Trusts it exactly as it was shown: the log, and the content of the directories, which becomes facts.
-    fn trust(&self, place: &Place) -> Outcome {
+    fn trust(&self, place: &Workspace) -> Outcome {
         let (store, seals, now) = (place.store(), place.seals(), Clock::system().now());
         self.batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
         match &self.looked {
@@ -227,11 +227,11 @@ fn take_in(session: &mut Session, found: &FoundTurns) -> Outcome {
 }
 
 impl Finding {
-    fn session(place: &Place, id: SessionId) -> Result<Self, Failure> {
+    fn session(place: &Workspace, id: SessionId) -> Result<Self, Failure> {
         Ok(Self::Session(Box::new(FoundSession::look(place, id)?)))
     }
 
-    fn batch(place: &Place, path: PathBuf) -> Result<Self, Failure> {
+    fn batch(place: &Workspace, path: PathBuf) -> Result<Self, Failure> {
         let (facts, verifier) = look(&path, place)?;
         let story = BatchDir { path: path.clone(), facts }.story();
         Ok(Self::Batch { path, verifier: Box::new(verifier), story })
@@ -264,7 +264,7 @@ impl Finding {
         batches.iter().map(|(path, _)| path)
     }
 
-    fn trust(&self, place: &Place) -> Outcome {
+    fn trust(&self, place: &Workspace) -> Outcome {
         match self {
             Self::Session(found) => found.trust(place),
             Self::Batch { verifier, .. } => Ok(place.seals().trust(verifier, &[])?),
@@ -320,6 +320,6 @@ impl Finding {
     }
 }
 
-fn look(batch: &Path, place: &Place) -> Result<(Vec<crate::actions::journal::Fact>, Verifier), Failure> {
+fn look(batch: &Path, place: &Workspace) -> Result<(Vec<crate::actions::journal::Fact>, Verifier), Failure> {
     Journal::look(batch, &place.seals()).map_err(|error| Failure::new(Code::Store, error.to_string()))
 }

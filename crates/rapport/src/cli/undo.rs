@@ -22,7 +22,7 @@ use crate::error::{Candidate, Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::Folder;
 use crate::turns::batches::{self, BatchDir, ONLY_TURN};
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 
 const BATCHES: &str = "A run can be undone once it is over, in a git repository. Batches of plans are in .rapport/batches; undo one with: \
      rapport undo --batch BATCH";
@@ -56,7 +56,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
-    let place = Place::find(common)?;
+    let place = Workspace::find(common)?;
     let path = match find(&place, &args)? {
         Found::Batch(path) => path,
         Found::Work(id) => return undo_work::execute(common, &place, &id, args.yes),
@@ -88,7 +88,7 @@ struct Owner {
 }
 
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
-fn in_its_session(common: &Common, place: &Place, owner: Owner, later: LaterChanges) -> Outcome {
+fn in_its_session(common: &Common, place: &Workspace, owner: Owner, later: LaterChanges) -> Outcome {
     let Owner { kind, folder, session, batch } = owner;
     let store = BlockingStore::from(place.store_in(&kind));
     if store.holder(&folder.id)?.is_none() {
@@ -169,7 +169,7 @@ pub(super) fn failure(problem: &UndoProblem) -> Failure {
     }
 }
 
-fn find(place: &Place, args: &Args) -> Result<Found, Failure> {
+fn find(place: &Workspace, args: &Args) -> Result<Found, Failure> {
     let all = batches::all(&place.project)?;
     let sessions: Vec<_> = place.folders()?.into_iter().map(|folder| folder.id).collect();
     let called = |name: &str| all.iter().find(|path| batches::name(path) == name).cloned();
@@ -221,7 +221,7 @@ fn is_applied(known: &Known) -> bool {
 }
 
 /// The last plan that was run without a session. An older version's has no log, only a journal.
-fn plan_run_alone(place: &Place, batch: &BatchDir) -> Candidate {
+fn plan_run_alone(place: &Workspace, batch: &BatchDir) -> Candidate {
     let id = SessionId::new(batches::name(&batch.path));
     let view = sessions::view(&place.store_in(&SessionKind::Plans(String::new())).into(), &id);
     // The result of a batch is not in its session's status, which is idle after the batch.
@@ -244,7 +244,7 @@ fn none(what: &str) -> Failure {
 }
 
 /// The session of a batch. `None` if the session was removed, or if an older version ran the plan without a session.
-fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
+fn owner(place: &Workspace, path: &Path) -> Result<Option<Owner>, Failure> {
     let kind = SessionKind::Plans(String::new());
     let alone = BlockingStore::from(place.store_in(&kind));
     let id = SessionId::new(batches::name(path));
@@ -268,7 +268,7 @@ fn owner(place: &Place, path: &Path) -> Result<Option<Owner>, Failure> {
     Ok(None)
 }
 
-fn directly(common: &Common, place: &Place, path: &Path, later: LaterChanges) -> Outcome {
+fn directly(common: &Common, place: &Workspace, path: &Path, later: LaterChanges) -> Outcome {
     let undone = undo(&place.batch(path), later).map_err(|error| match error {
         crate::actions::undo::UndoError::Action(ActionError::Journal(
             ref not_ours @ JournalError::NotOurs { ref path, .. },

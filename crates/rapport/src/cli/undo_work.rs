@@ -6,7 +6,7 @@ use super::session_choice::{self, Known};
 use super::workflow::prompts;
 use super::{Common, handover, undo};
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 use crate::workers::local::Directory;
 
 /// Whether there is work that can be undone and has not been.
@@ -18,7 +18,7 @@ pub(super) fn is_due(known: &Known) -> bool {
 }
 
 /// Undoes the work of this session, if the person agrees.
-pub(super) fn execute(common: &Common, place: &Place, id: &SessionId, yes: bool) -> Outcome {
+pub(super) fn execute(common: &Common, place: &Workspace, id: &SessionId, yes: bool) -> Outcome {
     let known = session_choice::known(place, id)?;
     if !known.session.rests() {
         return Err(Failure::new(Code::Refused, format!("{id} is not over, and its agent may continue"))

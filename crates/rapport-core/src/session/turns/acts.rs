@@ -17,7 +17,7 @@ impl TurnsFlow {
     /// Decides to have a turn planned. A failed turn can be planned again, with another prompt or in another directory;
     /// its open questions are withdrawn.
     pub(super) fn start_draft(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        let Act::Draft { folder, conversation, asking, origin, shown } = act else {
+        let Act::PlanTurn { folder, conversation, asking, origin, shown } = act else {
             return unknown_act(self, shared, act);
         };
         let failed_draft = self.is_failed_draft(shared);
@@ -26,13 +26,13 @@ impl TurnsFlow {
         }
         self.nothing_is_undone("planning")?;
         let is_planned =
-            |turn: &FileTurn| !matches!(turn.stage, TurnStage::Unplanned { .. } | TurnStage::Drafting);
+            |turn: &FileTurn| !matches!(turn.stage, TurnStage::Unplanned { .. } | TurnStage::Planning);
         if self.file_turn(folder).is_some_and(is_planned) {
             return Err(refused("planning", format!("turn {folder} has a plan")));
         }
         let left = shared.rounds.withdraw_open(|_| failed_draft, "another plan is made instead");
         let restarted = failed_draft.then(|| Event::Restarted { by: by.clone() });
-        let started = Event::DraftStarted {
+        let started = Event::PlanStarted {
             turn: shared.turns.next_id(),
             folder: folder.clone(),
             conversation: conversation.clone(),
@@ -50,7 +50,7 @@ impl TurnsFlow {
         };
         let mut facts =
             shared.rounds.withdraw_open(|round| round.call().is_some(), "something else is planned instead");
-        facts.push(Event::DraftLeft { folder: turn.folder.clone(), by: by.clone() });
+        facts.push(Event::PlanLeft { folder: turn.folder.clone(), by: by.clone() });
         Ok(facts)
     }
 
@@ -224,7 +224,7 @@ impl TurnsFlow {
         self.nothing_is_undone(what)?;
         match turn.stage {
             TurnStage::Planned => Ok(turn),
-            TurnStage::Unplanned { .. } | TurnStage::Drafting => {
+            TurnStage::Unplanned { .. } | TurnStage::Planning => {
                 Err(refused(what, format!("turn {folder} has no plan yet")))
             }
             TurnStage::Running | TurnStage::Paused => {
@@ -252,7 +252,7 @@ impl TurnsFlow {
 
     /// Whether the session failed while planning.
     fn is_failed_draft(&self, shared: &Shared) -> bool {
-        shared.is_failed() && matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing)
+        shared.is_failed() && matches!(self.phase, TurnsPhase::Planning | TurnsPhase::Filing)
     }
 }
 

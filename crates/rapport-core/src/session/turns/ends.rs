@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Asker, Event};
 use crate::id::TurnId;
-use crate::input::Draft;
+use crate::input::NewQuestion;
 use crate::input::World;
 use crate::session::round::Round;
 use crate::session::shared::Shared;
@@ -138,7 +138,7 @@ impl TurnsFlow {
         if running.asked.contains_key(&action) {
             return Vec::new();
         }
-        let draft = Draft { text: message.to_owned(), free_text: true, ..Draft::default() };
+        let draft = NewQuestion { text: message.to_owned(), free_text: true, ..NewQuestion::default() };
         let questions = shared.rounds.named(&[draft]);
         let Some(question) = questions.first().map(|question| question.id.clone()) else { return Vec::new() };
         vec![

@@ -19,7 +19,7 @@ impl TurnsFlow {
     /// Applies a fact, if it is about turns with directories.
     pub(super) fn fold(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         match fact {
-            Event::DraftStarted { turn, folder, asking, origin, shown, .. } => {
+            Event::PlanStarted { turn, folder, asking, origin, shown, .. } => {
                 let draft = DraftedTurn { folder: folder.clone(), asking: *asking };
                 self.draft_started(*turn, draft, origin.as_ref());
                 self.with_file_turn(folder, |turn| turn.shown.clone_from(shown));
@@ -33,7 +33,7 @@ impl TurnsFlow {
                 self.with_planned_by(*turn, |turn| turn.cost_micros += usage.cost_micros);
             }
             Event::TurnEnded { .. } => self.phase = TurnsPhase::Filing,
-            Event::DraftLeft { folder, .. } => self.draft_left(shared, folder),
+            Event::PlanLeft { folder, .. } => self.draft_left(shared, folder),
             Event::Filed { turn, .. } => self.plan_filed(shared, *turn),
             Event::Sealed { folder, files, .. } => {
                 self.sealed.insert(folder.clone(), files.clone());
@@ -149,16 +149,16 @@ impl TurnsFlow {
 
     /// Records that a turn is being planned. Any other turn is no longer.
     fn draft_started(&mut self, turn: TurnId, draft: DraftedTurn, origin: Option<&TurnOrigin>) {
-        self.phase = TurnsPhase::Drafting;
+        self.phase = TurnsPhase::Planning;
         self.said = Vec::new();
-        for other in self.turns.iter_mut().filter(|other| other.stage == TurnStage::Drafting) {
+        for other in self.turns.iter_mut().filter(|other| other.stage == TurnStage::Planning) {
             other.stage = TurnStage::Unplanned { is_ready: true };
         }
         if self.file_turn(&draft.folder).is_none() {
             self.turns.push(FileTurn::new(&draft.folder));
         }
         self.with_file_turn(&draft.folder, |turn| {
-            turn.stage = TurnStage::Drafting;
+            turn.stage = TurnStage::Planning;
             turn.origin = origin.cloned().or(turn.origin.take());
         });
         self.drafts.insert(turn, draft);
@@ -181,7 +181,7 @@ impl TurnsFlow {
 
     /// Records that nothing is being planned, so that planning is not what failed either.
     fn leave_drafting(&mut self, shared: &mut Shared) {
-        let is_drafting = matches!(self.phase, TurnsPhase::Drafting | TurnsPhase::Filing);
+        let is_drafting = matches!(self.phase, TurnsPhase::Planning | TurnsPhase::Filing);
         if is_drafting && !shared.is_over() {
             self.phase = TurnsPhase::Resting;
             shared.life = Life::Going;
@@ -371,7 +371,7 @@ impl TurnsFlow {
 fn is_about(phase: &TurnsPhase, folder: &str) -> bool {
     match phase {
         TurnsPhase::Concluding { folder: due } | TurnsPhase::Checking { folder: due, .. } => due == folder,
-        TurnsPhase::Resting | TurnsPhase::Drafting | TurnsPhase::Filing | TurnsPhase::Running { .. } => false,
+        TurnsPhase::Resting | TurnsPhase::Planning | TurnsPhase::Filing | TurnsPhase::Running { .. } => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, DayBudget, Draft, Input, Leave, Merged,
+    Act, AgentDid, Ask, By, CallId, Clarified, ConversationId, DayBudget, Input, Leave, Merged, NewQuestion,
     Permission, PhaseView, QuestionId, Reply, RoundId, Status, Terms, ToolUse, TurnId, UndoneFiles, Usage,
     Want, WorkCheck, World,
 };
@@ -220,8 +220,8 @@ fn asks(watch: &Watch, whom: u8, how: u8) -> Input {
         0 => Ask::Questions(vec![way("Which way?")]),
         1 => Ask::Questions(vec![way("Which way?"), draft("How long?", &[])]),
         2 => Ask::Questions(vec![
-            Draft { multi: true, ..way("Which ones?") },
-            Draft { free_text: false, ..way("Which first?") },
+            NewQuestion { multi: true, ..way("Which ones?") },
+            NewQuestion { free_text: false, ..way("Which first?") },
             way("Which last?"),
         ]),
         3 => Ask::Questions(vec![way("One?"), way("Two?"), way("Three?"), way("Four?")]),

@@ -85,7 +85,7 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         }
         19 => {
             let conversation = ConversationId::new(format!("conversation-{how}"));
-            return act(Act::Draft {
+            return act(Act::PlanTurn {
                 folder: format!("{:02}", how % 9),
                 conversation,
                 asking: Asking::Adaptive,
@@ -227,7 +227,7 @@ proptest! {
                         prop_assert_eq!(kind == TurnKind::Chat, which % 3 == 1);
                         prop_assert!(kind != TurnKind::Work || confirmed, "work that nobody confirmed");
                     }
-                    Event::DraftStarted { turn: next, .. } => {
+                    Event::PlanStarted { turn: next, .. } => {
                         turn = next.0;
                         prop_assert_eq!(which % 3, 2);
                     }

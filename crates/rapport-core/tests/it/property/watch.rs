@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{
-    Act, AgentDid, Answer, Asker, By, CallId, CallReply, Ending, Entry, Event, Input, Order, Purpose,
-    Question, QuestionId, Refusal, RoundId, Status, Told, TurnKind, View, Want, World,
+    Act, AgentDid, Answer, AnsweredQuestion, Asker, By, CallId, CallReply, Ending, Entry, Event, Input,
+    Order, Purpose, Question, QuestionId, Refusal, RoundId, Status, TurnKind, View, Want, World,
 };
 
 use crate::support::Play;
@@ -699,7 +699,7 @@ impl Watch {
         hold!(!seen.taken || seen.doubtful, "{call} gets a reply it no longer waits for");
         let told = seen.questions.iter().filter_map(|question| {
             let (answer, by) = self.given.get(&question.id)?;
-            Some(Told {
+            Some(AnsweredQuestion {
                 question: question.text.clone(),
                 answer: words(question, answer),
                 by: by.clone(),

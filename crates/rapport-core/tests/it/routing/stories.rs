@@ -9,7 +9,7 @@ use rapport_core::{
 use super::{LEAD, found, lead, led};
 use crate::support::{Story, agent, ann, bob, call, created, draft, person, question};
 
-fn way() -> rapport_core::Draft {
+fn way() -> rapport_core::NewQuestion {
     draft("Which way?", &["Passkeys", "Magic link"])
 }
 

@@ -1,17 +1,17 @@
 //! What an MCP server asks: one round, one reply; declined or cancelled it is over at once.
 
-use rapport_core::{ACCEPT, AgentDid, Ask, Beside, Choice, Draft, Field, FieldKind, TurnId, Want};
+use rapport_core::{ACCEPT, AgentDid, Ask, Beside, Choice, Field, FieldKind, NewQuestion, TurnId, Want};
 
 use super::working;
 use crate::support::{Story, call};
 
 fn asks() -> Ask {
-    let draft = |text: &str, key: &str, kind: FieldKind, own: &[&str]| Draft {
+    let draft = |text: &str, key: &str, kind: FieldKind, own: &[&str]| NewQuestion {
         text: text.into(),
         options: own.iter().map(|own| Choice::plain(*own)).chain(Field::ways_out(true)).collect(),
         free_text: own.is_empty(),
         field: Some(Box::new(Field { server: "desk".into(), key: Some(key.into()), kind })),
-        ..Draft::default()
+        ..NewQuestion::default()
     };
     let count = FieldKind::Number { whole: true, least: None, most: None };
     Ask::Questions(vec![

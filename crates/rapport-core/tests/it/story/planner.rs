@@ -1,6 +1,6 @@
 //! Rounds made by a planner: no agent runs before the plan is confirmed.
 
-use rapport_core::{Act, Clarifier, Draft, Event, QuestionRound, Session, Terms, World};
+use rapport_core::{Act, Clarifier, Event, NewQuestion, QuestionRound, Session, Terms, World};
 
 use crate::support::{Story, ann, created, draft, person, question};
 
@@ -9,7 +9,7 @@ fn terms(max_rounds: u32) -> Terms {
 }
 
 fn batch(texts: &[&str]) -> QuestionRound {
-    let questions: Vec<Draft> = texts.iter().map(|text| draft(text, &["Yes", "No"])).collect();
+    let questions: Vec<NewQuestion> = texts.iter().map(|text| draft(text, &["Yes", "No"])).collect();
     let (goal, description) = (Some("Dark mode".into()), Some("Add dark mode".into()));
     QuestionRound { goal, description, done: questions.is_empty(), questions, ..QuestionRound::default() }
 }

@@ -1,6 +1,6 @@
 //! Rounds of questions before the plan: back, the cap, drafts as agents write them.
 
-use rapport_core::{Act, AgentDid, Ask, Choice, Draft, Permission, Purpose, Reply, Terms, World};
+use rapport_core::{Act, AgentDid, Ask, Choice, NewQuestion, Permission, Purpose, Reply, Terms, World};
 
 use super::{length, way};
 use crate::support::{Story, bob, call, draft, person, question};
@@ -120,7 +120,7 @@ fn chat_8_with_no_rounds_agreed_on_nobody_is_asked() {
 fn chat_14_drafts_become_questions() {
     let option =
         |label: &str, value: &str| Choice { label: label.into(), value: value.into(), ..Choice::plain("") };
-    let messy = Draft {
+    let messy = NewQuestion {
         text: "  Which?\n".into(),
         header: Some("  ".into()),
         options: vec![
@@ -135,8 +135,9 @@ fn chat_14_drafts_become_questions() {
         free_text: false,
         field: None,
     };
-    let nameless = Draft { text: "What?".into(), options: vec![option("", "x")], ..Draft::default() };
-    let empty = Draft { text: " \n".into(), ..Draft::default() };
+    let nameless =
+        NewQuestion { text: "What?".into(), options: vec![option("", "x")], ..NewQuestion::default() };
+    let empty = NewQuestion { text: " \n".into(), ..NewQuestion::default() };
     let mut story = Story::of("Add login");
     story.connects().asks("c1", &[messy, empty.clone(), nameless], "c1 asked round 1: q1, q2");
     let view = story.play.view();

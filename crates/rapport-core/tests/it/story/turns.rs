@@ -28,7 +28,7 @@ fn origin(parent: Option<&str>, second: i64) -> TurnOrigin {
 }
 
 fn begin(folder: &str, conversation: &str) -> Act {
-    Act::Draft {
+    Act::PlanTurn {
         folder: folder.into(),
         conversation: ConversationId::new(conversation),
         asking: Asking::Assume,
@@ -139,7 +139,7 @@ fn file_20_a_turn_in_a_directory() {
 #[test]
 fn file_20_another_plan_instead() {
     let mut story = files();
-    let begin = |conversation: &str| Act::Draft {
+    let begin = |conversation: &str| Act::PlanTurn {
         folder: "01".into(),
         conversation: ConversationId::new(conversation),
         asking: Asking::Adaptive,
@@ -579,7 +579,7 @@ fn an_older_log_goes_on_from_its_directory() {
     story.play.log.iter_mut().for_each(|entry| {
         entry.facts.retain(|fact| !matches!(fact, rapport_core::Event::PlanChecked { .. }));
         for fact in &mut entry.facts {
-            if let rapport_core::Event::DraftStarted { origin, .. } = fact {
+            if let rapport_core::Event::PlanStarted { origin, .. } = fact {
                 *origin = None;
             }
         }

@@ -6,7 +6,7 @@ use rapport_settings::{Setting, one_of};
 use tokio::time::timeout;
 
 use super::command::ClaudeConfig;
-use super::once;
+use super::one_shot;
 use crate::workers::Workplace;
 
 /// The first version with a live channel that supports questions.
@@ -120,7 +120,7 @@ pub(super) async fn choose(config: &ClaudeConfig, workplace: &dyn Workplace) -> 
 }
 
 async fn version(config: &ClaudeConfig, workplace: &dyn Workplace) -> Option<Version> {
-    let said = timeout(PATIENCE, once::run(config, &["--version"], workplace)).await.ok()?.ok()?;
+    let said = timeout(PATIENCE, one_shot::run(config, &["--version"], workplace)).await.ok()?.ok()?;
     Version::find(&said.output)
 }
 

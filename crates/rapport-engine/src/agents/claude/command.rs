@@ -10,7 +10,7 @@ use serde_json::json;
 use super::channel::ChannelChoice;
 use super::project_setup::{self, Own};
 use super::{credentials, transcript};
-use crate::agents::AgentPlace;
+use crate::agents::AgentContext;
 use crate::projects::trust::{Trust, TrustLevel};
 use crate::workers::{Workplace, variables_without_programs};
 
@@ -215,7 +215,7 @@ impl ClaudeConfig {
 
     /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process that
     /// runs the session. What speaks there is known by its ancestors, so the arguments hold no secret.
-    pub(super) fn tools(&self, place: &AgentPlace) -> Option<[OsString; 2]> {
+    pub(super) fn tools(&self, place: &AgentContext) -> Option<[OsString; 2]> {
         let (address, session) = (place.reached_at.as_ref()?, place.mark.session()?);
         let server = json!({
             "type": "stdio",
@@ -231,7 +231,7 @@ impl ClaudeConfig {
         match kind {
             TurnKind::Plan => PLAN,
             TurnKind::Work | TurnKind::Chat => &self.work_mode,
-            TurnKind::Draft => DEFAULT,
+            TurnKind::TurnPlan => DEFAULT,
         }
     }
 }
@@ -297,7 +297,9 @@ impl FromProject {
 fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
         // It has no other tool, and is told exactly what is on record.
-        TurnKind::Draft => ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned)),
+        TurnKind::TurnPlan => {
+            ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned))
+        }
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => {
             let system = system.filter(|system| !system.is_empty()).map(|system| format!("\n\n{system}"));
             let system = format!("{QUESTION_TOOL}{}", system.unwrap_or_default());
@@ -306,11 +308,11 @@ fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec
     };
     let system = system.map(|system| [naming.to_owned(), system]);
     let without: &[&str] = match kind {
-        TurnKind::Draft => &FOR_DRAFTS,
+        TurnKind::TurnPlan => &FOR_DRAFTS,
         TurnKind::Plan => &["--disallowedTools", NOT_FOR_PLANS],
         TurnKind::Work | TurnKind::Chat => &["--disallowedTools", NOT_FOR_WORK],
     };
-    let is_own = kind == TurnKind::Draft || *from_project != FromProject::Everything;
+    let is_own = kind == TurnKind::TurnPlan || *from_project != FromProject::Everything;
     let own: &[&str] = if is_own { &OWN_SETTINGS } else { &[] };
     let flags = without.iter().chain(own).map(OsString::from);
     system.into_iter().flatten().map(OsString::from).chain(flags).collect()

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::channel::{PATIENCE, Version};
 use super::command::FromProject;
 use super::config::{ClaudeCode, LOG_IN};
-use super::once::SaidOfItself;
-use super::{Claude, once, structured, transcript};
+use super::one_shot::SaidOfItself;
+use super::{Claude, one_shot, structured, transcript};
 use crate::agents::by_name::AgentKind as _;
 use crate::agents::{
     Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
@@ -40,7 +40,7 @@ impl OneShot for Claude {
         prompt: &'a str,
         tools: &'a str,
     ) -> BoxFuture<'a, Result<String, String>> {
-        once::ask(&self.config, directory, prompt, tools).boxed()
+        one_shot::ask(&self.config, directory, prompt, tools).boxed()
     }
 
     fn structured<'a>(
@@ -73,7 +73,7 @@ impl Conversations for Claude {
 impl Claude {
     /// What the CLI says about itself in this directory.
     async fn says(&self, words: &[&str], directory: &Path) -> io::Result<SaidOfItself> {
-        let said = timeout(PATIENCE, once::run(&self.config, words, &Directory::at(directory))).await;
+        let said = timeout(PATIENCE, one_shot::run(&self.config, words, &Directory::at(directory))).await;
         said.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER)))
     }
 

@@ -28,7 +28,7 @@ use super::process::{Heard, Process};
 use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
-use crate::agents::{AgentPlace, Command, Happened, Patience, Report, RunId};
+use crate::agents::{AgentContext, AgentReport, Command, Patience, Report, RunId};
 use crate::workers::Workplace;
 use ending::Ending;
 use talk::{Stay, Talk};
@@ -53,7 +53,7 @@ pub(super) async fn drive(
     channel: CliChannel,
     run: RunId,
     order: Order,
-    place: AgentPlace,
+    place: AgentContext,
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
@@ -91,7 +91,7 @@ pub(super) async fn drive(
     };
     let unkept = clean_up(&config, &order, place).await.err();
     let unkept = unkept.map(|error| AgentDid::Unkept { why: format!("{UNKEPT}: {error}") });
-    let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(Happened::Did);
+    let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(AgentReport::Did);
     for what in rest.into_iter().chain(last) {
         // The engine may be gone.
         let _ = reports.send(Report { run, what }).await;
@@ -106,7 +106,7 @@ type Refused = mpsc::UnboundedReceiver<String>;
 /// the end of the agent is reported; of its work as well, if the place of that could be gone later. The copies are not
 /// essential: without them the session continues as long as the CLI and the workplace have their own, so a failure is a
 /// warning, not an error.
-async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentPlace) -> io::Result<()> {
+async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentContext) -> io::Result<()> {
     let workplace = place.workplace.clone();
     let work = spawn_blocking(move || workplace.work()).await?.map_err(io::Error::other);
     let kept = match work {
@@ -151,7 +151,7 @@ async fn begin(
     config: &Arc<ClaudeConfig>,
     channel: CliChannel,
     order: &mut Order,
-    place: &AgentPlace,
+    place: &AgentContext,
 ) -> Result<(Process, Lines, Talk, Refused), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
     let not_started = |why: String| {
@@ -181,7 +181,7 @@ async fn begin(
             config.print_arguments(opening, &order.conversation, order.kind, system, &from_project, said)
         }
     };
-    let for_drafts = (order.kind == TurnKind::Draft).then(|| config.for_drafts());
+    let for_drafts = (order.kind == TurnKind::TurnPlan).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
     let (refused_to, refused) = mpsc::unbounded_channel();
     let spawned = Process::spawn(config, &args, &*place.workplace, place.mark.clone(), Some(refused_to));
@@ -219,7 +219,7 @@ struct Found {
 async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
-    place: &AgentPlace,
+    place: &AgentContext,
 ) -> io::Result<Found> {
     let (config, workplace, conversation) =
         (config.clone(), place.workplace.clone(), order.conversation.clone());
@@ -234,7 +234,7 @@ async fn find_conversation(
         true => place.conversation_store.kept().await?,
         false => None,
     };
-    let is_draft = order.kind == TurnKind::Draft;
+    let is_draft = order.kind == TurnKind::TurnPlan;
     let find = move || {
         let directory = workplace.directory();
         stays_at_home(&config, &*workplace, &conversation)?;
@@ -337,7 +337,7 @@ enum Event<'a> {
 }
 
 impl<'a> Driver<'a> {
-    async fn run(mut self) -> (Leave, Vec<Happened>) {
+    async fn run(mut self) -> (Leave, Vec<AgentReport>) {
         while !self.ending.is_over(self.lines.is_none()) {
             while let Some(line) = self.talk.lines.pop_front() {
                 self.process.tell(line);
@@ -524,7 +524,9 @@ impl<'a> Driver<'a> {
     /// Compares a file to be written with the existing one, for the question about it.
     async fn compare_files(&mut self, known: usize) {
         for report in self.talk.reports.iter_mut().skip(known) {
-            let Happened::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else { continue };
+            let AgentReport::Did(AgentDid::Ask { ask: Ask::Permission(asked), .. }) = report else {
+                continue;
+            };
             let (mut compared, workplace) = (asked.clone(), self.workplace.clone());
             let compare = move || {
                 permission::compare(&mut compared, &*workplace);

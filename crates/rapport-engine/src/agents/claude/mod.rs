@@ -7,7 +7,7 @@
 //! `project_setup` is what the CLI would take from a project, `credentials` what it takes from the person.
 
 pub mod channel;
-pub mod once;
+pub mod one_shot;
 pub mod project_setup;
 pub mod response;
 pub mod structured;
@@ -32,7 +32,7 @@ use tokio::sync::{OnceCell, mpsc};
 use tracing::Instrument as _;
 
 use super::{
-    Abilities, Agent, AgentPlace, Controls, Conversations, Diagnosis, OneShot, Parking, Report, RunId,
+    Abilities, Agent, AgentContext, Controls, Conversations, Diagnosis, OneShot, Parking, Report, RunId,
 };
 
 use channel::CliChannel;
@@ -55,7 +55,13 @@ impl Claude {
 }
 
 impl Agent for Claude {
-    fn start(&self, run: RunId, order: Order, place: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        place: AgentContext,
+        reports: mpsc::Sender<Report>,
+    ) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
         let driven = async move {

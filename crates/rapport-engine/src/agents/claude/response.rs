@@ -1,7 +1,7 @@
 //! The agent's output for one message, collected line by line: its conversation, text, usage, and the questions that
 //! nobody has answered. CLIs without the live channel ask only in this way.
 
-use rapport_core::{CallId, Draft, Usage};
+use rapport_core::{CallId, NewQuestion, Usage};
 
 use super::spending::{self, Author, Spending};
 use super::wire::{self, Line, Message, WireKind};
@@ -21,7 +21,7 @@ pub struct Response {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asking {
     pub call: CallId,
-    pub questions: Vec<Draft>,
+    pub questions: Vec<NewQuestion>,
 }
 
 impl Response {
@@ -81,7 +81,7 @@ impl Response {
     }
 
     /// All questions, in order.
-    pub fn questions(&self) -> Vec<&Draft> {
+    pub fn questions(&self) -> Vec<&NewQuestion> {
         self.asked().into_iter().flat_map(|asking| &asking.questions).collect()
     }
 

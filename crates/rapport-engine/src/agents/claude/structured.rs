@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
-use super::once::without_git_programs;
+use super::one_shot::without_git_programs;
 use super::process::{Heard, Process};
 use super::spending;
 use super::wire::{self, WireKind};

@@ -4,26 +4,26 @@
 //! unexpected type, read as absent: every release of the CLI adds some. The order of keys does not matter.
 
 mod elicitation;
-mod halves;
 mod lenient;
 mod parts;
 mod questions;
-mod tell;
+mod replies;
+mod surrogates;
 
 use serde::Deserialize;
 
 pub use elicitation::elicited;
-pub use halves::without_halves;
 pub use lenient::{Answer, Content, Cost, Flag, List, Number, Part, Text, Word};
 pub use parts::{
     Block, DeferredUse, Message, RateLimit, Request, StreamEvent, Task, TaskPatch, Tokens, ToolCall,
     TranscriptNote,
 };
 pub use questions::drafts;
-pub use tell::{
+pub use replies::{
     HOOK_TIMEOUT_SECONDS, allow, deny, elicitation_reply, has_equal_texts, hook_allow, hook_defer, hook_deny,
     initialize, interrupt, named_message, unsupported, user_message, with_answers,
 };
+pub use surrogates::without_halves;
 
 /// The tool with which an agent asks.
 pub const ASK: &str = "AskUserQuestion";

@@ -132,7 +132,7 @@ impl Walls {
 
     /// The arguments of bubblewrap before the program.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> io::Result<Vec<OsString>> {
-        let mut told = Told::default();
+        let mut told = BwrapArgs::default();
         told.words(APART);
         told.words(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
         SYSTEM.iter().for_each(|path| told.show(path));
@@ -208,9 +208,9 @@ fn package(path: &Path) -> Option<PathBuf> {
 
 /// Arguments of bubblewrap. Later ones take precedence.
 #[derive(Default)]
-struct Told(Vec<OsString>);
+struct BwrapArgs(Vec<OsString>);
 
-impl Told {
+impl BwrapArgs {
     fn words(&mut self, words: &[&str]) {
         self.0.extend(words.iter().map(OsString::from));
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::Merged;
 use rapport_durable::{self as durable, point};
 
-use super::Place;
+use super::RepositoryPath;
 use super::steps::Step;
 use crate::workers::git::{AT_ONCE, git, line};
 use crate::workers::{WorkerError, file_error, leads_inside, local};
@@ -44,7 +44,7 @@ impl Way {
 
 /// The files placed so far, and what is needed to continue or revert.
 pub(super) struct Placing<'a> {
-    place: &'a Place<'a>,
+    place: &'a RepositoryPath<'a>,
     states: &'a Merged,
     staging: Staging,
     is_prepared: bool,
@@ -56,7 +56,7 @@ pub(super) struct Placing<'a> {
 
 impl<'a> Placing<'a> {
     /// Starts, and removes the leftovers of a killed process.
-    pub(super) fn new(place: &'a Place<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
+    pub(super) fn new(place: &'a RepositoryPath<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
         let (staging, begun) = (Staging::make(&place.top)?, BTreeSet::new());
         Ok(Self { place, states, staging, is_prepared: false, begun, done: Vec::new() })
     }

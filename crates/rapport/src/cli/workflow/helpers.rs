@@ -6,11 +6,11 @@ use crate::cli::new;
 use crate::config::Settings;
 use crate::error::Failure;
 use crate::turns::{Folder, Helpers};
-use crate::wiring::{self, Place};
+use crate::wiring::{self, Workspace};
 
 /// The helpers of a project.
 pub(crate) struct ProjectHelpers {
-    pub(crate) place: Place,
+    pub(crate) place: Workspace,
     pub(crate) settings: Settings,
 }
 

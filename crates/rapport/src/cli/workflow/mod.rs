@@ -25,7 +25,7 @@ use crate::stores::blocking::wait;
 use crate::turns::batches::{Batches, Naming};
 use crate::turns::preparation::TurnPreparation;
 use crate::turns::{Folder, TurnError, discovery};
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 
 /// The session and turn arguments.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -39,13 +39,13 @@ pub(super) struct Where {
 }
 
 /// The session with turns for a command with this usage.
-pub(super) fn find(place: &Place, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
+pub(super) fn find(place: &Workspace, named: Option<&str>, usage: &'static str) -> Result<Folder, Failure> {
     let verb = Verb::new(usage, "of files", &Known::has_turns).rather(Known::goes_on);
     find_for(place, named, &verb.else_try("Begin one with: rapport new NAME"))
 }
 
 /// The session with turns for this verb.
-pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
+pub(super) fn find_for(place: &Workspace, named: Option<&str>, verb: &Verb<'_>) -> Result<Folder, Failure> {
     let folder = place.folder(&session_choice::choose(place, named, verb)?);
     if has_turns(place, &folder)? {
         return Ok(folder);
@@ -55,7 +55,7 @@ pub(super) fn find_for(place: &Place, named: Option<&str>, verb: &Verb<'_>) -> R
 }
 
 /// Whether a session has turns. One of an older tool has no log.
-fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
+fn has_turns(place: &Workspace, folder: &Folder) -> Result<bool, Failure> {
     let first = match place.store().read(&folder.id, 0) {
         Ok(entries) => entries.into_iter().next(),
         Err(StoreError::NotFound(_)) => return Ok(true),
@@ -66,17 +66,17 @@ fn has_turns(place: &Place, folder: &Folder) -> Result<bool, Failure> {
 }
 
 /// A session's current state: its log, and its documents. Nothing is written.
-pub(super) fn state(place: &Place, folder: &Folder) -> Result<Session, Failure> {
+pub(super) fn state(place: &Workspace, folder: &Folder) -> Result<Session, Failure> {
     Ok(sealed_state(place, folder)?.0)
 }
 
 /// The same, with the result of checking its signatures.
-pub(super) fn sealed_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
+pub(super) fn sealed_state(place: &Workspace, folder: &Folder) -> Result<(Session, Seal), Failure> {
     wait(read_state(place, folder))
 }
 
 /// The same for async code.
-pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Session, Seal), Failure> {
+pub(super) async fn read_state(place: &Workspace, folder: &Folder) -> Result<(Session, Seal), Failure> {
     let store = place.store_in(&SessionKind::Sessions);
     let now = Clock::system().now();
     let (mut session, seal) = match store.sealed(&folder.id, 0).await {
@@ -102,7 +102,7 @@ pub(super) async fn read_state(place: &Place, folder: &Folder) -> Result<(Sessio
 
 /// What prepares the turns of a session.
 pub(super) async fn preparation(
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     folder: &Folder,
     session: &Session,
@@ -119,7 +119,11 @@ pub(super) async fn preparation(
 }
 
 /// The directory with the files of a session. Found on a blocking thread; outside of a runtime on the current one.
-pub(super) async fn files_of(place: &Place, folder: &Folder, session: &Session) -> Result<PathBuf, Failure> {
+pub(super) async fn files_of(
+    place: &Workspace,
+    folder: &Folder,
+    session: &Session,
+) -> Result<PathBuf, Failure> {
     let (place, id, created) = (place.clone(), folder.id.clone(), session.created().clone());
     let find = move || place.files_of(&id, &created);
     match Handle::try_current() {
@@ -129,13 +133,13 @@ pub(super) async fn files_of(place: &Place, folder: &Folder, session: &Session) 
 }
 
 /// The turns among a session's documents. Of an untrusted session, everything is returned.
-pub(super) async fn found(place: &Place, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
+pub(super) async fn found(place: &Workspace, folder: &Folder, counts: bool) -> Result<FoundTurns, Failure> {
     let batches = if counts { place.batches() } else { Batches::of(&place.project, Naming::ByTurn) };
     Ok(discovery::with_batches(&folder.id, discovery::turns(folder).await?, &batches)?)
 }
 
 /// The first facts of a log for a directory that came without one.
-pub(super) fn first_facts(place: &Place, folder: &Folder) -> Result<Vec<Event>, Failure> {
+pub(super) fn first_facts(place: &Workspace, folder: &Folder) -> Result<Vec<Event>, Failure> {
     let settings = place.settings(Layer::default())?;
     let task = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
     Ok(Session::begin(place.session(task.to_owned(), Aim::Files, &settings)?)?)

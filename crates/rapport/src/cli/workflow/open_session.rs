@@ -15,11 +15,11 @@ use crate::error::{Code, Failure, KEPT, Outcome};
 use crate::stores::Store;
 use crate::turns::Folder;
 use crate::turns::preparation::TurnPreparation;
-use crate::wiring::{Place, SessionKind};
+use crate::wiring::{SessionKind, Workspace};
 
 pub(in crate::cli) struct OpenSession<'a> {
     pub(in crate::cli) common: &'a Common,
-    pub(in crate::cli) place: &'a Place,
+    pub(in crate::cli) place: &'a Workspace,
     pub(in crate::cli) settings: &'a Settings,
     pub(in crate::cli) folder: Folder,
     pub(in crate::cli) sessions: Arc<dyn Sessions>,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct OpenSession<'a> {
 /// Holds a session while something is done in it. Interrupted activity is resumed at once.
 pub(in crate::cli) fn hold<T>(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     folder: Folder,
     work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
@@ -41,7 +41,7 @@ pub(in crate::cli) fn hold<T>(
 /// The same for a session that may be stored elsewhere.
 pub(in crate::cli) fn hold_in<T>(
     common: &Common,
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     (kind, folder): (SessionKind, Folder),
     work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,

@@ -14,7 +14,7 @@ use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::preparation::{self, PlanReason, TurnPreparation};
 use crate::turns::{Folder, PLAN, Turn, check};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// The maximum number of attempts to replace an invalid plan.
 const MOST_REPLANS: u32 = 3;
@@ -266,7 +266,7 @@ fn tell(held: &OpenSession<'_>, session: &Session, turn: &Turn) -> Outcome {
 
 /// Makes the first turn of a session for another agent, ready to be planned.
 pub(in crate::cli) async fn prepare_for(
-    place: &Place,
+    place: &Workspace,
     settings: &Settings,
     folder: &Folder,
     agent: &str,

@@ -11,7 +11,7 @@ use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
 use crate::stores::blocking::wait;
 use crate::turns::{CONTEXT_LOG, Folder, checksum};
-use crate::wiring::Place;
+use crate::wiring::Workspace;
 
 /// What to do if a finished turn was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ async fn broken(folder: &Folder, session: &Session) -> Result<Vec<String>, Failu
 
 /// What is not trusted in a session's turns, finished or not: journals of batches, and context logs that were changed
 /// before the turn was complete.
-async fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
+async fn refused(place: &Workspace, folder: &Folder, session: &Session) -> Result<Vec<String>, Failure> {
     let (batches, turns) = (place.batches(), folder.turns().await?);
     let refused = turns.iter().flat_map(|turn| batches.refused(&folder.id, &turn.name.to_string()));
     let mut found: Vec<_> = refused.map(|error| format!("{error}; this journal is not trusted")).collect();
@@ -59,7 +59,7 @@ async fn refused(place: &Place, folder: &Folder, session: &Session) -> Result<Ve
 
 /// Everything in a session that differs from what Rapport wrote, without holding it. One without a log, from an older
 /// tool, has no check sums.
-pub(in crate::cli) fn broken_in(place: &Place, folder: &Folder) -> Result<Vec<String>, Failure> {
+pub(in crate::cli) fn broken_in(place: &Workspace, folder: &Folder) -> Result<Vec<String>, Failure> {
     let store = place.store();
     match store.sealed(&folder.id, 0) {
         Err(StoreError::NotFound(_)) => Ok(Vec::new()),

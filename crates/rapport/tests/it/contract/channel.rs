@@ -20,7 +20,7 @@ use rapport::engine::Sessions as _;
 use rapport::engine::socket::person_here;
 use rapport::stores::memory::Memory;
 use rapport_core::{
-    Act, By, Choice, Clarifier, Created, Draft, Event, Origin, QuestionRound, Reply, SessionId,
+    Act, By, Choice, Clarifier, Created, Event, NewQuestion, Origin, QuestionRound, Reply, SessionId,
 };
 use rapport_door::{Channel, ChannelNotice, Notices, Served};
 use tokio::sync::watch;
@@ -119,7 +119,7 @@ fn heard(notice: &ChannelNotice, name: &str, people: &dyn People) {
     match notice {
         ChannelNotice::Serving { channel, .. }
         | ChannelNotice::Invitation { channel, .. }
-        | ChannelNotice::Told { channel, .. } => {
+        | ChannelNotice::Message { channel, .. } => {
             assert_eq!(*channel, name);
         }
         ChannelNotice::LeftOut { project, message } => panic!("{project}: {message}"),
@@ -164,7 +164,7 @@ fn created(task: &str) -> Created {
 
 fn round(question: &str) -> QuestionRound {
     let options = ["Blue", "Red"].map(Choice::plain);
-    let question = Draft { text: question.into(), options: options.into(), ..Draft::default() };
+    let question = NewQuestion { text: question.into(), options: options.into(), ..NewQuestion::default() };
     QuestionRound { questions: vec![question], ..QuestionRound::default() }
 }
 

@@ -13,14 +13,14 @@ use rapport::planners::Nobody;
 use rapport::stores::Holder;
 use rapport::stores::memory::Memory;
 use rapport::workers::local::Local;
-use rapport_core::{AgentDid, Ask, By, CallId, Created, Draft, Event, Order, Terms};
+use rapport_core::{AgentDid, Ask, By, CallId, Created, Event, NewQuestion, Order, Terms};
 
 use crate::support::scripted_agent::{Commands, Mouth, ScriptedAgent};
 
 /// An agent that asks one thing, and waits.
 fn asks() -> impl Agent {
     ScriptedAgent(|order: Order, mouth: Mouth, mut told: Commands| async move {
-        let ask = Ask::Questions(vec![Draft { text: "Which way?".into(), ..Draft::default() }]);
+        let ask = Ask::Questions(vec![NewQuestion { text: "Which way?".into(), ..NewQuestion::default() }]);
         mouth.tell(AgentDid::Connect { conversation: order.conversation, model: None }).await;
         mouth.tell(AgentDid::Ask { call: CallId::new("call"), ask, parkable: true }).await;
         while told.recv().await.is_some() {}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
-use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Report, RunId};
+use rapport::agents::{Abilities, Agent, AgentContext, AgentReport, Command, Controls, Report, RunId};
 use rapport_core::{Act, AgentDid, By, Leave, OpenQuestion, Order, SessionId};
 use rapport_door::{Channel, ChannelError, Served, Sessions};
 use tokio::sync::{mpsc, watch};
@@ -17,7 +17,7 @@ pub(super) use stream::Stream;
 pub(super) struct SilentAgent;
 
 impl Agent for SilentAgent {
-    fn start(&self, _: RunId, _: Order, _: AgentPlace, _: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, _: RunId, _: Order, _: AgentContext, _: mpsc::Sender<Report>) -> Controls {
         Controls { commands: mpsc::unbounded_channel().0 }
     }
 
@@ -37,7 +37,7 @@ impl WatchedAgent {
 }
 
 impl Agent for WatchedAgent {
-    fn start(&self, _: RunId, _: Order, _: AgentPlace, _: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, _: RunId, _: Order, _: AgentContext, _: mpsc::Sender<Report>) -> Controls {
         let (commands, told) = mpsc::unbounded_channel();
         self.0.send(told).unwrap();
         Controls { commands }
@@ -55,7 +55,13 @@ pub(super) struct PlanningAgent {
 }
 
 impl Agent for PlanningAgent {
-    fn start(&self, run: RunId, order: Order, place: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        place: AgentContext,
+        reports: mpsc::Sender<Report>,
+    ) -> Controls {
         let (words, plan) = (self.words, self.plan.clone());
         tokio::spawn(async move {
             let shown = place.conversation_store.shown().await.unwrap().unwrap_or_default();
@@ -66,7 +72,7 @@ impl Agent for PlanningAgent {
             };
             let connect = AgentDid::Connect { conversation: order.conversation, model: Some("dummy".into()) };
             for did in [connect, AgentDid::Leave(leave)] {
-                reports.send(Report { run, what: Happened::Did(did) }).await.unwrap();
+                reports.send(Report { run, what: AgentReport::Did(did) }).await.unwrap();
             }
         });
         Controls { commands: mpsc::unbounded_channel().0 }

@@ -13,7 +13,7 @@ use rapport::stores::memory::Memory;
 use rapport::stores::{
     Holder, Log, SESSION_CONTEXT, Store, StoreError, StoreKind, StoreKinds, StoreSite, Stored,
 };
-use rapport::wiring::{Host, Place, SessionKind};
+use rapport::wiring::{Host, SessionKind, Workspace};
 use rapport_core::{Aim, Entry, Event, SessionId};
 use rapport_door::{Diagnosis, Sessions as _};
 use rapport_settings::{Declared, section};
@@ -130,9 +130,9 @@ impl StoreKind for StreamKind {
 }
 
 /// A place with the dummy, chosen and configured.
-fn place_with_stream(folder: &Path) -> Place {
+fn place_with_stream(folder: &Path) -> Workspace {
     let stores = StoreKinds::builtin().with(StreamKind::default());
-    Place { stored_by: stores.find("stream").unwrap(), stores, ..place(folder) }
+    Workspace { stored_by: stores.find("stream").unwrap(), stores, ..place(folder) }
 }
 
 /// A store that cannot be opened says so to whoever uses it, and to `doctor`; once it can be, the same one is used.

@@ -1,6 +1,6 @@
 //! One question to the agent, as research asks it: the rehearsal, the real CLI, and programs that fail.
 
-use rapport::agents::claude::once;
+use rapport::agents::claude::one_shot;
 
 use super::fake::{Script, World};
 use crate::support::model::{self, Model, Response, offline};
@@ -12,7 +12,7 @@ fn long_prompt() -> String {
 }
 
 async fn ask(world: &World, prompt: &str) -> Result<String, String> {
-    once::ask(&world.config, &world.path(""), prompt, "WebSearch,WebFetch").await
+    one_shot::ask(&world.config, &world.path(""), prompt, "WebSearch,WebFetch").await
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rapport::agents::claude::answers_message;
-use rapport_core::{AgentDid, By, CallId, CallReply, Leave, Order, Told};
+use rapport_core::{AgentDid, AnsweredQuestion, By, CallId, CallReply, Leave, Order};
 
 use super::fake::{Script, World, answers, order};
 use super::recorded::printed;
@@ -20,7 +20,7 @@ const MESSAGE: &str =
 #[test]
 fn answers_in_a_message() {
     let by = By::Person { channel: "telegram".into(), id: "ada".into() };
-    let told = |question: &str, answer: &str| Told {
+    let told = |question: &str, answer: &str| AnsweredQuestion {
         question: question.into(),
         answer: answer.into(),
         by: by.clone(),

@@ -1,7 +1,7 @@
 //! Every recorded line is understood, and what we write is what the recorded host wrote.
 
 use rapport::agents::claude::wire::{self, WireKind};
-use rapport_core::{By, Told};
+use rapport_core::{AnsweredQuestion, By};
 use serde_json::{Value, json, value::RawValue};
 
 use super::recorded::{exchange, names, told};
@@ -182,7 +182,7 @@ fn what_no_recording_shows() {
 fn answers_are_keyed_by_the_question_as_the_agent_wrote_it_and_say_who_gave_them() {
     let input = raw(json!({"questions": [{"question": " Which db? \n"}, "Why?"]}));
     let by = By::Lead { name: "Ada".into() };
-    let lead = Told { question: "Why?".into(), answer: "Speed".into(), by, because: None };
+    let lead = AnsweredQuestion { question: "Why?".into(), answer: "Speed".into(), by, because: None };
     let input = wire::with_answers(&input, &[told_by_terminal("Which db?", "PG"), lead]);
     let input: Value = serde_json::from_str(input.get()).unwrap();
     assert_eq!(input["answers"], json!({" Which db? \n": "PG", "Why?": "Speed (answered by the lead Ada)"}));
@@ -232,7 +232,7 @@ fn raw(value: Value) -> Box<RawValue> {
     RawValue::from_string(value.to_string()).unwrap()
 }
 
-fn told_by_terminal(question: &str, answer: &str) -> Told {
+fn told_by_terminal(question: &str, answer: &str) -> AnsweredQuestion {
     let by = By::Person { channel: "terminal".into(), id: "dev".into() };
-    Told { question: question.into(), answer: answer.into(), by, because: None }
+    AnsweredQuestion { question: question.into(), answer: answer.into(), by, because: None }
 }

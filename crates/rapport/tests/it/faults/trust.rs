@@ -6,7 +6,7 @@ use std::path::Path;
 use rapport::channels::telegram::settings::TelegramSettings;
 use rapport::config::{self, Layer, Settings, Sources};
 use rapport::projects::trust::Trust;
-use rapport::wiring::Place;
+use rapport::wiring::Workspace;
 use rapport::workers::WorkerKinds;
 
 use crate::support;
@@ -114,7 +114,7 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     let (_, _, folder) = load("");
     let (home, app) = (folder.path().join("ann/.rapport"), folder.path().join("ann/app"));
     let brought =
-        config::brought(&home, &app, &Place::new(home.clone(), app.clone()).known_settings()).unwrap();
+        config::brought(&home, &app, &Workspace::new(home.clone(), app.clone()).known_settings()).unwrap();
     assert!(brought.says.contains(&"  command: ./evil".to_owned()), "{:?}", brought.says);
     Trust::of(&home, &app).trust(&[brought]).unwrap();
     assert_eq!(settings(folder.path()).agent_command.unwrap(), ["./evil"]);
@@ -124,7 +124,10 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     // What harms nobody needs no trust.
     write(&app.join(".rapport/config.yaml"), "agent: { hot: 2m }\n");
     assert_eq!(settings(folder.path()).hot, jiff::SignedDuration::from_mins(2));
-    assert_eq!(config::brought(&home, &app, &Place::new(home.clone(), app.clone()).known_settings()), None);
+    assert_eq!(
+        config::brought(&home, &app, &Workspace::new(home.clone(), app.clone()).known_settings()),
+        None
+    );
 }
 
 /// A project with a program that leaves a mark, named in its settings.

@@ -236,7 +236,7 @@ fn planning_that_was_killed_is_gone_on_with() {
     project.plan_turn("Something else.").check(3, "is being planned already, with another message");
     project.rapport(&["plan", "-m", "Greet.", "--adaptive"]).check(0, "Add a greeting");
     assert_eq!(project.turn_names(), ["01"]);
-    let begun = |fact: &Event| matches!(fact, Event::DraftStarted { .. });
+    let begun = |fact: &Event| matches!(fact, Event::PlanStarted { .. });
     assert_eq!(project.facts().iter().filter(|fact| begun(fact)).count(), 1, "one turn, one conversation");
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }

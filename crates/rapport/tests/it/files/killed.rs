@@ -92,7 +92,7 @@ fn finish(project: &Project, story: &str) {
     project.rapport(&["resume"]).check(2, "without a terminal you cannot be asked what to plan next");
     same_as_the_directory(project, story);
     let count = |is: fn(&Event) -> bool| project.facts().iter().filter(|fact| is(fact)).count();
-    assert_eq!(count(|fact| matches!(fact, Event::DraftStarted { .. })), 1, "{story}");
+    assert_eq!(count(|fact| matches!(fact, Event::PlanStarted { .. })), 1, "{story}");
     assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
     project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
     assert_eq!(project.changes(), Vec::<String>::new(), "{story}");

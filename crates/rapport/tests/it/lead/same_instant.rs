@@ -9,7 +9,8 @@ use rapport::engine::{DoorError, Sessions as _, Update};
 use rapport::stores::memory::Memory;
 use rapport_core::routing::{Ground, Policy};
 use rapport_core::{
-    Act, Aim, By, Clarifier, Created, Draft, Event, QuestionId, QuestionRound, Refusal, Reply, SessionId,
+    Act, Aim, By, Clarifier, Created, Event, NewQuestion, QuestionId, QuestionRound, Refusal, Reply,
+    SessionId,
 };
 
 use crate::contract::door::Process;
@@ -31,7 +32,7 @@ fn lead_session() -> Created {
 
 /// A session that begins with two questions, and has this lead.
 fn asking(lead: &SessionId) -> (Created, QuestionRound) {
-    let question = |text: &str| Draft { text: text.into(), free_text: true, ..Draft::default() };
+    let question = |text: &str| NewQuestion { text: text.into(), free_text: true, ..NewQuestion::default() };
     let questions = ["Which colour?", "Which shade?"].map(question).into();
     let mut created = Created { lead: Some(lead.clone()), ..created("paint") };
     created.terms.questions = Policy::Auto;

@@ -26,13 +26,13 @@ pub(crate) struct Client {
 
 /// What a tool said.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ToolReply {
     pub(crate) text: String,
     pub(crate) data: Value,
     pub(crate) is_error: bool,
 }
 
-impl Told {
+impl ToolReply {
     #[track_caller]
     pub(crate) fn read(reply: &Value) -> Self {
         let result = &reply["result"];
@@ -167,22 +167,22 @@ impl Client {
     }
 
     #[track_caller]
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Told {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> ToolReply {
         let id = self.ask_tool(tool, &arguments);
         self.told(id)
     }
 
     /// What a call of a tool gave.
     #[track_caller]
-    pub(crate) fn told(&mut self, id: u64) -> Told {
+    pub(crate) fn told(&mut self, id: u64) -> ToolReply {
         let reply = self.reply(id);
-        Told::read(&reply)
+        ToolReply::read(&reply)
     }
 
     /// Calls a tool of a server that may die; `None` if it did. Dialogs that come meanwhile are accepted with this content.
-    pub(crate) fn try_call(&mut self, tool: &str, arguments: &Value, accepts: &Value) -> Option<Told> {
+    pub(crate) fn try_call(&mut self, tool: &str, arguments: &Value, accepts: &Value) -> Option<ToolReply> {
         let params = json!({ "name": tool, "arguments": arguments });
-        self.try_request("tools/call", &params, accepts).map(|reply| Told::read(&reply))
+        self.try_request("tools/call", &params, accepts).map(|reply| ToolReply::read(&reply))
     }
 
     fn try_request(&mut self, method: &str, params: &Value, accepts: &Value) -> Option<Value> {
@@ -229,7 +229,7 @@ impl Client {
 
     /// Waits until a task has this status.
     #[track_caller]
-    pub(crate) fn until(&mut self, task: &str, status: &str) -> Told {
+    pub(crate) fn until(&mut self, task: &str, status: &str) -> ToolReply {
         let told = self.call("wait", json!({ "taskId": task, "seconds": 50 }));
         assert_eq!(told.status(), status, "{told:?}");
         told

@@ -15,10 +15,10 @@ use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
 /// What a client told: each thing that happened to it, by its name.
-type Happened = Vec<(String, Value)>;
+type AgentReport = Vec<(String, Value)>;
 
 /// What the JavaScript client told, and the project.
-fn led(era: &str, confirms: &str) -> Option<(Project, Happened)> {
+fn led(era: &str, confirms: &str) -> Option<(Project, AgentReport)> {
     let place = needs::mcp_client()?;
     let mut node = Command::new("node");
     node.arg(script("mcp-client/lead.mjs")).arg(place).args([era, confirms]);
@@ -26,7 +26,7 @@ fn led(era: &str, confirms: &str) -> Option<(Project, Happened)> {
 }
 
 /// What the Python client told, and the project.
-fn led_by_python(protocol: &str, style: &str) -> Option<(Project, Happened)> {
+fn led_by_python(protocol: &str, style: &str) -> Option<(Project, AgentReport)> {
     let mut python = Command::new(needs::mcp_python()?);
     python.arg(script("mcp-client-python/lead.py")).args([protocol, style]);
     Some(run(python))
@@ -37,14 +37,14 @@ fn script(name: &str) -> PathBuf {
 }
 
 /// Runs a client, which starts a server. The test confirms the plan if the client's model was refused to.
-fn run(mut client: Command) -> (Project, Happened) {
+fn run(mut client: Command) -> (Project, AgentReport) {
     let project = Project::with_scenario(ONE_QUESTION);
     let server = project.command();
     client.args([env!("CARGO_BIN_EXE_rapport"), "mcp", "--apply", "lead"]);
     client.current_dir(project.root()).env_clear().stdin(Stdio::null()).stdout(Stdio::piped());
     client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let mut child = client.spawn().unwrap();
-    let mut told = Happened::new();
+    let mut told = AgentReport::new();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
         told.push((line["event"].as_str().unwrap().to_owned(), line["data"].clone()));

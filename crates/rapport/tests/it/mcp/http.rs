@@ -11,7 +11,7 @@ use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use super::WORKER;
-use super::client::Told;
+use super::client::ToolReply;
 use super::story::confirm;
 use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
@@ -141,9 +141,9 @@ impl WebClient {
     }
 
     /// Calls a tool of a server that may die; `None` if it did.
-    pub(crate) async fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Told> {
+    pub(crate) async fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<ToolReply> {
         let params = json!({ "name": tool, "arguments": arguments });
-        self.try_request("tools/call", params).await.map(|reply| Told::read(&reply))
+        self.try_request("tools/call", params).await.map(|reply| ToolReply::read(&reply))
     }
 
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> Value {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::WORKER;
-use super::client::{Client, Told};
+use super::client::{Client, ToolReply};
 use super::http::{WebClient, serve};
 use super::story::confirm;
 use crate::crash::terminal::every_point;
@@ -93,7 +93,7 @@ trait Caller: Sized {
     /// A client of a new server with these variables; `None` if the server died before it served.
     fn start(project: &Project, env: &[(&str, &str)]) -> Option<Self>;
 
-    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Told>;
+    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<ToolReply>;
 }
 
 /// The person at this client decides in its dialogs.
@@ -102,7 +102,7 @@ impl Caller for Client {
         Self::try_start(project, &["--apply", "lead"], &json!({ "elicitation": {} }), env)
     }
 
-    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Told> {
+    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<ToolReply> {
         self.try_call(tool, arguments, &json!({ "answer": "confirm" }))
     }
 }
@@ -122,7 +122,7 @@ impl Caller for OverHttp {
         Some(Self { runtime, client, serving })
     }
 
-    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<Told> {
+    fn try_call(&mut self, tool: &str, arguments: &Value) -> Option<ToolReply> {
         self.runtime.block_on(self.client.try_call(tool, arguments))
     }
 }

@@ -4,7 +4,7 @@ use rapport_core::{By, Event};
 use serde_json::json;
 
 use super::WORKER;
-use super::client::{Client, Told};
+use super::client::{Client, ToolReply};
 use crate::support::needs;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
@@ -17,7 +17,7 @@ pub(crate) fn confirm(project: &Project) {
 }
 
 /// Has a worker do its work, and gives what is told of its end.
-pub(crate) fn done(project: &Project, client: &mut Client) -> Told {
+pub(crate) fn done(project: &Project, client: &mut Client) -> ToolReply {
     let task = client.call("task_worker", json!({ "task": "paint" })).task();
     client.until(&task, "needs_input").says("Which colour?");
     client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::planners::messages::Credential;
 use rapport::planners::{ModelAccess, Via, choose};
-use rapport::wiring::{self, Place};
+use rapport::wiring::{self, Workspace};
 
 use super::server::{Answer, Server};
 use super::{KEY, brief, good, texts};
@@ -60,7 +60,7 @@ async fn chat_42_a_key_means_the_api_and_no_key_the_cli() {
 async fn chat_42_the_settings_name_key_model_and_address() {
     let server = Server::giving(&[Answer::json(&good())]).await;
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(folder.path().join("home"), folder.path().join("app"));
+    let place = Workspace::new(folder.path().join("home"), folder.path().join("app"));
     let variables = [
         ("RAPPORT_PLANNER_VIA", "api"),
         ("RAPPORT_PLANNER_API_KEY", KEY),

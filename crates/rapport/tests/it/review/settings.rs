@@ -1,7 +1,7 @@
 //! Which program shows previews is a setting.
 
 use rapport::config;
-use rapport::wiring::Place;
+use rapport::wiring::Workspace;
 use tempfile::TempDir;
 
 use crate::support::settings::settings;
@@ -20,7 +20,7 @@ fn file_36_the_preview_command_is_a_setting() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("config.yaml"), "preview_command: \"nvim -R\"\n").unwrap();
     assert_eq!(load(None), None, "a project may not name programs by itself");
-    let known = Place::new(home.path().into(), project.path().into()).known_settings();
+    let known = Workspace::new(home.path().into(), project.path().into()).known_settings();
     let brought = config::brought(home.path(), project.path(), &known).unwrap();
     config::trust(home.path(), project.path(), |_| None).unwrap().trust(&[brought]).unwrap();
     assert_eq!(load(None), words(&["nvim", "-R"]));

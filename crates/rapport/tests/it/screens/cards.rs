@@ -1,8 +1,8 @@
 //! What each card looks like, at two widths, and which of it stands out.
 
 use rapport_core::{
-    Activity, AgentDid, Ask, ChangeStatus, Changes, Draft, Field, FieldKind, FileChange, Leave, Permission,
-    Progress, ToolUse, World,
+    Activity, AgentDid, Ask, ChangeStatus, Changes, Field, FieldKind, FileChange, Leave, NewQuestion,
+    Permission, Progress, ToolUse, World,
 };
 
 use super::Sitting;
@@ -78,17 +78,17 @@ fn permission() {
 fn elicitation() {
     let field =
         |key: &str, kind| Some(Box::new(Field { server: "desk".into(), key: Some(key.into()), kind }));
-    let with_ways_out = |draft: Draft, required| Draft {
+    let with_ways_out = |draft: NewQuestion, required| NewQuestion {
         options: [draft.options.clone(), Field::ways_out(required)].concat(),
         ..draft
     };
     let text = FieldKind::Text { shortest: Some(2), longest: None, format: None };
     let asked = "desk asks: Where should it go?";
-    let name = Draft {
+    let name = NewQuestion {
         field: field("name", text),
         ..stage::draft("", &format!("{asked}\nName: Whose it is (at least 2 characters)"), &[])
     };
-    let colour = Draft {
+    let colour = NewQuestion {
         field: field("colour", FieldKind::One),
         free_text: false,
         ..stage::draft("", &format!("{asked}\ncolour"), &[("Red", ""), ("Green", "")])
@@ -213,7 +213,7 @@ fn failed() {
 
 #[test]
 fn words_without_a_header_name_the_question_by_its_text() {
-    let draft = Draft { header: None, ..stage::language() };
+    let draft = NewQuestion { header: None, ..stage::language() };
     let mut sitting = Sitting::asked(80, 40, vec![draft]);
     sitting.press("1");
     assert_eq!(sitting.last(), "✓ In which language are the messages? → English");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rapport::channels::terminal::screen::Screen;
-use rapport::channels::terminal::{AutoAnswer, Effect, Happening, Outcome, Size, Terminal};
+use rapport::channels::terminal::{AutoAnswer, Effect, Outcome, ScreenInput, Size, Terminal};
 use rapport::engine::Update;
 use rapport_core::{Act, AgentDid, Ask, By, Leave, QuestionId, Reply, Status, ToolUse, World};
 
@@ -164,7 +164,7 @@ fn leaving_keeps_everything_open() {
         assert_eq!(sitting.submitted, []);
     }
     let mut working = Sitting::new(80, 40);
-    working.step(Happening::Stopped);
+    working.step(ScreenInput::Stopped);
     assert_eq!(working.outcome, Some(Outcome::Detached));
 }
 
@@ -218,7 +218,7 @@ fn a_session_that_is_resumed_is_told_in_brief() {
     let now = Duration::ZERO;
     let effects: Vec<Effect> = entries
         .into_iter()
-        .flat_map(|entry| screen.step(Happening::Update(Update::Entry(entry)), now))
+        .flat_map(|entry| screen.step(ScreenInput::Update(Update::Entry(entry)), now))
         .collect();
     let lines = effects.iter().flat_map(|effect| match effect {
         Effect::Print(lines) => lines.clone(),
@@ -261,8 +261,8 @@ fn waiting_costs_nothing() {
 fn one_act_at_a_time() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
     let now = sitting.now;
-    assert_eq!(sitting.screen.step(Happening::Key(key("1")), now).len(), 1);
-    assert_eq!(sitting.screen.step(Happening::Key(key("2")), now), []);
+    assert_eq!(sitting.screen.step(ScreenInput::Key(key("1")), now).len(), 1);
+    assert_eq!(sitting.screen.step(ScreenInput::Key(key("2")), now), []);
     assert!(sitting.frame().contains("saving …"));
 }
 
@@ -272,25 +272,25 @@ fn a_key_on_the_next_card_waits_for_the_last_act() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
     let now = sitting.now;
     let sent = |act: Act| [Effect::Submit { by: stage::me(), act: Box::new(act) }];
-    assert_eq!(sitting.screen.step(Happening::Key(key("1")), now), sent(answer("q1", 0)));
+    assert_eq!(sitting.screen.step(ScreenInput::Key(key("1")), now), sent(answer("q1", 0)));
     let entry = sitting.stage.person(stage::me(), answer("q1", 0)).expect("one may");
     sitting.see(entry);
-    assert_eq!(sitting.screen.step(Happening::Key(key("2")), now), []);
-    assert_eq!(sitting.screen.step(Happening::Key(key("enter")), now), []);
-    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), sent(answer("q2", 1)));
-    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), []);
+    assert_eq!(sitting.screen.step(ScreenInput::Key(key("2")), now), []);
+    assert_eq!(sitting.screen.step(ScreenInput::Key(key("enter")), now), []);
+    assert_eq!(sitting.screen.step(ScreenInput::Submitted(Ok(())), now), sent(answer("q2", 1)));
+    assert_eq!(sitting.screen.step(ScreenInput::Submitted(Ok(())), now), []);
 }
 
 #[test]
 fn cancelling_waits_for_the_last_act() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::auth(), stage::language()]);
     let now = sitting.now;
-    sitting.screen.step(Happening::Key(key("1")), now);
+    sitting.screen.step(ScreenInput::Key(key("1")), now);
     for name in ["q", "y"] {
-        assert_eq!(sitting.screen.step(Happening::Key(key(name)), now), []);
+        assert_eq!(sitting.screen.step(ScreenInput::Key(key(name)), now), []);
     }
     let cancel = Effect::Submit { by: stage::me(), act: Box::new(Act::Cancel { reason: None }) };
-    assert_eq!(sitting.screen.step(Happening::Submitted(Ok(())), now), [cancel]);
+    assert_eq!(sitting.screen.step(ScreenInput::Submitted(Ok(())), now), [cancel]);
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn esc_stops_the_agent_and_asks_what_next() {
 fn what_was_refused_stays_typed() {
     let mut sitting = Sitting::working(80, 40);
     let long = "x".repeat(70_000);
-    sitting.step(Happening::Paste(long));
+    sitting.step(ScreenInput::Paste(long));
     sitting.press("enter");
     assert!(sitting.last().contains("the maximum is"), "{}", sitting.last());
     assert!(sitting.frame().contains("enter send to the agent"), "{}", sitting.frame());

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use rapport::channels::terminal::style::Theme;
-use rapport::channels::terminal::{Happening, Size};
-use rapport_core::{AgentDid, Ask, Draft, Permission, ToolUse};
+use rapport::channels::terminal::{ScreenInput, Size};
+use rapport_core::{AgentDid, Ask, NewQuestion, Permission, ToolUse};
 
 use super::Sitting;
 use crate::support::stage;
@@ -12,7 +12,8 @@ const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\r\u{9b}31m \u{202e}gnp.exe \u{2
 
 #[test]
 fn nothing_from_outside_reaches_the_terminal_as_it_is() {
-    let draft = Draft { header: Some(EVIL.into()), ..stage::draft("", EVIL, &[(EVIL, EVIL), ("fine", "")]) };
+    let draft =
+        NewQuestion { header: Some(EVIL.into()), ..stage::draft("", EVIL, &[(EVIL, EVIL), ("fine", "")]) };
     let mut sitting = Sitting::asked(80, 40, vec![draft]);
     sitting.act(|stage| {
         stage.agent(AgentDid::Use { tool: EVIL.into(), what: EVIL.into(), kind: ToolUse::Other })
@@ -116,7 +117,7 @@ proptest! {
         question in text(), header in text(), label in text(), meaning in text(), pasted in text(),
         multi: bool, free_text: bool, keys in keys(),
     ) {
-        let draft = Draft { multi, free_text, ..stage::draft(&header, &question, &[(&label, &meaning), ("b", ""), (&meaning, &label)]) };
+        let draft = NewQuestion { multi, free_text, ..stage::draft(&header, &question, &[(&label, &meaning), ("b", ""), (&meaning, &label)]) };
         let plain = stage::draft("", "And?", &[]);
         let mut sitting = Sitting::new(columns, rows);
         sitting.act(|stage| stage.ask(Ask::Questions(vec![draft, plain])));
@@ -126,7 +127,7 @@ proptest! {
             fits(&sitting, columns, rows);
         }
         sitting.paste(&pasted);
-        sitting.step(Happening::Resized(Size { columns: smaller, rows }));
+        sitting.step(ScreenInput::Resized(Size { columns: smaller, rows }));
         fits(&sitting, smaller, rows);
         let height = sitting.history.iter().flat_map(|line| line.rows(columns));
         prop_assert!(height.into_iter().all(|row| row.width() <= columns.max(2)));

@@ -3,12 +3,12 @@
 use rapport::channels::terminal::ask::AskCard;
 use rapport::channels::terminal::editor::Editor;
 use rapport::channels::terminal::keys::Intent;
-use rapport_core::{Act, Ask, Draft, Permission, Purpose, Reply};
+use rapport_core::{Act, Ask, NewQuestion, Permission, Purpose, Reply};
 
 use super::{Sitting, key};
 use crate::support::stage::{self, Stage};
 
-fn card(draft: Draft) -> AskCard {
+fn card(draft: NewQuestion) -> AskCard {
     let (mut stage, _) = Stage::new("Add user authentication");
     stage.ask(Ask::Questions(vec![draft]));
     AskCard::new(stage.view().questions[0].clone())
@@ -20,7 +20,7 @@ fn press(card: &mut AskCard, keys: &str) -> Intent {
 }
 
 #[track_caller]
-fn check(draft: Draft, keys: &str, expected: Intent) {
+fn check(draft: NewQuestion, keys: &str, expected: Intent) {
     assert_eq!(press(&mut card(draft), keys), expected, "{keys}");
 }
 
@@ -155,7 +155,7 @@ fn editing() {
 
 #[test]
 fn the_answer_before_is_preselected() {
-    let with = |draft: Draft, previous: &str| {
+    let with = |draft: NewQuestion, previous: &str| {
         let mut question = card(draft).question;
         question.previous = Some(previous.into());
         AskCard::new(question)
@@ -270,7 +270,7 @@ fn a_card_takes_no_keys_just_after_the_shell() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);
     sitting.press("ctrl-z");
     assert_eq!(sitting.suspended, 1);
-    sitting.step(rapport::channels::terminal::Happening::Resumed);
+    sitting.step(rapport::channels::terminal::ScreenInput::Resumed);
     sitting.press("enter");
     assert_eq!(sitting.submitted, []);
     sitting.pass(1000);

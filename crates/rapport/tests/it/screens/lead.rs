@@ -1,7 +1,7 @@
 //! What a person at the terminal sees of the lead: that it looks, what it drafts, and on which ground it answered.
 
 use rapport_core::routing::{Ground, Grounding};
-use rapport_core::{Act, Ask, Choice, Draft, Entry, QuestionId, Reply, World};
+use rapport_core::{Act, Ask, Choice, Entry, NewQuestion, QuestionId, Reply, World};
 
 use super::plain::Telling;
 use super::{Sitting, config};
@@ -13,7 +13,7 @@ fn question() -> QuestionId {
 
 fn ask(stage: &mut Stage) -> Entry {
     let options = ["Passkeys", "Magic link"].map(Choice::plain).into();
-    let draft = Draft { text: "Which way?".into(), options, free_text: true, ..Draft::default() };
+    let draft = NewQuestion { text: "Which way?".into(), options, free_text: true, ..NewQuestion::default() };
     stage.ask(Ask::Questions(vec![draft]))
 }
 

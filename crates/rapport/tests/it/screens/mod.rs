@@ -15,9 +15,9 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport::channels::terminal::screen::Screen;
 use rapport::channels::terminal::text::{Line, Tone};
-use rapport::channels::terminal::{ColourChoice, Effect, Happening, Outcome, Size, Terminal};
+use rapport::channels::terminal::{ColourChoice, Effect, Outcome, ScreenInput, Size, Terminal};
 use rapport::engine::Update;
-use rapport_core::{Act, Ask, By, Draft, Entry, Progress, TurnId, World};
+use rapport_core::{Act, Ask, By, Entry, NewQuestion, Progress, TurnId, World};
 
 use crate::support::stage::{self, Stage};
 
@@ -60,7 +60,7 @@ impl Sitting {
     }
 
     /// One whose agent has just asked this.
-    fn asked(columns: usize, rows: usize, drafts: Vec<Draft>) -> Self {
+    fn asked(columns: usize, rows: usize, drafts: Vec<NewQuestion>) -> Self {
         let mut sitting = Self::new(columns, rows);
         sitting.act(|stage| stage.ask(Ask::Questions(drafts)));
         sitting.pass(1000);
@@ -99,33 +99,33 @@ impl Sitting {
     }
 
     fn see(&mut self, entry: Entry) {
-        self.step(Happening::Update(Update::Entry(entry)));
+        self.step(ScreenInput::Update(Update::Entry(entry)));
     }
 
     fn progress(&mut self, progress: Progress) {
-        self.step(Happening::Update(Update::Progress(progress)));
+        self.step(ScreenInput::Update(Update::Progress(progress)));
     }
 
     fn pass(&mut self, milliseconds: u64) {
         self.now += Duration::from_millis(milliseconds);
-        self.step(Happening::TimePassed);
+        self.step(ScreenInput::TimePassed);
     }
 
     /// Presses keys: names, or single characters, with blanks between.
     fn press(&mut self, keys: &str) {
-        keys.split(' ').for_each(|name| self.step(Happening::Key(key(name))));
+        keys.split(' ').for_each(|name| self.step(ScreenInput::Key(key(name))));
     }
 
     fn type_in(&mut self, text: &str) {
         let keys = text.chars().map(|c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE));
-        keys.for_each(|key| self.step(Happening::Key(key)));
+        keys.for_each(|key| self.step(ScreenInput::Key(key)));
     }
 
     fn paste(&mut self, text: &str) {
-        self.step(Happening::Paste(text.into()));
+        self.step(ScreenInput::Paste(text.into()));
     }
 
-    fn step(&mut self, happening: Happening) {
+    fn step(&mut self, happening: ScreenInput) {
         for effect in self.screen.step(happening, self.now) {
             match effect {
                 Effect::Print(lines) => self.history.extend(lines),
@@ -146,7 +146,7 @@ impl Sitting {
             }
             Err(refusal) => Err(refusal.to_string()),
         };
-        self.step(Happening::Submitted(result));
+        self.step(ScreenInput::Submitted(result));
     }
 
     /// What the bottom of the screen shows.

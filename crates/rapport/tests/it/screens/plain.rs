@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use rapport::channels::terminal::plain::Plain;
-use rapport::channels::terminal::{AutoAnswer, Effect, Front as _, Happening, Outcome, Terminal};
+use rapport::channels::terminal::{AutoAnswer, Effect, Front as _, Outcome, ScreenInput, Terminal};
 use rapport::engine::Update;
 use rapport_core::{
-    Act, Activity, AgentDid, Ask, By, Draft, Entry, OpenQuestion, Permission, Progress, Purpose, QuestionId,
-    Reply, Status, ToolUse, World,
+    Act, Activity, AgentDid, Ask, By, Entry, NewQuestion, OpenQuestion, Permission, Progress, Purpose,
+    QuestionId, Reply, Status, ToolUse, World,
 };
 
 use super::config;
@@ -50,10 +50,10 @@ impl Telling {
     }
 
     fn see(&mut self, entry: Entry) {
-        self.step(Happening::Update(Update::Entry(entry)));
+        self.step(ScreenInput::Update(Update::Entry(entry)));
     }
 
-    fn step(&mut self, happening: Happening) {
+    fn step(&mut self, happening: ScreenInput) {
         for effect in self.plain.step(happening, self.now) {
             match effect {
                 Effect::Print(lines) => {
@@ -63,7 +63,9 @@ impl Telling {
                 Effect::Leave(outcome) => self.outcome = Some(outcome),
                 Effect::Submit { by, act } => {
                     let entry = self.stage.person(by, *act);
-                    self.step(Happening::Submitted(entry.as_ref().map(|_| ()).map_err(ToString::to_string)));
+                    self.step(ScreenInput::Submitted(
+                        entry.as_ref().map(|_| ()).map_err(ToString::to_string),
+                    ));
                     entry.into_iter().for_each(|entry| self.see(entry));
                 }
             }
@@ -73,13 +75,13 @@ impl Telling {
     /// Types a line, and returns what is printed then.
     pub(super) fn line(&mut self, line: &str) -> String {
         let before = self.text.len();
-        self.step(Happening::Line(line.to_owned()));
+        self.step(ScreenInput::Line(line.to_owned()));
         self.text[before..].to_owned()
     }
 
     pub(super) fn pass(&mut self, seconds: u64) {
         self.now += Duration::from_secs(seconds);
-        self.step(Happening::TimePassed);
+        self.step(ScreenInput::TimePassed);
     }
 }
 
@@ -129,7 +131,8 @@ fn permissions_show_everything_that_would_run() {
 #[test]
 fn labels_that_mean_something_to_a_shell_are_named_by_number() {
     let mut telling = Telling::new(None);
-    let draft = Draft { free_text: false, ..stage::draft("", "Which?", &[("$(rm -rf ~)", ""), ("b", "")]) };
+    let draft =
+        NewQuestion { free_text: false, ..stage::draft("", "Which?", &[("$(rm -rf ~)", ""), ("b", "")]) };
     telling.act(|stage| stage.ask(Ask::Questions(vec![draft, stage::draft("", "Name?", &[])])));
     assert!(telling.text.contains("--question q1 1\n"), "{}", telling.text);
     assert!(telling.text.contains("--question q2 \"your words\"\n"), "{}", telling.text);
@@ -153,9 +156,9 @@ fn time_and_keys_answer_nothing() {
     telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth()])));
     assert_eq!(telling.plain.wake(telling.now), None);
     telling.pass(1_000_000);
-    telling.step(Happening::Key(super::key("enter")));
+    telling.step(ScreenInput::Key(super::key("enter")));
     assert_eq!(telling.stage.view().questions.len(), 1);
-    telling.step(Happening::Stopped);
+    telling.step(ScreenInput::Stopped);
     assert_eq!(telling.outcome, Some(Outcome::Detached));
     assert!(telling.text.ends_with("Answer from anywhere with: rapport answer 20260124-add-user-auth\n"));
 }
@@ -164,7 +167,7 @@ fn time_and_keys_answer_nothing() {
 fn progress_is_told_where_no_fact_tells_it() {
     let mut telling = Telling::new(None);
     let doing = |what: Activity| {
-        Happening::Update(Update::Progress(Progress { doing: Some(what), usage: usage(1, 1, 1) }))
+        ScreenInput::Update(Update::Progress(Progress { doing: Some(what), usage: usage(1, 1, 1) }))
     };
     let used = |what: &str| AgentDid::Use { tool: "Read".into(), what: what.into(), kind: ToolUse::Reads };
     let before = telling.text.len();

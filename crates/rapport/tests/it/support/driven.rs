@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rapport::agents::claude::{Claude, ClaudeConfig};
-use rapport::agents::{Agent, Command, Controls, Happened, Report, RunId};
+use rapport::agents::{Agent, AgentReport, Command, Controls, Report, RunId};
 use rapport_core::{
-    AgentDid, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Said, Told, TurnId,
-    TurnKind,
+    AgentDid, AnsweredQuestion, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Said,
+    TurnId, TurnKind,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -47,10 +47,10 @@ impl Driven {
             assert_eq!(report.run, RunId(7));
             match report.what {
                 // What a newer CLI tells beside the story; see `notes`.
-                Happened::Did(AgentDid::Note { line }) => self.notes.push(line),
-                Happened::Did(did) => return Some(did),
-                Happened::Progress(progress) => self.glances.push(progress),
-                Happened::Cost(_) => {}
+                AgentReport::Did(AgentDid::Note { line }) => self.notes.push(line),
+                AgentReport::Did(did) => return Some(did),
+                AgentReport::Progress(progress) => self.glances.push(progress),
+                AgentReport::Cost(_) => {}
             }
         }
     }
@@ -129,7 +129,7 @@ pub(crate) fn said(number: u32, text: &str) -> Said {
 /// What somebody at the terminal answers.
 pub(crate) fn answers(pairs: &[(&str, &str)]) -> CallReply {
     let by = || By::Person { channel: "terminal".into(), id: "dev".into() };
-    let told = |(question, answer): &(&str, &str)| Told {
+    let told = |(question, answer): &(&str, &str)| AnsweredQuestion {
         question: (*question).into(),
         answer: (*answer).into(),
         by: by(),

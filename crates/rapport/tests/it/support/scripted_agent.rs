@@ -1,6 +1,8 @@
 //! An agent that is a function: what it does is written where a test or a measurement needs it.
 
-use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Parking, Report, RunId};
+use rapport::agents::{
+    Abilities, Agent, AgentContext, AgentReport, Command, Controls, Parking, Report, RunId,
+};
 use rapport_core::{AgentDid, Order};
 use tokio::sync::mpsc;
 
@@ -19,7 +21,7 @@ where
         Abilities { parking: Parking::AtTheCall, listens: true, stays: true, ..Abilities::default() }
     }
 
-    fn start(&self, run: RunId, order: Order, _: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, _: AgentContext, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, told) = mpsc::unbounded_channel();
         tokio::spawn((self.0)(order, Mouth { run, reports }, told));
         Controls { commands }
@@ -35,6 +37,6 @@ pub(crate) struct Mouth {
 impl Mouth {
     pub(crate) async fn tell(&self, did: AgentDid) {
         // An engine that is gone needs to be told nothing.
-        let _ = self.reports.send(Report { run: self.run, what: Happened::Did(did) }).await;
+        let _ = self.reports.send(Report { run: self.run, what: AgentReport::Did(did) }).await;
     }
 }

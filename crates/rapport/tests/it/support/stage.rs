@@ -6,7 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::Policy;
 use rapport_core::{
-    Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Draft, Entry, Event, Input,
+    Act, AgentDid, Ask, By, CallId, Choice, ConversationId, Created, Entry, Event, Input, NewQuestion,
 };
 use rapport_core::{Leave, Refusal, Session, SessionId, TurnId, Usage, View, Want, World};
 
@@ -138,7 +138,7 @@ pub(crate) fn usage(input: u64, output: u64, cost_micros: u64) -> Usage {
 }
 
 /// A question with options, each a label and what it means; own words are an answer too.
-pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft {
+pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> NewQuestion {
     let option = |(label, meaning): &(&str, &str)| Choice {
         label: (*label).into(),
         value: label.to_lowercase(),
@@ -147,7 +147,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
         recommended: false,
     };
     let header = (!header.is_empty()).then(|| header.into());
-    Draft {
+    NewQuestion {
         text: text.into(),
         header,
         options: options.iter().map(option).collect(),
@@ -158,7 +158,7 @@ pub(crate) fn draft(header: &str, text: &str, options: &[(&str, &str)]) -> Draft
 }
 
 /// Which authentication: three options with meanings.
-pub(crate) fn auth() -> Draft {
+pub(crate) fn auth() -> NewQuestion {
     draft(
         "Auth method",
         "Which authentication method should the API use?",
@@ -171,15 +171,15 @@ pub(crate) fn auth() -> Draft {
 }
 
 /// Which tests: several may be chosen.
-pub(crate) fn tests() -> Draft {
+pub(crate) fn tests() -> NewQuestion {
     let options = [("Unit", ""), ("Integration", ""), ("Load", "")];
-    Draft { multi: true, ..draft("Tests", "Which tests should be written?", &options) }
+    NewQuestion { multi: true, ..draft("Tests", "Which tests should be written?", &options) }
 }
 
 /// Which language: two options, nothing else.
-pub(crate) fn language() -> Draft {
+pub(crate) fn language() -> NewQuestion {
     let options = [("English", ""), ("German", "")];
-    Draft { free_text: false, ..draft("Language", "In which language are the messages?", &options) }
+    NewQuestion { free_text: false, ..draft("Language", "In which language are the messages?", &options) }
 }
 
 /// A plan as an agent writes it.

@@ -51,7 +51,17 @@ const REPLACED: [(&str, &str); 8] = [
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 48] = [
+const REPLACED_FILES: [(&str, &str); 58] = [
+    ("beside", "neighbours"),
+    ("enriched", "project_task"),
+    ("clean", "cleanup"),
+    ("in_text", "text_question"),
+    ("depends", "dependencies"),
+    ("faulty", "faults"),
+    ("halves", "surrogates"),
+    ("tell", "replies"),
+    ("once", "one_shot"),
+    ("said", "reported"),
     ("announce", "announcements"),
     ("answering", "answer"),
     ("approving", "review"),

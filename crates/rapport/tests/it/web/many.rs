@@ -14,7 +14,7 @@ fn many(project: &Project, number: usize) {
     run.child.wait().unwrap();
     let (store, first) = (project.store(), project.session());
     let facts: Vec<_> = store.read(&first, 0).unwrap().into_iter().flat_map(|entry| entry.facts).collect();
-    let place = rapport::wiring::Place::new(project.path("home/.rapport"), project.root());
+    let place = rapport::wiring::Workspace::new(project.path("home/.rapport"), project.root());
     let sessions = place.sessions();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -57,7 +57,7 @@ fn a_long_story_is_paged_and_short() {
     const FACTS: usize = 100_000;
     let project = Project::with_scenario(ONE_QUESTION);
     many(&project, 1);
-    let place = rapport::wiring::Place::new(project.path("home/.rapport"), project.root());
+    let place = rapport::wiring::Workspace::new(project.path("home/.rapport"), project.root());
     let facts: Vec<_> = project
         .store()
         .read(&project.session(), 0)

@@ -52,7 +52,7 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel)
         return asked_again(said);
     }
     let otherwise = match order.kind {
-        TurnKind::Draft => SAY_ALL,
+        TurnKind::TurnPlan => SAY_ALL,
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
     };
     // Later messages tell the agent how to continue.
@@ -177,7 +177,7 @@ mod tests {
     fn a_draft_that_was_cut_off_is_said_as_a_whole() {
         let order = Order {
             turn: TurnId(1),
-            kind: TurnKind::Draft,
+            kind: TurnKind::TurnPlan,
             conversation: ConversationId::new("c"),
             prompt: "Plan it".into(),
             told_before: 0,

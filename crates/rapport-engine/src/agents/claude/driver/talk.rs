@@ -12,7 +12,7 @@ use super::calls::{Calls, RequestChannel, Waiting};
 use super::flight::Flight;
 use super::opening::{Start, answers_message};
 use super::{permission, words};
-use crate::agents::Happened;
+use crate::agents::AgentReport;
 use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
 use crate::agents::claude::{message_ids, spending};
@@ -34,7 +34,7 @@ const NOT_KEPT: &str = "(more such lines are not kept)";
 /// The state of the talk, and its pending output.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
-    pub(super) reports: VecDeque<Happened>,
+    pub(super) reports: VecDeque<AgentReport>,
     pub(super) lines: VecDeque<String>,
     calls: Calls,
     /// Replies told by message, which have arrived once the agent says its first word.
@@ -266,7 +266,7 @@ impl Talk {
         self.response.process(line);
         let cost_micros = self.response.cost_so_far();
         if cost_micros > cost_before {
-            self.reports.push_back(Happened::Cost(cost_micros));
+            self.reports.push_back(AgentReport::Cost(cost_micros));
         }
         match line.kind() {
             WireKind::Init => self.init(line),
@@ -275,7 +275,7 @@ impl Talk {
             WireKind::Request => self.request(text, line),
             WireKind::Cancel => {
                 let withdrawn = self.calls.cancel(&line.request_id);
-                self.reports.extend(withdrawn.map(|call| Happened::Did(AgentDid::Withdraw { call })));
+                self.reports.extend(withdrawn.map(|call| AgentReport::Did(AgentDid::Withdraw { call })));
             }
             WireKind::Retry => {
                 let why = words::retry(line);
@@ -632,7 +632,8 @@ impl Talk {
 
     fn progress(&mut self, doing: Activity) {
         let doing = Some(doing).filter(|doing| !matches!(doing, Activity::Words(words) if words.is_empty()));
-        self.reports.push_back(Happened::Progress(Progress { doing, usage: self.response.spent_so_far() }));
+        self.reports
+            .push_back(AgentReport::Progress(Progress { doing, usage: self.response.spent_so_far() }));
     }
 
     fn did(&mut self, did: AgentDid) {
@@ -640,7 +641,7 @@ impl Talk {
     }
 
     fn did_some(&mut self, did: Option<AgentDid>) {
-        self.reports.extend(did.map(Happened::Did));
+        self.reports.extend(did.map(AgentReport::Did));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rapport_core::{ACCEPT, Choice, Draft, Field, FieldKind};
+use rapport_core::{ACCEPT, Choice, Field, FieldKind, NewQuestion};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Number, Value};
 
@@ -10,7 +10,7 @@ use super::Request;
 
 /// The questions in a server's request, one for each field. There is always at least one, so that nobody answers for
 /// the person.
-pub fn elicited(request: &Request<'_>) -> Vec<Draft> {
+pub fn elicited(request: &Request<'_>) -> Vec<NewQuestion> {
     let asks = format!("{} asks: {}", &*request.mcp_server_name, &*request.message);
     if !request.url.is_empty() {
         return vec![consent(request, format!("{asks}\n{}", &*request.url), "I have opened it")];
@@ -61,19 +61,19 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-fn consent(request: &Request<'_>, text: String, accept: &str) -> Draft {
+fn consent(request: &Request<'_>, text: String, accept: &str) -> NewQuestion {
     let accepted = Choice { value: ACCEPT.into(), ..Choice::plain(accept) };
     let field = Field { server: request.mcp_server_name.to_string(), key: None, kind: FieldKind::Consent };
-    Draft {
+    NewQuestion {
         text,
         header: Some(request.mcp_server_name.to_string()),
         options: [accepted].into_iter().chain(Field::ways_out(true)).collect(),
         field: Some(Box::new(field)),
-        ..Draft::default()
+        ..NewQuestion::default()
     }
 }
 
-fn field(request: &Request<'_>, asks: &str, key: &str, property: &Value, is_required: bool) -> Draft {
+fn field(request: &Request<'_>, asks: &str, key: &str, property: &Value, is_required: bool) -> NewQuestion {
     let (kind, own) = kind(property);
     let title = word(property, "title").unwrap_or(key);
     let description = word(property, "description").map(|words| format!(": {words}")).unwrap_or_default();
@@ -81,7 +81,7 @@ fn field(request: &Request<'_>, asks: &str, key: &str, property: &Value, is_requ
     let usual = property.get("default").filter(|_| own.is_empty());
     let usual = usual.map(|usual| format!(" Usually {usual}.")).unwrap_or_default();
     let free_text = matches!(kind, FieldKind::Text { .. } | FieldKind::Number { .. });
-    Draft {
+    NewQuestion {
         text: format!("{asks}\n{title}{description}{limits}{usual}"),
         header: Some(title.to_owned()),
         options: own.into_iter().chain(Field::ways_out(is_required)).collect(),

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use rapport::agents::{
-    Abilities, Agent, AgentKind, AgentKinds, AgentPlace, AgentSetup, Command, Controls, Happened, Report,
-    RunId,
+    Abilities, Agent, AgentContext, AgentKind, AgentKinds, AgentReport, AgentSetup, Command, Controls,
+    Report, RunId,
 };
-use rapport::wiring::{Host, Place, SessionKind};
+use rapport::wiring::{Host, SessionKind, Workspace};
 use rapport_core::{
-    Act, AgentDid, Aim, Ask, Asker, Beside, By, CallId, Choice, Draft, Event, Leave, Order, Reply, SessionId,
-    Status, View,
+    Act, AgentDid, Aim, Ask, Asker, Beside, By, CallId, Choice, Event, Leave, NewQuestion, Order, Reply,
+    SessionId, Status, View,
 };
 use rapport_door::Sessions;
 use tokio::sync::mpsc;
@@ -40,15 +40,15 @@ impl AgentKind for Simple {
 }
 
 impl Agent for Simple {
-    fn start(&self, run: RunId, order: Order, _: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, _: AgentContext, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, mut received) = mpsc::unbounded_channel();
         let shown = self.0.clone();
         tokio::spawn(async move {
             let did = async |did| {
-                let _ = reports.send(Report { run, what: Happened::Did(did) }).await;
+                let _ = reports.send(Report { run, what: AgentReport::Did(did) }).await;
             };
             did(AgentDid::Connect { conversation: order.conversation, model: None }).await;
-            let question = Draft {
+            let question = NewQuestion {
                 text: "Which storage?".into(),
                 header: None,
                 options: vec![Choice::plain("Disk"), Choice::plain("Cloud")],
@@ -82,9 +82,9 @@ impl Agent for Simple {
     }
 }
 
-fn with_simple(folder: &std::path::Path) -> (Place, mpsc::UnboundedReceiver<Command>) {
+fn with_simple(folder: &std::path::Path) -> (Workspace, mpsc::UnboundedReceiver<Command>) {
     let (shown, told) = mpsc::unbounded_channel();
-    (Place { agents: AgentKinds::builtin().with(Simple(shown)), ..place(folder) }, told)
+    (Workspace { agents: AgentKinds::builtin().with(Simple(shown)), ..place(folder) }, told)
 }
 
 fn person() -> By {

@@ -4,7 +4,7 @@ use rapport::agents::Parking;
 use rapport::agents::claude::transcript::Transcript;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, FullQuestion, Scenario};
-use rapport_core::{AgentDid, Ask, CallId, ConversationId, Draft, Leave, Order, Usage};
+use rapport_core::{AgentDid, Ask, CallId, ConversationId, Leave, NewQuestion, Order, Usage};
 
 use super::actor::{Actor, in_quotes};
 use super::{on_every_agent, on_every_version};
@@ -266,6 +266,6 @@ fn own_words(pairs: &str) -> String {
     format!("The user answered: {pairs}. {OWN_WORDS}")
 }
 
-fn labels(draft: &Draft) -> Vec<&str> {
+fn labels(draft: &NewQuestion) -> Vec<&str> {
     draft.options.iter().map(|option| option.label.as_str()).collect()
 }

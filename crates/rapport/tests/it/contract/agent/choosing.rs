@@ -11,7 +11,7 @@ use rapport::agents::rehearsal::scenario::Scenario;
 use rapport::agents::{Agent, AgentKind, AgentKinds, AgentSetup};
 use rapport::config::{self, Layer, Settings};
 use rapport::turns::Helpers;
-use rapport::wiring::{self, Host, Place, SessionKind};
+use rapport::wiring::{self, Host, SessionKind, Workspace};
 use rapport_core::{AgentCommand, Aim, SessionId, View};
 use rapport_door::Sessions;
 
@@ -57,15 +57,15 @@ impl Helpers for NoHelpers {
 }
 
 /// A project, and a home without settings, where this agent can be chosen.
-pub(in crate::contract) fn place(folder: &Path) -> Place {
+pub(in crate::contract) fn place(folder: &Path) -> Workspace {
     let (home, app) = (folder.join("home"), folder.join("app"));
     std::fs::create_dir_all(&home).unwrap();
     std::fs::create_dir_all(&app).unwrap();
-    Place { agents: AgentKinds::builtin().with(Plain), ..Place::new(home, app) }
+    Workspace { agents: AgentKinds::builtin().with(Plain), ..Workspace::new(home, app) }
 }
 
 /// The settings with this in the home.
-pub(in crate::contract) fn chosen_by(place: &Place, said: &str) -> Settings {
+pub(in crate::contract) fn chosen_by(place: &Workspace, said: &str) -> Settings {
     std::fs::write(place.home.join("config.yaml"), said).unwrap();
     let known = place.known_settings();
     let sources = config::sources(&place.home, &place.project, HashMap::new(), &known).unwrap();

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rapport::agents::{Command, Patience};
 use rapport_core::{
-    ACCEPT, AgentDid, Ask, CallId, CallReply, Consent, Draft, Event, FieldKind, Leave, Purpose, Question,
+    ACCEPT, AgentDid, Ask, CallId, CallReply, Consent, Event, FieldKind, Leave, NewQuestion, Purpose,
+    Question,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,8 +33,9 @@ async fn a_form_is_filled_in(actor: Actor) {
     let (call, drafts, parkable) = asked(&mut run).await;
     assert!(!parkable);
     let of = |key: &str| {
-        let is_it =
-            |draft: &&Draft| draft.field.as_ref().is_some_and(|field| field.key.as_deref() == Some(key));
+        let is_it = |draft: &&NewQuestion| {
+            draft.field.as_ref().is_some_and(|field| field.key.as_deref() == Some(key))
+        };
         drafts.iter().find(is_it).unwrap_or_else(|| panic!("{key} is not asked: {drafts:#?}"))
     };
     let kind = |key: &str| of(key).field.as_ref().map(|field| field.kind.clone()).unwrap();
@@ -308,7 +310,7 @@ fn server() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/contract/agent/server/elicits.mjs")
 }
 
-async fn asked(run: &mut Driven) -> (CallId, Vec<Draft>, bool) {
+async fn asked(run: &mut Driven) -> (CallId, Vec<NewQuestion>, bool) {
     match run.asked().await {
         (call, Ask::Questions(drafts), parkable) => (call, drafts, parkable),
         (_, other, _) => panic!("{other:?}"),
@@ -327,6 +329,6 @@ fn told(stage: &Stage) -> Value {
     serde_json::from_str(&told).unwrap()
 }
 
-fn offers(draft: &Draft, label: &str) -> bool {
+fn offers(draft: &NewQuestion, label: &str) -> bool {
     draft.options.iter().any(|option| option.label == label)
 }

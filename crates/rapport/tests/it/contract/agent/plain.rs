@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use rapport::agents::rehearsal::scenario::{Ask as Round, Call, Scenario, Step};
-use rapport::agents::{Abilities, Agent, AgentPlace, Command, Controls, Happened, Report, RunId};
-use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Draft, Leave, Order, ToolUse, Usage};
+use rapport::agents::{Abilities, Agent, AgentContext, AgentReport, Command, Controls, Report, RunId};
+use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Leave, NewQuestion, Order, ToolUse, Usage};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -30,7 +30,7 @@ impl PlainAgent {
 }
 
 impl Agent for PlainAgent {
-    fn start(&self, run: RunId, order: Order, _: AgentPlace, reports: mpsc::Sender<Report>) -> Controls {
+    fn start(&self, run: RunId, order: Order, _: AgentContext, reports: mpsc::Sender<Report>) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let play = Play { agent: self.clone(), run, reports, commands: received, responses: 0 };
         tokio::spawn(play.run_all(order));
@@ -125,15 +125,15 @@ impl Play {
 
     async fn did(&self, did: AgentDid) {
         // Who is gone needs to be told nothing.
-        let _ = self.reports.send(Report { run: self.run, what: Happened::Did(did) }).await;
+        let _ = self.reports.send(Report { run: self.run, what: AgentReport::Did(did) }).await;
     }
 }
 
-fn drafts(round: &Round) -> Vec<Draft> {
+fn drafts(round: &Round) -> Vec<NewQuestion> {
     let questions = serde_json::to_value(&round.questions).unwrap();
     let draft = |question: &Value| {
         let options = question["options"].as_array().into_iter().flatten();
-        Draft {
+        NewQuestion {
             text: question["question"].as_str().unwrap().to_owned(),
             header: question["header"].as_str().map(str::to_owned),
             options: options.map(|option| Choice::plain(option["label"].as_str().unwrap())).collect(),

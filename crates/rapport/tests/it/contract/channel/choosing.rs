@@ -11,7 +11,7 @@ use rapport::config::{self, Layer, Settings, Sources};
 use rapport::engine::Sessions as _;
 use rapport::error::{Code, Failure};
 use rapport::stores::memory::Memory;
-use rapport::wiring::Place;
+use rapport::wiring::Workspace;
 use rapport::workers::WorkerKinds;
 use rapport_core::SessionId;
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, Notices, Served};
@@ -101,7 +101,7 @@ impl Channel for Ending {
 
 /// A home with these settings, and a place that knows the dummy channel beside the usual ones.
 struct Stage {
-    place: Place,
+    place: Workspace,
     dummy: Dummy,
     sources: Sources,
     _folder: tempfile::TempDir,
@@ -115,7 +115,8 @@ impl Stage {
         std::fs::create_dir_all(&app).unwrap();
         std::fs::write(home.join("config.yaml"), said).unwrap();
         let dummy = Dummy::default();
-        let place = Place { channels: ChannelKinds::builtin().with(dummy.clone()), ..Place::new(home, app) };
+        let place =
+            Workspace { channels: ChannelKinds::builtin().with(dummy.clone()), ..Workspace::new(home, app) };
         // The page is served unless somebody does not want it.
         let env = env.iter().chain(&[("RAPPORT_WEB_ENABLED", "false")]);
         let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use rapport::config::{self, Layer, Settings};
-use rapport::wiring::Place;
+use rapport::wiring::Workspace;
 use rapport_core::{By, Created, Origin, SessionId};
 use rapport_door::ChannelNotice;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const TOKEN: &str = "a-token-of-the-test";
 #[tokio::test]
 async fn leads_over_mcp_see_and_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place::new(folder.path().join("home"), folder.path().into());
+    let place = Workspace::new(folder.path().join("home"), folder.path().into());
     let env = [("RAPPORT_MCP_LISTEN", "127.0.0.1:0"), ("RAPPORT_MCP_TOKEN", TOKEN)];
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let sources =

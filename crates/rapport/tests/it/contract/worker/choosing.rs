@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rapport::config::{Layer, Settings};
-use rapport::wiring::{Host, Place, SessionKind};
+use rapport::wiring::{Host, SessionKind, Workspace};
 use rapport::workers::{NoWorkplace, Worker as _, WorkerKind, WorkerKinds, WorkerSetup, Workers};
 use rapport_core::Aim;
 
@@ -44,9 +44,9 @@ impl WorkerKind for CopiesKind {
     }
 }
 
-fn place(folder: &Path, is_wall: bool) -> Place {
+fn place(folder: &Path, is_wall: bool) -> Workspace {
     let copies = CopiesKind { folder: folder.join("copies"), is_wall };
-    Place { worker_kinds: WorkerKinds::builtin().with(copies), ..choosing::place(folder) }
+    Workspace { worker_kinds: WorkerKinds::builtin().with(copies), ..choosing::place(folder) }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use rapport::clock::Clock;
 use rapport::engine::strays::{Sweeper, strays};
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Log, Store};
-use rapport::workers::{KeptPlace, Worker, WorkerError, Workplace};
+use rapport::workers::{StoredWorkplace, Worker, WorkerError, Workplace};
 use rapport_core::{By, Created, Event, SessionId};
 use rapport_door::WorkplaceNow;
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ use super::project;
 /// Copies of projects, of which one is kept; notes what becomes of it.
 struct Keeping {
     copies: Copies,
-    place: KeptPlace,
+    place: StoredWorkplace,
     /// Whether it runs when one looks again.
     still_runs: bool,
     is_readable: bool,
@@ -61,15 +61,15 @@ impl Worker for Keeping {
         true
     }
 
-    fn kept(&self, _: &std::path::Path) -> Result<Vec<KeptPlace>, WorkerError> {
+    fn kept(&self, _: &std::path::Path) -> Result<Vec<StoredWorkplace>, WorkerError> {
         Ok(vec![self.place.clone()])
     }
 
-    fn stop(&self, _: &KeptPlace) -> Result<(), WorkerError> {
+    fn stop(&self, _: &StoredWorkplace) -> Result<(), WorkerError> {
         self.note("stopped")
     }
 
-    fn release(&self, _: &KeptPlace) -> Result<(), WorkerError> {
+    fn release(&self, _: &StoredWorkplace) -> Result<(), WorkerError> {
         self.note("released")
     }
 }
@@ -121,7 +121,7 @@ async fn staged(case: Case) -> Staged {
     let held = case.is_held.then_some(log);
     let copies = Copies::new(folder.path());
     copies.open(&session, &created).unwrap().replace("work.txt", b"work").unwrap();
-    let place = KeptPlace {
+    let place = StoredWorkplace {
         worker: "copies",
         session: session.clone(),
         name: "place".into(),
@@ -222,7 +222,7 @@ async fn places_are_looked_after_every_hour() {
 #[tokio::test]
 async fn only_the_places_of_sessions_that_do_not_exist_are_strays() {
     let folder = tempfile::tempdir().unwrap();
-    let place = KeptPlace {
+    let place = StoredWorkplace {
         worker: "copies",
         session: SessionId::new("20261117-gone"),
         name: "place".into(),

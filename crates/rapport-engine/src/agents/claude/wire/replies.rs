@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rapport_core::prompt::END_OF_MESSAGE;
-use rapport_core::{Consent, Told};
+use rapport_core::{AnsweredQuestion, Consent};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,7 @@ pub fn unsupported(request_id: &str, subtype: &str) -> String {
 
 /// The question tool's input with the answers. They are keyed by the question's text as the agent wrote it; texts that
 /// differ only in surrounding spaces are distinguished by their order.
-pub fn with_answers(input: &RawValue, told: &[Told]) -> Box<RawValue> {
+pub fn with_answers(input: &RawValue, told: &[AnsweredQuestion]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
     let mut answers: Vec<(String, String)> = Vec::new();
     for one in told {

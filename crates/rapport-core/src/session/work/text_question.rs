@@ -9,7 +9,7 @@ use crate::question::{Purpose, Question};
 use crate::session::agent_turns::Turn;
 use crate::session::round::{Item, Round};
 use crate::session::shared::Shared;
-use crate::want::Told;
+use crate::want::AnsweredQuestion;
 
 /// A reply with at least this many characters is not a question.
 const TOO_LONG: usize = 500;
@@ -64,7 +64,7 @@ impl WorkFlow {
         by: &By,
     ) -> Option<Event> {
         let kind = if self.is_begun() { TurnKind::Work } else { TurnKind::Plan };
-        let told = Told {
+        let told = AnsweredQuestion {
             because: None,
             question: item.question.text.clone(),
             answer: item.question.words(answer),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::wire::{WireOption, WireQuestion};
-use crate::input::Draft;
+use crate::input::NewQuestion;
 use crate::question::Choice;
 
 /// The maximum number of options of a question (CHAT-15).
@@ -14,20 +14,20 @@ pub(super) fn questions<'a>(
     wire: Vec<WireQuestion>,
     asked: impl Iterator<Item = &'a str>,
     most: usize,
-) -> Vec<Draft> {
+) -> Vec<NewQuestion> {
     let mut known: BTreeSet<String> = asked.map(gist).collect();
     let drafts = wire.into_iter().filter_map(draft);
     drafts.filter(|draft| known.insert(gist(&draft.text))).take(most).collect()
 }
 
-fn draft(wire: WireQuestion) -> Option<Draft> {
+fn draft(wire: WireQuestion) -> Option<NewQuestion> {
     let text = wire.question.trim().to_owned();
     if text.is_empty() {
         return None;
     }
     let multi = wire.multi_select.unwrap_or(false);
     let options = options(wire.options.unwrap_or_default(), multi);
-    Some(Draft {
+    Some(NewQuestion {
         text,
         header: wire.header.and_then(filled),
         multi: multi && options.len() > 1,
