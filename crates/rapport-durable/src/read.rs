@@ -79,3 +79,32 @@ fn check(file: File) -> io::Result<File> {
     }
     Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe or a device, not a file"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::{AppendLog, Lock};
+
+    /// A link that somebody put in place of a file of Rapport's own would have it read, locked or extended elsewhere.
+    #[test]
+    fn a_file_of_our_own_is_never_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "precious\n").unwrap();
+        symlink(&real, &link).unwrap();
+        assert_eq!(read_own(&real).unwrap(), b"precious\n");
+        let refused =
+            |why: io::Error| assert_eq!(why.to_string(), "it is a symbolic link, which is not followed");
+        refused(open_own(&link).unwrap_err());
+        refused(read_own(&link).unwrap_err());
+        refused(AppendLog::open(&link).map(|_| ()).unwrap_err());
+        refused(AppendLog::open_or_create(&link).map(|_| ()).unwrap_err());
+        refused(Lock::take(&link, b"me").map(|_| ()).unwrap_err());
+        refused(Lock::wait(&link).map(|_| ()).unwrap_err());
+        refused(Lock::holder(&link).map(|_| ()).unwrap_err());
+        assert_eq!(fs::read(&real).unwrap(), b"precious\n");
+    }
+}

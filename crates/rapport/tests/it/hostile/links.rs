@@ -90,6 +90,30 @@ fn links_in_sessions_are_not_followed() {
     assert_eq!(clone.outside(), before);
 }
 
+/// A log that is a link is not read, not even one that this person wrote: somebody else decides where it leads.
+#[test]
+fn a_log_that_is_a_link_is_refused() {
+    let clone = clone();
+    clone.project.rapport(&["new", "own"]).check(0, "");
+    let id = clone.project.session();
+    let log = clone.project.root().join(".rapport/sessions").join(id.as_str()).join("log.jsonl");
+    clone.rapport(&["log", id.as_str()]).check(0, "");
+    let moved = clone.project.path("elsewhere/log.jsonl");
+    std::fs::rename(&log, &moved).unwrap();
+    symlink(&moved, &log).unwrap();
+    let before = std::fs::read(&moved).unwrap();
+    for command in [&["log", id.as_str()][..], &["status", id.as_str()], &["plan", "-m", "x", "--dry-run"]] {
+        let ran = clone.rapport(command);
+        assert!(
+            ran.code() != 0 && ran.err().contains("symbolic link"),
+            "{command:?}: {}{}",
+            ran.out(),
+            ran.err()
+        );
+    }
+    assert_eq!(std::fs::read(&moved).unwrap(), before);
+}
+
 // A pipe as a log, a lock, settings, a context: nobody waits for its writer.
 #[test]
 fn pipes_keep_nobody_waiting() {

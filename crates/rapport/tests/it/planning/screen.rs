@@ -159,6 +159,9 @@ fn questions_of_a_plan_are_answered_line_by_line() {
         pty.send("Rust\n");
         pty.wait_for("q2 What database? >");
         pty.send("SQLite\n");
+        // All answers of the round are shown before the last one is sent.
+        pty.wait_for("send these answers? >");
+        pty.send("y\n");
         pty.wait_for("left 0");
         assert!(project.progress().contains("Rust and SQLite"), "{}", project.progress());
         assert!(!pty.raw().contains(&0x1b), "no control characters");

@@ -7,6 +7,7 @@ use std::process::Command;
 pub(crate) fn example(name: &str) -> PathBuf {
     let here = std::env::current_exe().expect("this program");
     let target = here.ancestors().nth(3).expect("a target directory");
+    assert!(here.starts_with(target.join("debug/deps")), "{} is not where cargo built it", here.display());
     let mut cargo = Command::new(env!("CARGO"));
     // What cargo says to tests about their package would make dependencies that look at it be built again.
     for (name, _) in std::env::vars_os() {
