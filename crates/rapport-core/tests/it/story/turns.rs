@@ -106,7 +106,7 @@ fn file_20_a_turn_in_a_directory() {
             begin("02", "other"),
             "refused: planning is not possible now: the agent is still clarifying the task",
         )
-        .wants(&["turn 1 running to draft []"])
+        .wants(&["turn 1 running to turnplan []"])
         .connects()
         .asks("c1", &[draft("Which?", &["A"])], "c1 declined: Do not ask: nobody answers questions here")
         .takes("c1")
@@ -159,9 +159,9 @@ fn file_20_another_plan_instead() {
         .open(&[])
         .wants(&[])
         .act(begin("other"), "turn 2 started to draft in 01")
-        .wants(&["turn 2 running to draft []"])
+        .wants(&["turn 2 running to turnplan []"])
         .crash("cut off: Rapport was stopped")
-        .wants(&["turn 2 running to draft []"]);
+        .wants(&["turn 2 running to turnplan []"]);
     assert_eq!(story.order().conversation, ConversationId::new("other"));
 }
 

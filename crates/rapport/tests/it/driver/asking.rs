@@ -44,7 +44,7 @@ async fn a_question_is_answered_live() {
         "--settings {\"useAutoModeDuringPlan\":false} \
          -p --verbose --input-format stream-json --output-format stream-json --permission-prompt-tool stdio \
          --replay-user-messages --include-partial-messages --session-id 11111111-2222-4333-8444-555555555555 --permission-mode default \
-         --disallowedTools EnterWorktree,ExitWorktree"
+         --append-system-prompt Your question tool is AskUserQuestion. --disallowedTools EnterWorktree,ExitWorktree"
     );
 }
 
@@ -224,7 +224,7 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     assert_eq!(run.leave().await, Leave::Finished { result: "Executing.".into() });
     assert_eq!(run.responses()[0], json!({"behavior": "allow", "updatedInput": {}}));
     assert!(
-        run.args().contains("--permission-mode plan --disallowedTools EnterPlanMode,EnterWorktree,"),
+        run.args().contains("--permission-mode plan --append-system-prompt Your question tool is AskUserQuestion. --disallowedTools EnterPlanMode,EnterWorktree,"),
         "{}",
         run.args()
     );

@@ -74,7 +74,7 @@ fn status_proposes_to_trust_it_and_not_to_answer_it() {
     let session = victim.session();
     for args in [&["status"][..], &["status", session.as_str()]] {
         let shown = victim.rapport(args);
-        shown.check(0, &format!("until you say so: rapport trust {session}\n"));
+        shown.check(0, &format!("nothing runs for it; look at it first: rapport trust {session}\n"));
         assert!(!shown.out().contains("rapport answer"), "{}", shown.out());
     }
     victim.rapport(&["answer", "yes"]).check(9, &format!("rapport trust {session}"));

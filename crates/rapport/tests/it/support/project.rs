@@ -323,8 +323,13 @@ impl Project {
 
     /// Every conversation of the scripted agent, as it keeps them.
     pub(crate) fn transcripts(&self) -> Vec<Vec<Value>> {
+        self.transcripts_below("home/.rapport/rehearsal/projects")
+    }
+
+    /// Every conversation below this folder.
+    pub(crate) fn transcripts_below(&self, folder: &str) -> Vec<Vec<Value>> {
         let mut found = Vec::new();
-        collect(&self.path("home/.rapport/rehearsal/projects"), &mut found);
+        collect(&self.path(folder), &mut found);
         let lines = |path: &PathBuf| {
             let text = std::fs::read_to_string(path).unwrap();
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()

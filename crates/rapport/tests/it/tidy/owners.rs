@@ -17,9 +17,9 @@ const LARGER: [(&str, &str, usize); 5] = [
     // The scripted agent: one method for each step of a scenario.
     ("rapport-rehearsal", "Player", 70),
     // The flow of turns in directories.
-    ("rapport-core", "TurnsFlow", 67),
+    ("rapport-core", "TurnsFlow", 68),
     // Read access to a session, for all channels.
-    ("rapport-core", "Session", 65),
+    ("rapport-core", "Session", 66),
 ];
 
 #[test]

@@ -16,6 +16,7 @@ use super::{on_every_agent, on_every_version};
 use crate::support::driven::Driven;
 use crate::support::model::{Model, Response, Script, offline};
 use crate::support::needs;
+use crate::support::patience::wait_for;
 use crate::support::project::Project;
 
 /// The tool of the server.
@@ -193,6 +194,11 @@ fn killed_with_a_form_open(actor: Option<Actor>, calls: &[&str]) {
     run.until_asked();
     project.rapport(&["answer", "fill-in", "confirm"]).check(0, "Answered.");
     let Event::Asked { questions, .. } = run.until_asked() else { unreachable!() };
+    // The CLI writes the call into its transcript a moment after it made it, and what it remembers depends on that.
+    wait_for("the call in the transcript", || {
+        let transcripts = project.transcripts_below("home/.claude/projects");
+        transcripts.iter().flatten().any(|line| line.to_string().contains(r#""id":"toolu_1""#)).then_some(())
+    });
     run.kill();
     let answers: [(&str, &[&str]); 5] = [
         ("name", &["Ada"]),

@@ -67,6 +67,8 @@ impl People for Visitor {
     }
 
     fn see_it_gone<'a>(&'a self, id: &'a SessionId, _: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async move { drop(self.paired().await.misses(&format!("/s/{id}"), "data-option").await) })
+        // The next card may be there at once, so what has to be gone is the form of the first question.
+        let form = r#"name="question" value="q1""#;
+        Box::pin(async move { drop(self.paired().await.misses(&format!("/s/{id}"), form).await) })
     }
 }
