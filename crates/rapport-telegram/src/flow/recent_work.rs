@@ -135,7 +135,10 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
     }
 
-    fn ended(all: &[(&str, i64, (Room, u64), Option<&str>)]) -> RecentWork {
+    /// The name of a session, the hour of its end, its room and owner, and its task.
+    type Ended<'a> = (&'a str, i64, (Room, u64), Option<&'a str>);
+
+    fn ended(all: &[Ended<'_>]) -> RecentWork {
         let ended = all.iter().map(|(name, at, place, task)| {
             let work = EndedWork {
                 place: *place,

@@ -436,8 +436,11 @@ async fn stays_on(set: impl Fn() -> Stage, order: impl Fn() -> Order, beside: Be
     let mut run = stage.start_with(order());
     let (call, ..) = run.asked().await;
     park(&run, &call, Patience::Wait);
-    until_kept(&mut run, beside).await;
+    let asked = until_kept(&mut run, beside).await;
     assert_eq!(stage.file(WRITTEN), None, "nothing goes on before the answer");
+    for call in &asked {
+        run.reply(call.as_str(), CallReply::Allow { asked: "May it?".into() });
+    }
     answer_and_finish(&stage, &mut run, &call).await;
 
     let stage = set();
@@ -560,11 +563,16 @@ async fn answer_and_finish(stage: &Stage, run: &mut Driven, call: &CallId) {
     assert_told(stage, call, "SQLite");
 }
 
-/// Waits until it says that this keeps it. While the model speaks, it is another call.
-async fn until_kept(run: &mut Driven, beside: Beside) {
+/// Waits until it says that this keeps it. While the model speaks, it is another call. Gives the calls for which it wanted
+/// consent meanwhile, which still wait.
+async fn until_kept(run: &mut Driven, beside: Beside) -> Vec<CallId> {
+    let mut asked = Vec::new();
     loop {
         match run.did().await {
-            Some(AgentDid::StayHot { beside: told, .. }) if told == beside => return,
+            Some(AgentDid::StayHot { beside: told, .. }) if told == beside => return asked,
+            Some(AgentDid::Ask { call, ask: Ask::Permission(_) | Ask::LeavePlanMode { .. }, .. }) => {
+                asked.push(call)
+            }
             Some(AgentDid::Leave(leave)) => panic!("it left: {leave:?}"),
             Some(_) => {}
             None => panic!("it says nothing"),
