@@ -218,7 +218,7 @@ pub trait Workplace: Send + Sync {
     }
 
     /// Reads a file, if it exists. Its path is from the directory, and must not leave it. Anything but a regular file of at
-    /// most [`LARGEST_FILE`] bytes is refused.
+    /// most `LARGEST_FILE` bytes is refused.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Replaces a file atomically. Durable when this returns.
