@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 use tokio::io::Interest;
-use tokio::io::unix::{AsyncFd, AsyncFdReadyGuard};
+use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::region::Region;
@@ -136,30 +136,30 @@ impl KeyReader {
                     return happening;
                 }
             } else {
-                self.wait().await;
+                self.wait().await?;
             }
         }
     }
 
-    /// Waits until there may be something to read.
-    async fn wait(&mut self) {
+    /// Waits until there may be something to read; `None` if the terminal can no longer be watched, as when the program
+    /// ends. Trying again would fail at once, over and over, and the caller would never see that it has to stop.
+    async fn wait(&mut self) -> Option<()> {
         let Self { input, resized } = self;
         let typed = async {
             match input {
-                // Reading reports the error again.
-                Some(input) => input.readable().await.iter_mut().for_each(AsyncFdReadyGuard::clear_ready),
+                Some(input) => input.readable().await.ok().map(|mut ready| ready.clear_ready()),
                 None => std::future::pending().await,
             }
         };
         let resized = async {
             match resized {
-                Some(resized) => drop(resized.recv().await),
+                Some(resized) => resized.recv().await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
-            () = typed => {}
-            () = resized => {}
+            typed = typed => typed,
+            resized = resized => resized,
         }
     }
 }
