@@ -114,7 +114,8 @@ fn the_real_cli_drafts_and_a_person_sends_it() {
     let answered = run.until(|fact| matches!(fact, Event::Answered { .. }));
     assert!(matches!(answered, Event::Answered { by: By::Person { .. }, .. }), "{answered:?}");
     run.until(|fact| matches!(fact, Event::PlanProposed { .. }));
-    let (told, _) = model.tool_result("toolu_1").unwrap();
+    // The lead goes on beside its worker, and may be told later than the worker plans.
+    let (told, _) = wait_for("the result of the draft", || model.tool_result("toolu_1"));
     assert!(told.contains("waits for the person"), "{told}");
     run.kill();
     project.wait_alone(Duration::from_secs(20));
