@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Extension, Path, RawQuery, State};
+use axum::extract::{Extension, FromRequestParts, Path, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use maud::{Markup, html};
 use rapport_core::review::{Group, items};
@@ -31,8 +32,8 @@ const MOST_PREVIEWS: usize = 40;
 /// The maximum number of cards on one page.
 const MOST_CARDS: usize = 20;
 
-/// A session as one request sees it.
-struct Look {
+/// A session as one request sees it: the handlers below get it from the request's address and device.
+pub(crate) struct Look {
     site: Arc<Site>,
     visitor: Visitor,
     id: SessionId,
@@ -40,19 +41,22 @@ struct Look {
     presenter: Arc<Presenter>,
 }
 
-impl Look {
-    async fn at(
-        site: Arc<Site>,
-        visitor: Visitor,
-        id: String,
-        query: Option<String>,
-    ) -> Result<Self, Response> {
-        let id = SessionId::new(id);
-        let query = Fields::read(query.unwrap_or_default().as_bytes());
+impl FromRequestParts<Arc<Site>> for Look {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, site: &Arc<Site>) -> Result<Self, Response> {
+        let visitor = Extension::from_request_parts(parts, site).await;
+        let Extension(visitor) = visitor.map_err(IntoResponse::into_response)?;
+        let id = Path::<String>::from_request_parts(parts, site).await;
+        let Path(id) = id.map_err(IntoResponse::into_response)?;
+        let (id, site) = (SessionId::new(id), site.clone());
+        let query = Fields::read(parts.uri.query().unwrap_or_default().as_bytes());
         let presenter = site.board.presenter(&id).await.map_err(|error| unseen(&site, &error))?;
         Ok(Self { site, visitor, id, query, presenter })
     }
+}
 
+impl Look {
     /// The page with this content, below the cards of what waits.
     async fn page(&self, part: Part, content: Markup) -> Response {
         let Self { site, visitor, id, query, presenter } = self;
@@ -77,16 +81,7 @@ impl Look {
 }
 
 /// `GET /s/ID`: its story.
-pub(crate) async fn story(
-    State(site): State<Arc<Site>>,
-    Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Response {
-    let look = match Look::at(site, visitor, id, query).await {
-        Ok(look) => look,
-        Err(response) => return response,
-    };
+pub(crate) async fn story(look: Look) -> Response {
     let newest = look.presenter.session().seq();
     let before = look.query.number::<u64>("before").filter(|before| *before <= newest).unwrap_or(newest + 1);
     let first = before.saturating_sub(ON_A_PAGE + 1);
@@ -109,32 +104,13 @@ pub(crate) async fn story(
 }
 
 /// `GET /s/ID/plan`: the plan and the answers.
-pub(crate) async fn plan(
-    State(site): State<Arc<Site>>,
-    Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Response {
-    match Look::at(site, visitor, id, query).await {
-        Ok(look) => {
-            let content = session::plan(&look.presenter.session().view(&look.id));
-            look.page(Part::Plan, content).await
-        }
-        Err(response) => response,
-    }
+pub(crate) async fn plan(look: Look) -> Response {
+    let content = session::plan(&look.presenter.session().view(&look.id));
+    look.page(Part::Plan, content).await
 }
 
 /// `GET /s/ID/changes`: what it changed so far.
-pub(crate) async fn changes(
-    State(site): State<Arc<Site>>,
-    Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Response {
-    let look = match Look::at(site, visitor, id, query).await {
-        Ok(look) => look,
-        Err(response) => return response,
-    };
+pub(crate) async fn changes(look: Look) -> Response {
     let drawn = match content(&look.site, &look.id, Content::Diff).await {
         Ok(changes) if changes.trim().is_empty() => html! { p.quiet { "It has changed no files so far." } },
         Ok(changes) => diff::files(&changes),
@@ -145,30 +121,14 @@ pub(crate) async fn changes(
 
 /// `GET /s/ID/preview?turn=01&item=2.0`: one item of a plan, in full. This fetches nothing from other machines,
 /// because links and every reload of the page send it.
-pub(crate) async fn preview(
-    State(site): State<Arc<Site>>,
-    Extension(visitor): Extension<Visitor>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-) -> Response {
-    match Look::at(site, visitor, id, query).await {
-        Ok(look) => previewed(&look, false).await,
-        Err(response) => response,
-    }
+pub(crate) async fn preview(look: Look) -> Response {
+    previewed(&look, false).await
 }
 
 /// `POST /s/ID/preview?turn=01&item=2.0`: the same, and fetches what the preview needs from other machines. Only a
 /// device that may answer can send this.
-pub(crate) async fn fetched_preview(
-    State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-    posted: Posted,
-) -> Response {
-    match Look::at(site, posted.visitor, id, query).await {
-        Ok(look) => previewed(&look, true).await,
-        Err(response) => response,
-    }
+pub(crate) async fn fetched_preview(look: Look, _: Posted) -> Response {
+    previewed(&look, true).await
 }
 
 async fn previewed(look: &Look, may_fetch: bool) -> Response {
