@@ -73,6 +73,7 @@ fn message(view: &View, open: &OpenQuestion, refused: Option<&str>) -> String {
         refused.map(|why| format!("That was not accepted: {why}.")),
         Some(visible::lines(&open.text)),
         Some(about),
+        open.draft.as_ref().map(|draft| format!("{} proposes: {}", draft.by, visible::lines(&draft.answer))),
         open.previous.as_ref().map(|answer| format!("The answer was: {}", visible::lines(answer))),
         Some(format!("A worker of Rapport asks this. Its task: {}", visible::line(&task))),
     ];

@@ -228,8 +228,11 @@ impl Report {
         Err(ToolError::new(ToolErrorKind::NeedsPerson, message).about(self.data()))
     }
 
-    /// Whether only a person may answer a question.
+    /// Whether only a person may answer a question. A question with a draft waits for the person who sends it.
     pub(crate) fn needs_person(&self, question: &OpenQuestion) -> bool {
+        if question.draft.is_some() {
+            return true;
+        }
         let lead = By::Lead { name: String::new() };
         let matter = Matter::of_question(&question.purpose);
         let is_for_people = self.session.class_of(&question.question()).is_for_people();
@@ -377,6 +380,7 @@ impl Report {
             "freeText": open.free_text,
             "needsPerson": self.needs_person(open),
             "matter": Matter::of_question(&open.purpose).in_words(),
+            "draft": open.draft.as_ref().map(|draft| draft.answer.as_str()),
         })
     }
 }

@@ -70,7 +70,9 @@ fn asks(report: &Report) -> String {
     }
     for open in &view.questions {
         text.push_str(&question(open));
-        if report.needs_person(open) {
+        if let Some(draft) = &open.draft {
+            let _ = writeln!(text, "  A draft waits for a person to send it: {}", draft.answer);
+        } else if report.needs_person(open) {
             text.push_str("  Only a person may decide this.\n");
         }
     }

@@ -14,9 +14,7 @@ use crate::question::{FOR_SESSION, GO_ON, Purpose, Question};
 impl Shared {
     /// Applies a fact to the state that all sessions share. The flow applies it afterwards.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
-        if self.created.lead.is_some() {
-            self.routes.apply(fact, at, &self.created.terms.routing);
-        }
+        self.routes.apply(fact, at, &self.created.terms.routing);
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
             Event::PlanStarted { turn, conversation, .. } => {

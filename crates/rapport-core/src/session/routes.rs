@@ -297,7 +297,7 @@ impl Routes {
             Event::Drafted { question, answer, by, because } => {
                 self.with_lead.remove(question);
                 let (answer, by, because) = (answer.clone(), by.clone(), because.clone());
-                // A session without a lead of its own has no ways; an assistant over MCP may still draft.
+                // Questions have no route in a session without a lead; the assistant that began it may still draft.
                 let way = self.ways.entry(question.clone()).or_insert(Way {
                     class: Class::Clarification,
                     to: Recipient::Person,
@@ -332,7 +332,7 @@ impl Routes {
         }
     }
 
-    /// The way of a question, if the session has a lead.
+    /// The way of a question, if it was routed or has a draft.
     pub(crate) fn way(&self, question: &QuestionId) -> Option<&Way> {
         self.ways.get(question)
     }

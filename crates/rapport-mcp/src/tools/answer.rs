@@ -37,7 +37,11 @@ pub(crate) async fn answer(
     }
     let after = Report::of(server.sessions(), &id).await?;
     server.note_told(lead, &after);
-    let text = format!("{}\n{}", done(lead, &acts, after.status()), words::report(&after, false));
+    let text = format!(
+        "{}\n{}",
+        done(lead, &acts, &drafted(&acts, &after.view.questions), after.status()),
+        words::report(&after, false)
+    );
     Ok(ToolReply { text, data: after.data() })
 }
 
@@ -51,18 +55,35 @@ fn in_words(stored: &[Act]) -> Option<String> {
     (!questions.is_empty()).then(|| format!("These answers are stored: {}.", questions.join(", ")))
 }
 
-/// What was done, and what follows: the worker may not continue, for example if it is over its budget.
-fn done(lead: &By, acts: &[Act], status: TaskStatus) -> String {
+/// What was done, and what follows: the worker may not continue, for example if it is over its budget. An answer that
+/// the session's policy made a draft has decided nothing yet.
+fn done(lead: &By, acts: &[Act], drafts: &[&str], status: TaskStatus) -> String {
     let done = match acts {
         [Act::Restart] => format!("{lead} wants it to go on."),
         [Act::Say { .. }] => format!("{lead} told it what to do next."),
-        _ => format!("Answered by {lead}."),
+        _ if drafts.is_empty() => format!("Answered by {lead}."),
+        _ => {
+            let drafts = drafts.join(", ");
+            format!(
+                "Drafted for a person, who sends it or answers otherwise: {drafts}. Nothing is answered yet."
+            )
+        }
     };
     match status {
         TaskStatus::Started | TaskStatus::Running => format!("{done} The worker continues."),
         TaskStatus::NeedsInput => format!("{done} The worker waits:"),
         TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled => done,
     }
+}
+
+/// The questions whose answers wait as drafts.
+fn drafted<'a>(acts: &'a [Act], open: &[OpenQuestion]) -> Vec<&'a str> {
+    let is_draft = |id: &&QuestionId| open.iter().any(|open| open.id == **id && open.draft.is_some());
+    let answered = acts.iter().filter_map(|act| match act {
+        Act::Answer { question, .. } => question.as_ref(),
+        _ => None,
+    });
+    answered.filter(is_draft).map(QuestionId::as_str).collect()
 }
 
 /// A refusal with the state of the task, and with where a person can decide if one has to.
@@ -280,8 +301,11 @@ mod tests {
             (&say, TaskStatus::Running, "the lead main told it what to do next. The worker continues."),
             (&say, TaskStatus::Failed, "the lead main told it what to do next."),
         ] {
-            assert_eq!(done(&lead, acts, status), expected);
+            assert_eq!(done(&lead, acts, &[], status), expected);
         }
+        let drafted = "Drafted for a person, who sends it or answers otherwise: q1. Nothing is answered yet. \
+                       The worker waits:";
+        assert_eq!(done(&lead, &answer, &["q1"], TaskStatus::NeedsInput), drafted);
     }
 
     #[test]

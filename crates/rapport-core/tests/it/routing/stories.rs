@@ -87,6 +87,31 @@ fn without_a_ground_it_is_a_draft_that_a_person_sends() {
     }
 }
 
+/// An assistant over MCP leads the session that it began, which has no lead session and no routes: what it answers
+/// under `assist` and `auto` is one draft, which everybody sees and a person sends.
+#[test]
+fn an_assistant_that_began_the_session_drafts_once() {
+    let assistant = || By::Lead { name: "assistant".into() };
+    for policy in [Policy::Assist, Policy::Auto] {
+        let terms = Terms { questions: policy, ..Terms::default() };
+        let mut story = Story::begun(Created { by: assistant(), ..created("Add login", terms) });
+        story
+            .connects()
+            .asks("c1", &[way()], "c1 asked round 1: q1")
+            .check(
+                &person(assistant(), says("Passkeys", None)),
+                "q1 drafted passkeys by the lead assistant on nothing",
+            )
+            .check(
+                &person(assistant(), says("Magic link", None)),
+                "refused: another draft is not possible now: a draft for q1 waits for a person",
+            );
+        let open = &story.play.view().questions[0];
+        assert_eq!(open.draft.as_ref().unwrap().answer, "Passkeys");
+        story.act(Act::SendDraft { question: question("q1") }, "q1 answered passkeys by ann (terminal)");
+    }
+}
+
 /// A ground that the engine did not find is none, whatever the lead calls it.
 #[test]
 fn a_ground_that_nobody_found_is_none() {

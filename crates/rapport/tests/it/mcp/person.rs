@@ -66,6 +66,31 @@ fn the_first_answer_wins_whoever_gives_it() {
     assert_eq!(answers(&project).len(), 1);
 }
 
+/// LEAD-12: under `assist` and `auto` a model only drafts. It is told so, drafts once, and a person sends the draft.
+#[test]
+fn a_draft_of_a_model_is_sent_by_a_person() {
+    for policy in ["assist", "auto"] {
+        let project = Project::with_scenario(ONE_QUESTION);
+        let mut client = Client::start(&project, &["--questions", policy]);
+        let task = client.call("task_worker", json!({ "task": "paint" })).task();
+        client.until(&task, "needs_input");
+        let blue = json!({ "taskId": task, "answer": "Blue" });
+        let drafted = client.call("answer_worker_question", blue.clone()).says("Nothing is answered yet.");
+        assert_eq!(drafted.status(), "needs_input");
+        assert_eq!(drafted.data["questions"][0]["draft"], "Blue");
+        assert_eq!(drafted.data["needsPerson"], true);
+        client.call("answer_worker_question", blue).refuses("not_now", "waits for a person");
+        assert!(answers(&project).is_empty(), "{:?}", answers(&project));
+        let session = project.session();
+        let draft = ["answer", session.as_str(), "--question", "q1", "--draft"];
+        project.rapport(&draft).check(0, "Answered");
+        assert!(matches!(answers(&project).as_slice(), [(_, By::Person { .. })]), "{:?}", answers(&project));
+        client.until(&task, "needs_input").says("Start the work with this plan?");
+        confirm(&project);
+        client.until(&task, "completed").says("Painted in Blue.");
+    }
+}
+
 /// A session that a person began is the person's: a model may look at it, and not act in it.
 #[test]
 fn a_session_of_a_person_is_theirs() {
