@@ -12,6 +12,9 @@ use rapport_core::prompt::{GO_ON, SAY_ALL};
 
 /// The message to an agent that may leave plan mode. If it is in another mode by then, it needs no further permission.
 const GO_AHEAD: &str = "Yes, go ahead: you may leave plan mode and carry out the plan";
+/// The message to an agent whose MCP server was waiting for a form when the process ended. The reply is for the server
+/// alone, so the message does not contain it.
+const CALL_AGAIN: &str = "I replied to this form of your tool, but the call was interrupted. Call the tool again: it gets my reply";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Start {
@@ -160,14 +163,16 @@ fn in_words<'a>(
         CallReply::Allow { asked } if transcript.leaves_plan_mode(call) => vec![(asked, GO_AHEAD.into())],
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
-        // It is for the server, which asks again when the agent calls it again. The model must not read it.
-        CallReply::Elicited { .. } => Vec::new(),
+        CallReply::Elicited { told, .. } => {
+            told.first().map(|told| (told.question.as_str(), CALL_AGAIN.into())).into_iter().collect()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rapport_core::{ConversationId, TurnId};
+    use rapport_core::{AnsweredQuestion, By, Consent, ConversationId, TurnId};
+    use serde_json::json;
 
     use super::*;
 
@@ -257,6 +262,29 @@ mod tests {
         let transcript = Transcript::read([prompt, leave].join("\n").as_bytes()).unwrap();
         let message = start(&order, &transcript, CliChannel::Live).message.unwrap();
         assert!(message.ends_with(&format!("1. {GO_AHEAD}")), "{message}");
+    }
+
+    /// The reply to a form is for its server. The model reads that it has to call the server again, once, and no value.
+    #[test]
+    fn a_reply_to_a_form_has_the_model_call_again() {
+        let filled = AnsweredQuestion {
+            question: "The desk asks for Name".into(),
+            answer: "hunter2".into(),
+            by: By::Person { channel: "terminal".into(), id: "ann".into() },
+            because: None,
+        };
+        let content = [("name".to_owned(), "hunter2".into())].into_iter().collect();
+        let reply = CallReply::Elicited { told: vec![filled], action: Consent::Accept, content };
+        let order = working(vec![(CallId::new("toolu_1"), reply)]);
+        let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#.to_owned();
+        let first = start(&order, &Transcript::read(prompt.as_bytes()).unwrap(), CliChannel::Live);
+        let message = first.message.unwrap();
+        assert!(message.contains("The desk asks for Name") && message.ends_with(CALL_AGAIN), "{message}");
+        assert!(!message.contains("hunter2"), "{message}");
+        assert_eq!(first.told, []);
+        let told = format!("{prompt}\n{}", json!({"type": "user", "message": {"content": message}}));
+        let later = start(&order, &Transcript::read(told.as_bytes()).unwrap(), CliChannel::Live);
+        assert_eq!(later.message.as_deref(), Some(GO_ON));
     }
 
     fn working(replies: Vec<(CallId, CallReply)>) -> Order {
