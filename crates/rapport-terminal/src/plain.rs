@@ -390,6 +390,8 @@ impl<W: Write> Plain<W> {
     }
 
     fn stopped(&mut self) -> Vec<Effect> {
+        // No line is read from now on, so no prompt follows the last words.
+        self.typing = false;
         let mut lines = self.story.last_words();
         let stays = match self.story.view().map_or(0, |view| view.questions.len()) {
             0 => None,

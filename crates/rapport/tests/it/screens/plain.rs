@@ -1,5 +1,7 @@
 //! Without a terminal: lines, commands to answer with, and nothing else.
 
+use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rapport::channels::terminal::plain::Plain;
@@ -161,6 +163,46 @@ fn time_and_keys_answer_nothing() {
     telling.step(ScreenInput::Stopped);
     assert_eq!(telling.outcome, Some(Outcome::Detached));
     assert!(telling.text.ends_with("Answer from anywhere with: rapport answer 20260124-add-user-auth\n"));
+}
+
+/// After the last words no line is read, so the shell's own prompt is the next one.
+#[test]
+fn no_prompt_follows_the_last_words() {
+    let written = Written::default();
+    let (mut stage, first) = Stage::new("Add user authentication");
+    let config = Terminal { interactive: true, ..config() };
+    let mut plain = Plain::new(config, stage::id(), 0, written.clone());
+    let asked = stage.ask(Ask::Questions(vec![stage::auth()]));
+    let seen = [first, asked].map(|entry| ScreenInput::Update(Update::Entry(entry)));
+    for input in seen.into_iter().chain([ScreenInput::Stopped]) {
+        for effect in plain.step(input, Duration::ZERO) {
+            let Effect::Print(lines) = effect else { continue };
+            plain.show(&lines, Duration::ZERO).unwrap();
+        }
+    }
+    let text = written.text();
+    assert!(text.contains(" > \n"), "there was a prompt before: {text}");
+    assert!(text.ends_with("rapport answer 20260124-add-user-auth\n"), "{text}");
+}
+
+/// What was written, for the test to read.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[test]
