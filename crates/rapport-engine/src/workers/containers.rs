@@ -371,7 +371,11 @@ impl Containers {
         if apart.is_made() || container.run.exists() {
             self.remove(container)?;
         }
-        if prefix(&apart.project).is_ok() { apart.forget() } else { Ok(()) }
+        if prefix(&apart.project).is_err() {
+            return Ok(());
+        }
+        transfer::remove_bundle_refs(&apart)?;
+        apart.forget()
     }
 
     /// Removes a container, its volume and its folders.
@@ -804,6 +808,20 @@ mod tests {
         let by = By::Person { channel: "terminal".into(), id: "anna".into() };
         let created = Created::new("paint".into(), path, new_conversation(), by);
         (Containers::new(&setup, &ContainerSettings::default()), created)
+    }
+
+    /// A process that is killed while it makes the bundle for a container leaves the ref of the bundle.
+    #[test]
+    fn the_ref_of_a_bundle_goes_with_the_container() {
+        let folder = tempfile::tempdir().unwrap();
+        let (containers, created) = unused(folder.path());
+        let (session, project) = (SessionId::new("20260124-paint"), Path::new(&created.project));
+        let refs = || git(project, None, &["for-each-ref", "refs/rapport-in"]).unwrap();
+        let name = format!("refs/rapport-in/{session}");
+        git(project, None, &["update-ref", &name, "HEAD"]).unwrap();
+        assert!(!refs().is_empty());
+        containers.clear(&session, &created).unwrap();
+        assert!(refs().is_empty());
     }
 
     /// Another process makes the directory of all workplaces under the project's lock, and for a moment that is empty, as it is when the

@@ -222,6 +222,23 @@ fn new_base(apart: &Apart) -> Result<String, WorkerError> {
     apart.commit(&state, Some(&start))
 }
 
+/// The ref that a bundle for a session contains.
+fn bundled(session: &SessionId) -> String {
+    format!("refs/rapport-in/{session}")
+}
+
+/// Removes the refs that a process left which was killed while it made the bundles.
+pub(super) fn remove_bundle_refs(apart: &Apart) -> Result<(), WorkerError> {
+    let name = bundled(&apart.session);
+    // Without a commit there are no submodules.
+    let modules = repositories::checked_out(&apart.project, "HEAD").unwrap_or_default();
+    let directories = modules.into_iter().map(|module| module.directory);
+    for repository in [apart.project.clone()].into_iter().chain(directories) {
+        git(&repository, None, &["update-ref", "-d", &name])?;
+    }
+    Ok(())
+}
+
 /// A file with the history of a repository up to a commit, and the ref in it. Both are removed on drop.
 struct Bundle {
     repository: PathBuf,
@@ -235,8 +252,7 @@ fn bundle(
     commit: &str,
     file: PathBuf,
 ) -> Result<Bundle, WorkerError> {
-    let bundle =
-        Bundle { repository: repository.to_owned(), name: format!("refs/rapport-in/{session}"), file };
+    let bundle = Bundle { repository: repository.to_owned(), name: bundled(session), file };
     git(repository, None, &["update-ref", &bundle.name, commit])?;
     let file = bundle.file.to_string_lossy().into_owned();
     git(repository, None, &["bundle", "create", "--quiet", &file, &bundle.name])?;
@@ -268,7 +284,7 @@ fn modules(apart: &Apart, base: &str, given: &Path) -> Result<Vec<Bundle>, Worke
 
 impl Drop for Bundle {
     fn drop(&mut self) {
-        // Leftovers are replaced the next time.
+        // What stays here is replaced the next time, or removed with the container.
         let _ = git(&self.repository, None, &["update-ref", "-d", &self.name]);
         let _ = durable::remove(&self.file);
     }
