@@ -51,7 +51,8 @@ const TOLD_LINES: usize = 5;
 
 /// Commands that read no file of a working tree, so that filters do not matter. (Even `write-tree` does: it refreshes
 /// the index.)
-const WITHOUT_FILES: [&str; 3] = ["rev-parse", "symbolic-ref", "cat-file"];
+const WITHOUT_FILES: [&str; 6] =
+    ["rev-parse", "symbolic-ref", "cat-file", "ls-tree", "commit-tree", "update-ref"];
 
 /// Where git runs.
 #[derive(Clone, Copy, Debug)]

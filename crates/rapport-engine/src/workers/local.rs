@@ -15,6 +15,7 @@ use rapport_durable::{self as durable, Lock, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, git_to, line};
 use super::process::{self, Kept, Launch};
+use super::work_tree::WorkTree;
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
     file_error, leads_inside,
@@ -395,48 +396,16 @@ pub(super) fn literally(path: &Path) -> OsString {
     literal
 }
 
-/// The top of the repository that contains a directory. A repository that somebody else wrote can declare any directory
-/// its working tree (`core.worktree`), and git would then add, show and write the files there; or its `.git` can lead to
-/// the repository of other files, whose history an agent would see. Both are refused.
+/// The top of the repository that contains a directory, if it is the repository of the files there.
 pub(super) fn top<'a>(at: impl Into<At<'a>>) -> Result<PathBuf, WorkerError> {
     let at = at.into();
-    let top = line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)?;
     if at.repository.is_some() {
         // The caller names it: it is not found by files in the directory.
-        return Ok(top);
+        return line(at, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
     }
-    let found = |option: &str| line(at, &["rev-parse", option]).map(|path| at.directory.join(path));
-    let (repository, common) = (found("--absolute-git-dir")?, found("--git-common-dir")?);
-    let directory = at.directory.to_owned();
-    if !leads_to(&top, &repository) {
-        return Err(WorkerError::FilesElsewhere { directory, top });
-    }
-    if !is_of_these_files(&top, &repository, &common) {
-        return Err(WorkerError::RepositoryElsewhere { directory, repository });
-    }
-    Ok(top)
-}
-
-/// Whether the `.git` in this directory is this repository, or the file by which a submodule or a linked worktree refers
-/// to it.
-fn leads_to(top: &Path, repository: &Path) -> bool {
-    let mut resolve = ["rev-parse", "--resolve-git-dir"].map(OsString::from).to_vec();
-    resolve.push(top.join(".git").into_os_string());
-    line(top, &resolve).is_ok_and(|found| is_same(&top.join(found), repository))
-}
-
-/// Whether a repository to which the `.git` in this directory leads has no files elsewhere: a directory called `.git` is
-/// that of the files beside it, and what a linked worktree shares with others contains what is its own.
-fn is_of_these_files(top: &Path, repository: &Path, common: &Path) -> bool {
-    let (Ok(repository), Ok(common)) = (repository.canonicalize(), common.canonicalize()) else {
-        return false;
-    };
-    let is_beside = repository.parent().is_some_and(|beside| is_same(beside, top));
-    repository.starts_with(&common) && (is_beside || repository.file_name() != Some(OsStr::new(".git")))
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+    let tree = WorkTree::around(at)?;
+    tree.check(at.directory)?;
+    Ok(tree.top)
 }
 
 /// A path of the repository, relative to the directory that is `inside` of it.
@@ -459,8 +428,10 @@ impl Scratch {
     /// without it git would read all of them.
     pub(super) fn take<'a>(at: impl Into<At<'a>>) -> Result<Self, WorkerError> {
         let at = at.into();
-        let in_git = |name| line(at, &["rev-parse", "--git-path", name]).map(|path| at.directory.join(path));
-        let (real, folder) = (in_git("index")?, in_git("rapport")?);
+        let paths = git(at, None, &["rev-parse", "--git-path", "index", "--git-path", "rapport"])?;
+        let mut paths =
+            paths.split(|byte| *byte == b'\n').map(|path| at.directory.join(OsStr::from_bytes(path)));
+        let (real, folder) = (paths.next().unwrap_or_default(), paths.next().unwrap_or_default());
         durable::folder(&folder).map_err(file_error("make", &folder))?;
         let lock = folder.join("lock");
         let lock = Lock::wait(&lock).map_err(file_error("lock", &lock))?;

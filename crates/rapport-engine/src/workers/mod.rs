@@ -24,6 +24,7 @@ mod repository;
 pub mod sandboxes;
 mod separate_work;
 mod take_over;
+mod work_tree;
 pub mod worktrees;
 
 use std::collections::BTreeMap;

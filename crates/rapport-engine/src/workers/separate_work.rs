@@ -17,6 +17,7 @@ use rapport_durable::{self as durable, point};
 use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
 use super::take_over::{self, WriteAhead};
+use super::work_tree::WorkTree;
 use super::{OURS, WorkerError, file_error};
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 
@@ -116,25 +117,30 @@ impl Apart {
     /// The commit at which the work begins: the project's commit, or, if the files differ from it, one more.
     pub(super) fn start(&self, state: &str) -> Result<String, WorkerError> {
         let tree = self.with_ours(state)?;
-        let head = line(&self.project, &["rev-parse", "--verify", "HEAD"])?;
-        if line(&self.project, &["rev-parse", "--verify", "HEAD^{tree}"])? == tree {
-            return Ok(head);
+        let head = line(&self.project, &["rev-parse", "HEAD", "HEAD^{tree}"])?;
+        match head.split_once('\n') {
+            Some((head, unchanged)) if unchanged == tree => Ok(head.to_owned()),
+            _ => self.commit(&tree, Some("HEAD")),
         }
-        self.commit(&tree, Some("HEAD"))
     }
 
     /// This state with Rapport's own files as they are committed: a recorded state does not contain them.
     pub(super) fn with_ours(&self, state: &str) -> Result<String, WorkerError> {
         let inside = prefix(&self.project)?;
+        let list = ["ls-tree", "-d", "-z", "--name-only", "HEAD", "--"];
+        let committed = git(&self.project, None, &[&list[..], &OURS[..]].concat())?;
+        let is_committed =
+            |ours: &&str| committed.split(|byte| *byte == 0).any(|path| path == ours.as_bytes());
+        let committed: Vec<_> = OURS.into_iter().filter(is_committed).collect();
+        if committed.is_empty() {
+            return Ok(state.to_owned());
+        }
         let scratch = Scratch::take(&self.project)?;
         let index = Some(scratch.path());
         git(&self.project, index, &["read-tree", state])?;
-        for ours in OURS {
-            let committed = format!("HEAD:{inside}{ours}");
-            if line(&self.project, &["cat-file", "-t", &committed]).ok().as_deref() == Some("tree") {
-                let prefix = format!("--prefix={inside}{ours}/");
-                git(&self.project, index, &["read-tree", &prefix, &committed])?;
-            }
+        for ours in committed {
+            let (prefix, committed) = (format!("--prefix={inside}{ours}/"), format!("HEAD:{inside}{ours}"));
+            git(&self.project, index, &["read-tree", &prefix, &committed])?;
         }
         let tree = git(&self.project, index, &["write-tree"])?;
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
@@ -302,12 +308,12 @@ pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
 
 /// The path of a project within its repository, if work can be done apart from it.
 pub fn prefix(project: &Path) -> Result<String, WorkerError> {
-    if line(project, &["rev-parse", "--is-inside-work-tree"]).ok().as_deref() != Some("true") {
+    let Ok(tree) = WorkTree::around(project) else {
         return Err(WorkerError::NoRepository { directory: project.to_owned() });
-    }
-    local::top(project)?;
-    if line(project, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {
+    };
+    tree.check(project)?;
+    if !tree.has_commit {
         return Err(WorkerError::NoCommit { directory: project.to_owned() });
     }
-    line(project, &["rev-parse", "--show-prefix"])
+    Ok(tree.inside)
 }

@@ -299,10 +299,9 @@ impl Tree {
         durable::remove_folder(&self.root).map_err(file_error("remove", &self.root))?;
         point(&self.root);
         if prefix(&self.apart.project).is_ok() {
-            let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-            let removed = git(&self.apart.project, None, &[&remove[..], &[self.root.as_os_str()]].concat());
             if self.is_known()? {
-                removed?;
+                let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+                git(&self.apart.project, None, &[&remove[..], &[self.root.as_os_str()]].concat())?;
             }
             point(&self.root);
             if self.apart.has(&format!("refs/heads/{}", self.branch)) {
