@@ -1,7 +1,7 @@
 //! A lock between processes. The kernel holds it, and releases it when the process dies. The file only names the
 //! holder, and stays behind. Reading the holder takes the lock too, shared and for an instant.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// Whether an open file is the one at this path.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
-        (Ok(held), Ok(found)) => (held.dev(), held.ino()) == (found.dev(), found.ino()),
+        (Ok(held), Ok(found)) => is_same(&held, &found),
         _ => false,
     }
 }
@@ -111,8 +111,14 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// Whether an open file was removed, or another file has its name. A file that was moved with its directory is still
 /// the same.
 pub(crate) fn is_gone(file: &File, path: &Path) -> bool {
-    let is_removed = file.metadata().is_ok_and(|about| about.nlink() == 0);
-    is_removed || (path.symlink_metadata().is_ok() && !is_at(file, path))
+    let held = file.metadata().ok();
+    let is_removed = held.as_ref().is_some_and(|held| held.nlink() == 0);
+    let is_another = |found: Metadata| held.as_ref().is_none_or(|held| !is_same(held, &found));
+    is_removed || path.symlink_metadata().is_ok_and(is_another)
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Reads the holder, retrying for a while: a holder takes the lock first and writes its name afterwards.
