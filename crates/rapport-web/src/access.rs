@@ -106,6 +106,7 @@ async fn admitted(site: &Arc<Site>, mut request: Request, next: Next) -> Respons
             false => page::stranger(site, token.is_some()),
         };
     };
+    site.visited.notify_one();
     let visitor = Visitor::new(device, token);
     let (devices, device, now) = (site.devices.devices.clone(), device.clone(), (site.now)());
     // The time of use is only shown to people, so the request does not wait for the write.

@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
 use rapport_door::{DoorError, Seen, Sessions, Update};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 
 use crate::summary::{Summary, Waiting, shortened};
 
@@ -78,14 +78,15 @@ impl Board {
         Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes }
     }
 
-    /// Follows all sessions, until the watch ends.
-    pub(crate) async fn follow(&self) -> Result<(), DoorError> {
+    /// Follows all sessions, until the watch ends. `read` is told once all that are there at the start have been read.
+    pub(crate) async fn follow(&self, read: oneshot::Sender<()>) -> Result<(), DoorError> {
+        let mut told = Some(read);
         // Watches before it reads, so that no change in between is missed.
         let mut seen = self.sessions.watch().await?;
         let all = self.sessions.list().await?;
         self.state().unread = Some(all.len());
         // The newest first, because people look for those.
-        let mut read = stream::iter(all.into_iter().rev())
+        let mut reading = stream::iter(all.into_iter().rev())
             .map(|id| async move { (self.sessions.entries(&id, 0).await, id) })
             .buffer_unordered(READERS);
         loop {
@@ -94,9 +95,16 @@ impl Board {
                     Some(seen) => self.on_seen(seen).await,
                     None => return Ok(()),
                 },
-                Some((entries, id)) = read.next() => {
-                    self.on_read(&id, entries);
-                    self.count_read();
+                next = reading.next(), if told.is_some() => match next {
+                    Some((entries, id)) => {
+                        self.on_read(&id, entries);
+                        self.count_read();
+                    }
+                    None => {
+                        self.tell(BoardChange::All);
+                        // Nobody may wait for it.
+                        let _ = told.take().map(|told| told.send(()));
+                    }
                 }
             }
         }
@@ -223,13 +231,7 @@ impl Board {
     /// Counts a session that was read at the start.
     fn count_read(&self) {
         let mut state = self.state();
-        let left = state.unread.map(|unread| unread.saturating_sub(1));
-        let is_last = left == Some(0) && state.unread != left;
-        state.unread = left;
-        drop(state);
-        if is_last {
-            self.tell(BoardChange::All);
-        }
+        state.unread = state.unread.map(|unread| unread.saturating_sub(1));
     }
 
     /// Applies entries to the known state of a session; returns `None` if entries before them are missing. With

@@ -12,10 +12,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rapport_core::Status;
-use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Served, Sessions};
+use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Served};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_blocking;
 
 use crate::board::Board;
@@ -23,6 +23,7 @@ use crate::device_cache::DeviceCache;
 use crate::devices::{Devices, Role};
 use crate::rates::Rates;
 use crate::site::{Address, Begun, DeviceNotices, Secrets, Site, invitation};
+use crate::summary::Summary;
 use crate::{CHANNEL, access, assets, handlers, qr, stream};
 
 /// The time limit for the head of a request, and for an idle connection.
@@ -73,6 +74,7 @@ impl Web {
             secrets: Secrets::new(secrets),
             told: DeviceNotices::default(),
             begun: Begun::default(),
+            visited: Notify::new(),
             zone,
             now,
             stop: served.stop.clone(),
@@ -82,9 +84,13 @@ impl Web {
             let broken = |error: &dyn std::fmt::Display| ChannelError::Broken(error.to_string());
             link.note(&home)
                 .map_err(|error| broken(&format!("cannot write into {}: {error}", home.display())))?;
-            Devices::of(&home).invite(Role::Answer, now).map_err(|error| broken(&error))
+            let devices = Devices::of(&home);
+            let has_devices = !devices.list().map_err(|error| broken(&error))?.is_empty();
+            let code = devices.invite(Role::Answer, now).map_err(|error| broken(&error))?;
+            Ok::<_, ChannelError>((code, has_devices))
         });
-        let code = prepared.await.map_err(|error| ChannelError::Broken(error.to_string()))??;
+        let (code, has_devices) =
+            prepared.await.map_err(|error| ChannelError::Broken(error.to_string()))??;
         served
             .notices
             .tell(ChannelNotice::Serving { channel: CHANNEL, name: format!("the page at {}", address.url) });
@@ -93,9 +99,16 @@ impl Web {
         served.notices.tell(ChannelNotice::Invitation { channel: CHANNEL, link, picture });
         let mut serving =
             tokio::spawn(rapport_http::serve(listener, routes(&site), HEADERS_WITHIN, served.stop.clone()));
-        let board = site.board.clone();
-        let mut following = tokio::spawn(async move { board.follow().await });
-        let resumed = tokio::spawn(resume_all(served.sessions.clone()));
+        let (read, all_read) = oneshot::channel();
+        let followed = site.clone();
+        let mut following = tokio::spawn(async move {
+            // Reading thousands of sessions takes time, which a server without devices need not spend.
+            if !has_devices {
+                followed.visited.notified().await;
+            }
+            followed.board.follow(read).await
+        });
+        let resumed = tokio::spawn(resume_all(site.clone(), all_read));
         let outcome = tokio::select! {
             () = served.stopped() => Ok(()),
             ended = &mut following => ended_early(ended),
@@ -159,19 +172,17 @@ fn routes(site: &Arc<Site>) -> Router {
         .with_state(site.clone())
 }
 
-/// Resumes the sessions that were started here and that no process runs, because the previous server ended.
-async fn resume_all(sessions: Arc<dyn Sessions>) {
-    let Ok(all) = sessions.list().await else { return };
-    for id in all.into_iter().rev() {
-        // A log that is damaged or not trusted must not start an agent.
-        let Ok(view) = sessions.view(&id).await else { continue };
-        let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
-        let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
-        let is_free = matches!(sessions.holder(&id).await, Ok(None));
-        if !is_ours || !goes_on || view.has_failed() || !is_free {
+/// Resumes the sessions that were started here and that no process runs, because the previous server ended. The board
+/// does not have a session whose log is damaged or not trusted, so such a log starts no agent.
+async fn resume_all(site: Arc<Site>, all_read: oneshot::Receiver<()>) {
+    if all_read.await.is_err() {
+        return;
+    }
+    for Summary { id, .. } in site.board.summaries(|one| one.is_resumed_here) {
+        if !matches!(site.sessions.holder(&id).await, Ok(None)) {
             continue;
         }
-        match sessions.resume(&id).await {
+        match site.sessions.resume(&id).await {
             Ok(()) => tracing::info!(session = %id, "resumed"),
             // Another process resumed it first.
             Err(error) => tracing::info!(session = %id, %error, "not resumed"),

@@ -13,7 +13,7 @@ use rapport_door::{ProjectSetup, Sessions};
 use rapport_durable::{private_folder, read_own, replace_private};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::board::Board;
 use crate::device_cache::DeviceCache;
@@ -34,6 +34,8 @@ pub(crate) struct Site {
     pub(crate) secrets: Secrets,
     pub(crate) told: DeviceNotices,
     pub(crate) begun: Begun,
+    /// Told of every request of a paired device; the first one has the sessions read.
+    pub(crate) visited: Notify,
     pub(crate) zone: TimeZone,
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     pub(crate) stop: watch::Receiver<bool>,

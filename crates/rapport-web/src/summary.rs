@@ -8,6 +8,8 @@ use rapport_core::{
     visible,
 };
 
+use crate::CHANNEL;
+
 /// The maximum length of a text in a list, in characters.
 const LONGEST: usize = 160;
 /// The maximum length of the searched text, in characters.
@@ -26,6 +28,8 @@ pub(crate) struct Summary {
     pub(crate) seq: u64,
     /// Its cost so far, in millionths of a dollar.
     pub(crate) cost_micros: u64,
+    /// Whether the page resumes it when no process runs it: it was started here and goes on.
+    pub(crate) is_resumed_here: bool,
     /// The session that it branched off, if any.
     pub(crate) branch_of: Option<SessionId>,
     /// The searched text, in lower case: its task, questions and answers, up to a limit.
@@ -98,11 +102,18 @@ impl Summary {
             updated_at: view.updated_at,
             seq: view.seq,
             cost_micros: view.usage.cost_micros,
+            is_resumed_here: is_resumed_here(&view),
             branch_of: view.branched_from.as_ref().map(|origin| origin.session.clone()),
             words: searched(&view),
             waiting,
         }
     }
+}
+
+fn is_resumed_here(view: &View) -> bool {
+    let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
+    let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
+    is_ours && goes_on && !view.has_failed()
 }
 
 /// The searched text: the beginning of every text, so that a long one does not hide the others.

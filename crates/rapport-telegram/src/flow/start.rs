@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use rapport_core::SessionId;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
@@ -17,6 +20,9 @@ use crate::ledger::Ledger;
 use crate::notice::Notice;
 use crate::outbox::{Outbox, Report};
 use crate::{BotFiles, Now};
+
+/// The number of logs that are read at the same time.
+const READERS: usize = 4;
 
 /// Reads the ledger of updates and the notes.
 pub(super) async fn read_files(files: BotFiles) -> Result<(Ledger, Notes), RunError> {
@@ -88,8 +94,9 @@ pub(super) async fn resume_sessions(
     now: &Now,
 ) -> Result<(), RunError> {
     outbound.execute(state.step(tick(), now()));
-    for id in outbound.sessions.list().await? {
-        let entries = outbound.sessions.entries(&id, 0).await;
+    let read = |id: SessionId| async move { (outbound.sessions.entries(&id, 0).await, id) };
+    let mut found = stream::iter(outbound.sessions.list().await?).map(read).buffered(READERS);
+    while let Some((entries, id)) = found.next().await {
         outbound.execute(state.step(Input::Found(id, entries), now()));
     }
     let is_resume = |effect: &Effect| matches!(effect, Effect::Resume(_));

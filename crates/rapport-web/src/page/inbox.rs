@@ -61,7 +61,11 @@ pub(crate) fn inbox(shown: &InboxPage<'_>) -> Markup {
 fn nothing(shown: &InboxPage<'_>) -> Markup {
     html! {
         div.calm {
-            h1 { @if shown.total == 0 { "Nothing waits for you." } @else { "That no longer waits for you." } }
+            h1 {
+                @if shown.total > 0 { "That no longer waits for you." }
+                @else if shown.site.board.unread() == Some(0) { "Nothing waits for you." }
+                @else { "Still reading your sessions." }
+            }
             @if shown.total > 0 { p { a.button href="/" { "To what waits" } } }
             @else if shown.may_start { p { a.button.main href="/new" { "Start a task" } } }
             p.quiet { "What your agents ask appears here by itself." }

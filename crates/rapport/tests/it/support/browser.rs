@@ -129,10 +129,16 @@ impl Browser {
         self.get("/source").await.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks the first element of this kind, as soon as there is one.
+    /// Clicks the first element of this kind, as soon as there is one. A page that was loaded again between finding and
+    /// clicking has another such element, and the first one was not clicked.
     pub(crate) async fn click(&self, css: &str) {
-        let id = self.find(css).await;
-        self.post(&format!("/element/{id}/click"), json!({})).await;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let id = self.find(css).await;
+            let Err(error) = self.try_post(&format!("/element/{id}/click"), json!({})).await else { return };
+            let is_stale = error["error"] == "stale element reference";
+            assert!(is_stale && Instant::now() < deadline, "cannot click {css}: {error}");
+        }
     }
 
     pub(crate) async fn write(&self, css: &str, text: &str) {
