@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,13 @@ pub(crate) fn measure() -> Outcome {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let before = bare(&folder.path().join("bare"))?;
-    let in_process = runtime.block_on(asked(&folder.path().join("one"), Way::InProcess))?;
-    let by_socket = runtime.block_on(asked(&folder.path().join("two"), Way::Socket))?;
+    // On a thread of the runtime, as the channels of `rapport serve` are.
+    let timed = |name: &str, way| {
+        let asked = asked(folder.path().join(name), way);
+        runtime.block_on(async { tokio::spawn(asked).await })
+    };
+    let in_process = timed("one", Way::InProcess)??;
+    let by_socket = timed("two", Way::Socket)??;
     let after = bare(&folder.path().join("bare"))?;
     let bare = (before + after) / 2;
     let times = |time: Duration| format!("{:.2}", time.as_secs_f64() / bare.as_secs_f64());
@@ -64,8 +69,8 @@ fn bare(path: &Path) -> Outcome<Duration> {
 }
 
 /// How long a question waits for its answer, where that is given as soon as the question is seen.
-async fn asked(folder: &Path, way: Way) -> Outcome<Duration> {
-    std::fs::create_dir_all(folder)?;
+async fn asked(folder: PathBuf, way: Way) -> Outcome<Duration> {
+    std::fs::create_dir_all(&folder)?;
     let (go_on, next) = mpsc::unbounded_channel();
     let times = Arc::<Mutex<Vec<Duration>>>::default();
     let agent = asks(times.clone(), next);

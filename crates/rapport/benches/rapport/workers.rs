@@ -42,8 +42,10 @@ pub(super) fn measure() -> Outcome {
     let folder = tempfile::tempdir_in("/var/tmp")?;
     let stage = Stage::new(folder.path())?;
     let worktrees: Arc<dyn Worker> = Arc::new(Worktrees::new(folder.path().join("worktrees")));
-    let bare = stage.median(|number| stage.bare_worktree(number, &[]))?;
-    let ours = stage.median(|number| stage.first_byte(&worktrees, "worktree", number, &|_| None))?;
+    let (bare, ours) = medians(
+        |number| stage.bare_worktree(number, &[]),
+        |number| stage.first_byte(&worktrees, "worktree", number, &|_| None),
+    )?;
     told("worktree, to the agent's first byte", "git worktree add", ours, bare);
     match Sandboxes::check() {
         Ok(_) => {
@@ -51,9 +53,11 @@ pub(super) fn measure() -> Outcome {
             let sandboxes: Arc<dyn Worker> = Arc::new(Sandboxes::new(places.clone(), None));
             let walls =
                 ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--"];
-            let bare = stage.median(|number| stage.bare_worktree(number, &walls))?;
             let home = |id: &SessionId| Some(home_in(&places, id));
-            let ours = stage.median(|number| stage.first_byte(&sandboxes, "sandbox", number, &home))?;
+            let (bare, ours) = medians(
+                |number| stage.bare_worktree(number, &walls),
+                |number| stage.first_byte(&sandboxes, "sandbox", number, &home),
+            )?;
             told("sandbox, to the agent's first byte", "git worktree add, bwrap", ours, bare);
         }
         Err(none) => println!("  sandboxes are not measured: {}", none.why),
@@ -81,6 +85,27 @@ fn told(what: &str, beside: &str, ours: Duration, bare: Duration) {
         format!("{:.2}", ours.as_secs_f64() / bare.as_secs_f64()),
         TARGET,
     );
+}
+
+/// The medians of two things that are measured in turn, after one of each that does not count: a disk that is busy with
+/// what was written before slows down both.
+fn medians(
+    mut bare: impl FnMut(usize) -> Outcome<Duration>,
+    mut ours: impl FnMut(usize) -> Outcome<Duration>,
+) -> Outcome<(Duration, Duration)> {
+    let mut times = (Vec::new(), Vec::new());
+    for number in 0..=TIMES {
+        let (bare, ours) = (bare(number)?, ours(number)?);
+        if number > 0 {
+            times.0.push(bare);
+            times.1.push(ours);
+        }
+    }
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times.get(TIMES / 2).copied().ok_or("nothing was measured")
+    };
+    Ok((median(times.0)?, median(times.1)?))
 }
 
 /// A project, and what is measured with it.
@@ -116,14 +141,6 @@ impl Stage {
     fn git(&self, args: &[&str]) -> Outcome {
         let name = ["-c", "user.name=bench", "-c", "user.email=bench@example.com"];
         run(Command::new("git").current_dir(&self.project).args(name).args(args))
-    }
-
-    /// The median of what is measured so often, after one that does not count.
-    fn median(&self, mut measure: impl FnMut(usize) -> Outcome<Duration>) -> Outcome<Duration> {
-        measure(0)?;
-        let mut times: Vec<_> = (1..=TIMES).map(&mut measure).collect::<Outcome<_>>()?;
-        times.sort_unstable();
-        times.get(TIMES / 2).copied().ok_or_else(|| "nothing was measured".into())
     }
 
     /// Git's own worktree, and a process in it.
@@ -195,13 +212,15 @@ impl Stage {
         let ours: Arc<dyn Worker> = Arc::new(containers_at(&self.folder, engine));
         let bundle = self.folder.join("bare.bundle");
         self.git(&["bundle", "create", "--quiet", &bundle.to_string_lossy(), "HEAD"])?;
-        let bare = self.median(|_| bare_container(engine, &bundle))?;
         let places = self.folder.join(CONTAINERS);
         let home = |id: &SessionId| Some(home_in(&places, id));
-        let cold = self.median(|number| self.first_byte(&ours, "container", number, &home))?;
+        let (bare, cold) = medians(
+            |_| bare_container(engine, &bundle),
+            |number| self.first_byte(&ours, "container", number, &home),
+        )?;
         told("container, to the agent's first byte, cold", "docker run, a clone of the bundle", cold, bare);
         // A container that is made and filled, and runs, is given to the session that is accepted: what a pool of them would save.
-        let warm = self.median(|number| {
+        let warm = |number: usize| {
             let (session, created) =
                 (SessionId::new(format!("20260124-warm-{number}")), self.created("container", 0));
             let warm: Arc<dyn Worker> = Arc::new(Warm(ours.open(&session, &created)?));
@@ -209,7 +228,8 @@ impl Stage {
             drop(warm);
             ours.clear(&session, &created)?;
             Ok(took)
-        })?;
+        };
+        let (bare, warm) = medians(|_| bare_container(engine, &bundle), warm)?;
         told("container, to the agent's first byte, warm", "the same", warm, bare);
         Ok(())
     }
