@@ -1,4 +1,4 @@
-//! EXECUTE: commands that hang, ask, flood, fail or leave something behind.
+//! EXECUTE: commands that hang, ask, flood, fail or leave processes behind.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! kill -9 at every point at which a batch or an undo writes: resumed it comes out the same, undone nothing is left of it,
-//! and no command runs twice.
+//! kill -9 at every point at which a batch or an undo writes. Resumed, the batch has the same result; undone, none of
+//! its changes is left; and no command runs twice.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;

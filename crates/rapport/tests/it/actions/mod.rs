@@ -1,4 +1,5 @@
-//! Plans carried out: in order and in part, on real files and with real commands, undisturbed, disturbed and undone.
+//! Carrying out plans: in order and in part, on real files and with real commands, with and without faults, and
+//! undone.
 
 mod commands;
 mod files;

@@ -1,4 +1,4 @@
-//! DELETE and MOVE: one file each, only what the plan names, and taken back with the rest.
+//! DELETE and MOVE: one file each, only the files that the plan names, and undone with the rest.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

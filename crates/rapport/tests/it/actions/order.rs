@@ -1,5 +1,5 @@
-//! FILE-34, FILE-40: the chosen actions in their order, up to the first failure that is not allowed; and what is said of
-//! each.
+//! FILE-34, FILE-40: the chosen actions run in their order, up to the first failure that is not allowed, and each is
+//! reported.
 
 use std::sync::Mutex;
 

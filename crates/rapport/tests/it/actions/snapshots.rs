@@ -1,4 +1,5 @@
-//! What commands do to files is taken back with the rest where Git knows the project, and what others did since is not.
+//! In a Git repository, the changes of commands to files are undone with the rest, and later changes of others are
+//! not.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Undo: all files of a batch together, and nothing that somebody did since.
+//! Undo: all files of a batch together, and no later change of others.
 
 use std::fs;
 
@@ -89,8 +89,8 @@ async fn files_changed_after_the_batch_are_named_and_kept() {
     assert_eq!(stage.text("new/deep/file.txt"), None);
 }
 
-/// A formatter is run after an edit: what it did to the file is the batch's doing. It may have been somebody else, who finds
-/// it again.
+/// A formatter is run after an edit: what it did to the file is the batch's doing. It may have been somebody else,
+/// who finds it again.
 #[tokio::test]
 async fn what_a_command_of_the_batch_did_to_its_files_is_taken_back() {
     let stage = stage();

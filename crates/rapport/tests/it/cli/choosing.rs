@@ -1,5 +1,5 @@
-//! One set of verbs (`docs/commands.md`): which session a verb is about where none is named. The one around, else the only one
-//! that fits, else none: never simply the newest.
+//! One set of verbs (`docs/commands.md`): the session that a command uses if none is named. It is the one around the
+//! current directory, else the only one that fits, else none: never simply the newest.
 
 use serde_json::Value;
 

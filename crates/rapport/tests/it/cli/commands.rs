@@ -1,4 +1,4 @@
-//! What every command has in common, and the small ones one by one.
+//! What all commands have in common, and the small commands one by one.
 
 use std::process::Stdio;
 

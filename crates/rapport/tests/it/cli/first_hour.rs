@@ -1,5 +1,5 @@
-//! `docs/first-hour.md` is true: its commands are typed into a shell in order, and what it quotes is what they print.
-//! Dates, paths, versions and process ids differ; the rest does not.
+//! `docs/first-hour.md` is true: its commands are typed into a shell in order, and they print what the page quotes.
+//! Only dates, paths, versions and process ids may differ.
 
 use std::collections::BTreeMap;
 

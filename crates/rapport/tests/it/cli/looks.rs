@@ -1,5 +1,5 @@
-//! How what commands show looks: colour where it is wanted, columns that are aligned, times as clocks here show them, and a pager
-//! where a terminal is too small.
+//! The look of command output: colour where it is wanted, aligned columns, local times, and a pager if the terminal
+//! is too small.
 
 use serde_json::Value;
 

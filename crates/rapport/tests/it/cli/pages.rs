@@ -1,4 +1,4 @@
-//! What `cargo xtask man` and `cargo xtask pictures` make from the program.
+//! The pages and pictures that `cargo xtask man` and `cargo xtask pictures` make from the program.
 
 use std::path::Path;
 use std::process::Command;

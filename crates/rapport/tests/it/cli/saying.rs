@@ -29,7 +29,8 @@ fn untrusted(scenario: &str) -> Project {
     project
 }
 
-/// Whoever is asked to trust a conversation sees that its agent starts, although the state of the files is recorded first.
+/// Whoever is asked to trust a conversation sees that its agent starts, although the state of the files is recorded
+/// first.
 #[test]
 fn that_the_agent_of_a_conversation_starts_is_said_before_it_is_trusted() {
     let project = untrusted("version: 1\nname: talk\ninvocations:\n  - result: \"Good morning.\"\n");
@@ -192,8 +193,8 @@ pub(crate) fn building(project: &Project) -> Running {
     running
 }
 
-/// Words reach an agent in the middle of its work, with who said them; once it is done, it goes on with them in the same
-/// conversation and the same place, and all of it is one piece of work.
+/// Words reach an agent in the middle of its work, with who said them; once it is done, it goes on with them in the
+/// same conversation and the same place, and all of it is one piece of work.
 #[test]
 fn a_task_takes_words_while_it_is_worked_on_and_after() {
     let project = Project::with_scenario(STEERED).recorded();

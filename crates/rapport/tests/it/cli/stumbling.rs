@@ -1,4 +1,4 @@
-//! What people stumble over: a message says what is wrong, and what to do next works when it is typed.
+//! Common mistakes of people: a message says what is wrong, and the next step that it names works when it is typed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -570,8 +570,9 @@ fn the_review_says_where_white_space_was_not_taken_literally() {
     assert_eq!(project.file("code.py"), "class A:\n    def a():\n      return 2\n");
 }
 
-/// FILE-9: what models write, in a whole command: a path from the root of the disk, a numbered heading, a fence whose language
-/// names the shell that its command needs, and a language that no shell runs, which is refused before anything is done.
+/// FILE-9: what models write, in a whole command: a path from the root of the disk, a numbered heading, a fence whose
+/// language names the shell that its command needs, and a language that no shell runs, which is refused before
+/// anything is done.
 #[test]
 fn a_plan_as_models_write_it_is_read_or_refused_by_the_command() {
     let project = Project::with_scenario(ONE_QUESTION);

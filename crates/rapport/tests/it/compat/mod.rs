@@ -1,5 +1,6 @@
-//! What earlier versions wrote is still read: sessions in every state, and sessions that were killed at every durable write.
-//! Each fixture says what the version that made it said about it, and what it made of it. See `tests/fixtures/README.md`.
+//! Files of earlier versions can still be read: sessions in every state, and sessions that were killed at every
+//! durable write. Each fixture contains what its own version reported about it, and how that version continued it.
+//! See `tests/fixtures/README.md`.
 
 mod archive;
 mod record;

@@ -1,4 +1,4 @@
-//! A fixture: a small world as an earlier version left it, and what that version itself made of it.
+//! A fixture: a home and a project as an earlier version left them, and how that version itself continued them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -261,8 +261,8 @@ pub(super) fn compare(place: &str, expected: &Value, found: &Value, missing: &mu
     }
 }
 
-/// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was cut off says
-/// so, an agent that waits does nothing, and what is wrong with a plan has other words.
+/// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was
+/// cut off says so, an agent that waits does nothing, and what is wrong with a plan has other words.
 fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
     const MORE: [(&str, &str, &str); 5] = [
         ("/agent/state", "working", "cut_off"),

@@ -1,5 +1,5 @@
-//! Sessions in containers, with a real engine: how long a container lives, and what happens when it, its engine or its host
-//! does not.
+//! Sessions in containers, with a real engine: how long a container lives, and what happens when the container, its
+//! engine or its host dies.
 
 mod engines;
 mod faults;

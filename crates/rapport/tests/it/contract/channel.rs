@@ -1,5 +1,5 @@
-//! What every channel does that `serve` runs: people there see what is asked, their answers are theirs, an answer given
-//! elsewhere takes the question away, and the channel ends when it is told to.
+//! What every channel does that `serve` runs: people there see the questions, their answers carry their names, an
+//! answer from elsewhere removes the question, and the channel ends when it is told to.
 
 mod browsers;
 mod choosing;

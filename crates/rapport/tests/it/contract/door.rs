@@ -1,4 +1,4 @@
-//! What the door to sessions does, wherever a session runs: in this process, in another one, or nowhere.
+//! What the door to sessions does, whether a session runs in this process, in another one, or in none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -194,8 +194,8 @@ async fn a_session_on_another_machine_is_reached_through_its_store() {
     here.stop().await;
 }
 
-/// Somebody else took a session up whose holder did not notice: it drops the session and never answers, and what was said
-/// goes to who runs it now, once. Who followed it there is told.
+/// Somebody else took a session up whose holder did not notice: it drops the session and never answers, and what was
+/// said goes to who runs it now, once. Who followed it there is told.
 #[tokio::test]
 async fn a_session_that_was_taken_over_is_dropped() {
     let store = Memory::new();
@@ -245,7 +245,8 @@ async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
     }
 }
 
-/// What is being done for a session that somebody else runs now has to end before this process may take the session up again.
+/// What is being done for a session that somebody else runs now has to end before this process may take the session
+/// up again.
 #[tokio::test]
 async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
     let (store, folder) = (Memory::new(), tempfile::tempdir().unwrap());
@@ -275,8 +276,8 @@ async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
     frozen.stop().await;
 }
 
-/// A process that takes a session or leaves it has written no name for a moment, or none any more. Whoever resumes the session waits
-/// that long; if the holder has no name for longer, it is refused.
+/// A process that takes a session or leaves it has written no name for a moment, or none any more. Whoever resumes
+/// the session waits that long; if the holder has no name for longer, it is refused.
 #[tokio::test]
 async fn a_session_whose_holder_has_no_name_is_resumed_once_it_is_free() {
     let store = Memory::new();

@@ -393,8 +393,8 @@ async fn a_session_with_a_past_is_there_whole_or_not_at_all() {
     .await;
 }
 
-/// A process that is killed while it makes a session leaves its name reserved. Such a name is listed and can be released; one
-/// of which a session is being made, or was made, cannot.
+/// A process that is killed while it makes a session leaves its name reserved. Such a name is listed and can be
+/// released; one of which a session is being made, or was made, cannot.
 #[tokio::test]
 async fn a_name_that_nobody_fills_can_be_released() {
     let whole = || vec![Entry { seq: 1, at: noon(), facts: said("a") }];

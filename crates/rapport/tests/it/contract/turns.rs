@@ -1,5 +1,5 @@
-//! A session of files on every store: planned, reviewed, approved in part, carried out, reported, changed by hand and undone. Its
-//! documents are the same wherever the store keeps them, and so is whether they count.
+//! A session of files on every store: planned, reviewed, approved in part, run, reported, changed by hand and undone.
+//! Its documents are the same wherever the store keeps them, and so is whether they count.
 
 use std::fs;
 use std::path::Path;
@@ -44,8 +44,8 @@ async fn a_session_of_files_is_the_same_on_every_store() {
     }
 }
 
-/// A document that no fact records yet counts if a note vouches for it, so a kill between the two loses nothing. Without a note it
-/// came from elsewhere, and a person has to look at it first.
+/// A document that no fact records yet counts if a note vouches for it, so a kill between the two loses nothing.
+/// Without a note it came from elsewhere, and a person has to look at it first.
 #[tokio::test]
 async fn a_document_without_a_fact_counts_by_its_note_on_every_store() {
     for kind in kinds() {

@@ -1,5 +1,5 @@
-//! Words said in the middle of the work and after it, and an agent that is stopped: killed before and after every durable write
-//! around them, nothing that was said is lost, and the conversation holds it once.
+//! Messages during and after the work, and an agent that is stopped, killed before and after every durable write
+//! around them: no message is lost, and the conversation contains each once.
 
 use rapport_core::{Event, Status};
 

@@ -1,6 +1,6 @@
-//! Random kills for as long as one likes: what `cargo xtask soak` runs. The story of the crash test is told again and again
-//! while host and keeper are killed, alone or together, or stopped for a while, at instants that a seed decides. What was
-//! thanked for has to be there in the end, once.
+//! Random kills for any length of time: `cargo xtask soak` runs this. The story of the crash test is repeated while
+//! host and keeper are killed, alone or together, or suspended for a while, at instants that a seed decides. Every
+//! acknowledged answer has to be there in the end, once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,8 +48,8 @@ fn soak() {
     assert!(total.kills > 0 && total.thanked > 0, "nothing was shown");
 }
 
-/// The loop itself is tested: a store that thanks for an answer before it is on disk, killed before its next write, has to be
-/// found out. In how many stories that takes is decided by the seed, not by the machine.
+/// The loop itself is tested: a store that thanks for an answer before it is on disk, killed before its next write,
+/// has to be found out. In how many stories that takes is decided by the seed, not by the machine.
 #[test]
 fn the_soak_finds_a_store_that_thanks_before_it_writes() {
     const ENOUGH: usize = 20;
@@ -139,7 +139,8 @@ const BLOWS: [Blow; 6] = [
     Blow::StopKeeper,
 ];
 
-/// Tells the story once, by hosts that get these variables while they are disturbed; what happened, and what is wrong in the end.
+/// Tells the story once, by hosts that get these variables while they are disturbed; what happened, and what is wrong
+/// in the end.
 fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     let hot = ["0s", "5m"][dice.below(2) as usize];
     let project = Project::with_scenario(STORY).set("RAPPORT_AGENT_HOT", hot);
@@ -194,8 +195,8 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     (count, wrong)
 }
 
-/// Follows a run to its end. If that takes too long, kills its host, so that whoever reads from it goes on. The result, and
-/// whether it was stuck.
+/// Follows a run to its end. If that takes too long, kills its host, so that whoever reads from it goes on. The
+/// result, and whether it was stuck.
 fn watched<T>(host: Pid, longest: Duration, follow: impl FnOnce() -> T) -> (T, bool) {
     let (ends, is_over) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -251,8 +252,8 @@ fn strike(
     done.then_some(blow)
 }
 
-/// What was thanked for is in the log, once; nobody was asked twice; the agent was told each answer once; the files are as written
-/// down; no command ran more often than it was allowed; nothing is left running.
+/// What was thanked for is in the log, once; nobody was asked twice; the agent was told each answer once; the files
+/// are as written down; no command ran more often than it was allowed; nothing is left running.
 fn judge(
     project: &Project,
     thanked: &BTreeMap<String, String>,

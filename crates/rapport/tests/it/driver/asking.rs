@@ -1,4 +1,4 @@
-//! Live talk: questions, permissions, plans, parking.
+//! The live channel: questions, permissions, plans, parking.
 
 use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, Leave, Order, TurnKind, Usage};
@@ -89,8 +89,8 @@ async fn a_question_at_the_hook_can_be_put_away() {
     assert_eq!(run.responses().len(), 1);
 }
 
-/// Versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once the
-/// transcript holds the call.
+/// Versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once
+/// the transcript holds the call.
 #[tokio::test]
 async fn a_question_that_the_cli_does_not_put_away_is_parked_by_ending_it() {
     let lines = printed("question-deferred");
@@ -230,8 +230,8 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     );
 }
 
-/// An agent works where its session does: in a worktree of its own its changes would be in no report, and some versions leave it
-/// when they are resumed.
+/// An agent works where its session does: in a worktree of its own its changes would be in no report, and some
+/// versions leave it when they are resumed.
 #[tokio::test]
 async fn an_agent_at_work_cannot_move_to_a_worktree() {
     for kind in [TurnKind::Work, TurnKind::Chat] {
@@ -264,7 +264,8 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
     assert_eq!(run.notes.iter().filter(|line| line.contains("juggle")).count(), 1, "{:?}", run.notes);
 }
 
-/// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before they are.
+/// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before
+/// they are.
 #[tokio::test]
 async fn agents_of_the_agent_are_waited_for() {
     let tasks = |tasks: &str| {
@@ -399,8 +400,8 @@ async fn a_message_that_was_not_read_yet_makes_another_turn() {
     assert_eq!(run.messages(), ["add auth", "and tests"]);
 }
 
-/// A command that was left running ends while the agent rests, and it says something to that. That is no reply to what it
-/// is told meanwhile.
+/// A command that was left running ends while the agent rests, and it says something to that. That is no reply to
+/// what it is told meanwhile.
 #[tokio::test]
 async fn a_turn_that_the_agent_began_itself_is_not_the_next() {
     let result = |words: &str| format!(r#"{{"type":"result","subtype":"success","result":"{words}"}}"#);

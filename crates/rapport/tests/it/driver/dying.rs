@@ -1,4 +1,4 @@
-//! Everything that goes wrong: garbage, death, silence, and being stopped.
+//! Failing agents: garbage, death, silence, and being stopped.
 
 use std::path::Path;
 use std::time::Duration;

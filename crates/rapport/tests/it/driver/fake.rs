@@ -1,4 +1,4 @@
-//! Small fake agents: shell scripts that print recorded lines and note what they are told. And a run against one.
+//! Small fake agents: shell scripts that print recorded lines and record what they are told. And a run with one.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What a conversation on disk knows, whatever else its file holds.
+//! What a conversation on disk contains, whatever else is in its file.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Agents that print nonsense, die, hang, or are not there at all.
+//! Agents that print nonsense, die, hang, or do not exist.
 
 use std::time::Duration;
 
@@ -86,8 +86,9 @@ fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// The agent is dead, and its host cannot know it yet, because the keeper that would tell it is stopped: the answer that comes in between
-/// is stored, whoever gave it is thanked, and another process takes it. Nobody is asked again, and nobody has to resume it.
+/// The agent is dead, and its host cannot know it yet, because the keeper that would tell it is stopped: the answer
+/// that comes in between is stored, whoever gave it is thanked, and another process takes it. Nobody is asked again,
+/// and nobody has to resume it.
 #[test]
 fn an_answer_that_came_when_the_agent_had_died_is_delivered() {
     let project = Project::with_scenario(ONE_QUESTION);

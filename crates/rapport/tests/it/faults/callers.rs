@@ -1,4 +1,5 @@
-//! Who calls a running session from outside: in time or not at all, and only for whom they may speak.
+//! Callers of a running session from other processes: they get an answer in time or none, and act only for those they
+//! may.
 
 use std::process::Command;
 
@@ -159,7 +160,8 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
     drop(running);
 }
 
-/// Ways in which the agent may start it: in the open, without its environment, and as an orphan in a session of its own.
+/// Ways in which the agent may start it: in the open, without its environment, and as an orphan in a session of its
+/// own.
 const HIDDEN: [&str; 3] = [
     "sh SCRIPT > /dev/null 2>&1 &",
     "env -i HOME=$HOME PATH=$PATH sh SCRIPT > /dev/null 2>&1 &",
@@ -177,8 +179,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// Waits for the question, and answers it: with our own program, and by talking to the socket, where it also asks for the tools of a
-/// lead.
+/// Waits for the question, and answers it: with our own program, and by talking to the socket, where it also asks for
+/// the tools of a lead.
 const TRY: &str = r#"
 while ! grep -q 'Which colour' .rapport/sessions/*/log.jsonl; do sleep 0.05; done
 RAPPORT answer paint --question q1 Red > out.txt 2>&1

@@ -1,4 +1,4 @@
-//! Logs that are torn, damaged or from the future: what each command does, and that other sessions are not touched.
+//! Logs that are torn, damaged or of a newer format: what each command does, and that other sessions are not touched.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,8 @@ fn a_damaged_session_or_journal_hides_no_other() {
     assert_eq!(project.file("hello.txt"), "");
 }
 
-/// Neither made durable nor cut off again, what was refused is all in the log: nobody is shown it, and the next holder cuts it.
+/// Neither made durable nor cut off again, what was refused is all in the log: nobody is shown it, and the next
+/// holder cuts it.
 #[test]
 fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
     let (project, log) = waiting();
@@ -124,8 +125,8 @@ fn a_torn_last_line_is_as_if_it_had_not_been() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// Without its newline the last line is not complete, although the home remembers it: whoever would write says so instead of
-/// cutting off an answer that was thanked for.
+/// Without its newline the last line is not complete, although the home remembers it: whoever would write says so
+/// instead of cutting off an answer that was thanked for.
 #[test]
 fn a_log_that_lost_its_last_newline_is_restored_by_it() {
     let (project, log) = waiting();

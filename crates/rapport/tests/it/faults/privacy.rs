@@ -36,7 +36,8 @@ fn all(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-// Logs, conversations and the home are for their owner alone; so are the documents of turns and the journals of batches.
+// Logs, conversations and the home are for their owner alone; so are the documents of turns and the journals of
+// batches.
 #[test]
 fn only_the_owner_reads_what_rapport_keeps() {
     let plans = serde_json::to_string(&planning(&[&greeting()]).build()).unwrap();

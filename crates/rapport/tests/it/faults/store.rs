@@ -1,4 +1,4 @@
-//! What the file store does when files, disks and processes fail.
+//! The file store when files, disks and processes fail.
 
 mod damage;
 mod disk;

@@ -1,5 +1,5 @@
-//! A project that somebody else wrote: its settings do not run programs, reach servers, let people in or switch questions
-//! off, unless the person looked at them and trusts it.
+//! A project of another person: its settings do not run programs, reach servers, let people in or switch questions
+//! off, unless the person has seen and trusted it.
 
 use std::path::Path;
 
@@ -155,7 +155,8 @@ fn a_directory_is_no_session() {
     project.rapport(&["trust", "part"]).check(4, "If you mean the directory: rapport trust part/");
 }
 
-// As somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told once.
+// As somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told
+// once.
 #[test]
 fn who_gets_a_project_does_not_run_its_programs() {
     let project = with_a_program();

@@ -1,4 +1,4 @@
-//! Branches: another try of a turn, which goes on as its own line.
+//! Branches: another try of a turn, which continues as its own line.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What the actions of a plan come to: in order, up to the first failure, and what each of them brings into the report.
+//! The results of a plan's actions: in order, up to the first failure, and what each adds to the report.
 
 use serde_json::Value;
 
@@ -178,8 +178,8 @@ fn file_20_the_agent_may_ask_first() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// A session of files begins without an agent, so what is said about the agent when a turn is planned counts from then on, also in a
-/// later command that does not say it.
+/// A session of files begins without an agent, so what is said about the agent when a turn is planned counts from
+/// then on, also in a later command that does not say it.
 #[test]
 fn what_is_said_about_the_agent_counts_for_a_session_that_exists() {
     use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
@@ -259,7 +259,8 @@ fn undo_names_the_batch_of_a_session_whose_name_is_a_number() {
     assert_eq!(undone["batch"], format!("{}-01", project.session()));
 }
 
-/// What is found in a file is nobody's word: a plan that was changed counts once a person accepts it, and who did is a fact.
+/// What is found in a file is nobody's word: a plan that was changed counts once a person accepts it, and who did is
+/// a fact.
 #[test]
 fn a_plan_that_was_changed_counts_when_it_is_accepted() {
     let project = project(&[&greeting()]);
@@ -323,7 +324,8 @@ fn the_diff_of_a_session_is_what_its_batches_changed() {
     assert_eq!(project.rapport(&["diff", "add-greeting"]).check(0, "").out(), "");
 }
 
-/// The log of a session of files says what ran: not only how many, but which, and which turn of its directories it is about.
+/// The log of a session of files says what ran: not only how many, but which, and which turn of its directories it is
+/// about.
 #[test]
 fn the_log_names_what_was_approved_run_and_undone() {
     let project = project(&[&greeting()]);
@@ -374,7 +376,8 @@ fn with_old_files(project: &Project) {
     project.git(&["commit", "--quiet", "-m", "Files"]);
 }
 
-// FILE-35: DELETE, MOVE and what a command did to files, run and undone by whole commands, in a session and outside of one.
+// FILE-35: DELETE, MOVE and what a command did to files, run and undone by whole commands, in a session and outside
+// of one.
 #[test]
 fn file_35_what_is_deleted_moved_and_done_by_commands_is_undone_by_the_command() {
     let (tidy, changes) = tidying();

@@ -232,8 +232,8 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     project.rapport(&["undo"]).check(0, "No file had to be restored").check(0, "cannot be undone: EXECUTE");
 }
 
-/// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is listed. Where its
-/// process still holds it, that process is asked.
+/// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is
+/// listed. Where its process still holds it, that process is asked.
 #[test]
 fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     let project = project(&[&greeting()]);

@@ -1,4 +1,4 @@
-//! The whole way of working in a real terminal, with each agent.
+//! The whole workflow in a real terminal, with each agent.
 
 use super::{create, edit, greeting, plan, project};
 use crate::support::project::Project;
@@ -116,7 +116,8 @@ fn story(project: &Project) {
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
 }
 
-/// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it taken back.
+/// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it
+/// taken back.
 #[test]
 fn from_new_to_undo_in_one_terminal() {
     let project = super::without_session(super::planning(&[&greeting()]));
@@ -278,7 +279,8 @@ fn file_34_a_comment_in_the_review_reaches_the_next_turn() {
     assert!(told.contains(": I read it myself"), "{told}");
 }
 
-// FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings name or here.
+// FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings
+// name or here.
 #[test]
 fn file_35_file_36_previews_in_the_review_of_a_turn() {
     let read = "### `READ`\n\n- **Resource:** [README.md](/README.md)\n".to_owned();

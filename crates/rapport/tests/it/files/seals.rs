@@ -1,4 +1,4 @@
-//! Finished turns are never changed again, and it is noticed when somebody did.
+//! Rapport never changes a finished turn, and notices when a file of one was changed.
 
 use super::{create, greeting, plan, project};
 
@@ -77,8 +77,8 @@ fn a_damaged_log_is_not_passed_over() {
     project.rapport(&["log", "--tree"]).check(6, "is damaged at line 1");
 }
 
-/// A session that was thrown away and begun anew is another one, although git kept what undoing the first would take: its
-/// plan is carried out, not only reported.
+/// A session that was thrown away and begun anew is another one, although git kept what undoing the first would take:
+/// its plan is carried out, not only reported.
 #[test]
 fn a_session_begun_anew_has_nothing_done_yet() {
     let plan = plan("Create", &[], &[], &[create("a.txt", "a")]);

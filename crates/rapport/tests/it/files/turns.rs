@@ -1,4 +1,4 @@
-//! A session from its first turn on: what is made, in which order, and what is refused.
+//! A session from its first turn on: what is made, in which order, and which acts are refused.
 
 use rapport_core::Event;
 use serde_json::Value;
@@ -49,7 +49,8 @@ fn a_wrong_turn_is_named_before_the_agent_goes_on() {
     project.rapport(&["resume", "--turn", "01"]).check(7, "cannot start no-such-agent");
 }
 
-// FILE-1, FILE-6, FILE-9, FILE-10, FILE-11, FILE-18, FILE-20, FILE-22, FILE-23, FILE-25, FILE-27, FILE-29: one whole turn.
+// FILE-1, FILE-6, FILE-9, FILE-10, FILE-11, FILE-18, FILE-20, FILE-22, FILE-23, FILE-25, FILE-27, FILE-29: one whole
+// turn.
 #[test]
 fn file_20_a_turn_from_message_to_report() {
     let project = project(&[&greeting()]);

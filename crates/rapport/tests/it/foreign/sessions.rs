@@ -1,4 +1,4 @@
-//! What came with a clone is believed by no door.
+//! No door trusts a session that came with a clone.
 
 use std::fs;
 

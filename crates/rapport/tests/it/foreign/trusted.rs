@@ -1,4 +1,4 @@
-//! What the person has looked at and let count; and what is theirs from before.
+//! Sessions that the person has seen and trusted, and the person's own sessions from before there were seals.
 
 use std::fs;
 

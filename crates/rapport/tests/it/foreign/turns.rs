@@ -1,5 +1,5 @@
-//! Directories of turns that came with a clone or a pull, beside a log of the person's own or without any: nothing of them is run,
-//! sent or built on before the person has looked at them.
+//! Directories of turns that came with a clone or a pull, beside the person's own log or without any: nothing of them
+//! is run, sent or built on before the person has seen them.
 
 use std::fs;
 use std::path::Path;

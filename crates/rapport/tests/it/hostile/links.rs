@@ -1,5 +1,5 @@
-//! Links and pipes in what is Rapport's own: nothing is read or written behind a link that leads elsewhere, and nobody waits
-//! for the writer of a pipe.
+//! Links and pipes among Rapport's own files: nothing is read or written behind a link that leads elsewhere, and no
+//! command waits for the writer of a pipe.
 
 use std::os::unix::fs::symlink;
 
@@ -146,8 +146,8 @@ fn pipes_keep_nobody_waiting() {
     }
 }
 
-/// A clone brings a link, and an agent that knows nothing of it writes through it: whoever is asked reads where it leads, and
-/// nothing of that file. A rule about the name does not cover it.
+/// A clone brings a link, and an agent that knows nothing of it writes through it: whoever is asked reads where it
+/// leads, and nothing of that file. A rule about the name does not cover it.
 #[test]
 fn who_allows_a_write_reads_where_a_link_leads() {
     const WRITES: &str = r##"

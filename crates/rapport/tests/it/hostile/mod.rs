@@ -1,5 +1,5 @@
-//! A repository made to harm whoever clones it. Whatever it wants run leaves a mark in a folder outside of it, so that a test
-//! can look for what nobody approved.
+//! A repository made to harm the person who clones it. Every program that it wants run leaves a mark in a folder
+//! outside of it, so that a test can look for runs that no person approved.
 
 mod agent;
 mod apart;

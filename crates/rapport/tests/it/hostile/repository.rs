@@ -1,5 +1,5 @@
-//! Every command of ours in a repository that was made to harm: a program, a file outside, a process, a message and a request
-//! that nobody approved are each looked for after each command, and not found.
+//! Every command of ours in a repository that was made to harm. After each command the test looks for a program that
+//! ran, a file outside, a process, a message and a request that no person approved, and finds none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -240,8 +240,8 @@ fn run_session(clone: &Hostile) -> String {
     own.unwrap_or_else(|| panic!("no session of this run: {all:?}"))
 }
 
-/// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not taken
-/// into a place for agents, and the person is told why there is none.
+/// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not
+/// taken into a place for agents, and the person is told why there is none.
 #[test]
 fn a_working_tree_above_the_project_is_refused() {
     for worker in ["worktree", "sandbox"] {

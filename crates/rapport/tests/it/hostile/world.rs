@@ -1,4 +1,4 @@
-//! What a hostile repository brings: everything that could do harm, unpacked beside something precious.
+//! The content of a hostile repository: everything that could do harm, unpacked beside a precious file.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,8 +16,8 @@ use crate::foreign::{clone, clone_unsigned, strangers_session};
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A name that would set a terminal's title, one that reverses what follows, one that a shell would run, and one that would be a
-/// flag.
+/// A name that would set a terminal's title, one that reverses what follows, one that a shell would run, and one that
+/// would be a flag.
 pub(super) const NAMES: [&str; 4] = ["evil\u{1b}]0;PWN\u{7}", "evil\u{202e}gnp", "x; touch marks", "--yes"];
 
 /// Sessions that came without a log: a plan, what an agent is to be told, and a turn that is done.

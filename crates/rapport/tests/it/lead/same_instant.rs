@@ -1,5 +1,5 @@
-//! A person and a lead at the same instant: one of them answers, whoever is first, and the other one is told so. And what the
-//! engine refuses: leads that are none, and cycles.
+//! A person and a lead at the same instant: the first of them answers, and the other one is told so. And what the
+//! engine refuses: leads that are not leads, and cycles.
 
 use std::sync::Arc;
 

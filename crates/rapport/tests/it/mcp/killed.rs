@@ -1,4 +1,4 @@
-//! `rapport mcp` or `rapport serve` is killed: nothing is lost, and the next one goes on with its workers.
+//! `rapport mcp` or `rapport serve` is killed: nothing is lost, and the next one continues with its workers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,8 @@ fn count(project: &Project, is_it: impl Fn(&Event) -> bool) -> usize {
     project.facts().iter().filter(|fact| is_it(fact)).count()
 }
 
-/// Killed at a question: the agent goes with the server; the next server has the same question, and the answer is taken.
+/// Killed at a question: the agent goes with the server; the next server has the same question, and the answer is
+/// taken.
 #[test]
 fn killed_at_a_question_the_next_server_goes_on() {
     for hot in ["5m", "0s"] {
@@ -134,7 +135,8 @@ impl Drop for OverHttp {
     }
 }
 
-/// Leads a worker to its end and applies its work, with a server that is killed as this variable says, and others after it.
+/// Leads a worker to its end and applies its work, with a server that is killed as this variable says, and others
+/// after it.
 fn play<C: Caller>(project: &Project, trial: Option<(&str, &str)>) -> Played {
     const ENOUGH: usize = 4;
     let mut played = Played { servers: 0, asked_again: Vec::new() };

@@ -1,4 +1,5 @@
-//! What stays with the person: permissions, plans, and sessions that a model did not begin. The first answer wins.
+//! Decisions that stay with the person: permissions, plans, and sessions that a model did not begin. The first answer
+//! wins.
 
 use rapport_core::{By, Event};
 use serde_json::json;

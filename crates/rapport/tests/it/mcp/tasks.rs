@@ -1,4 +1,5 @@
-//! Workers as tasks of the protocol: the client polls them, and shows the person what they ask. Everything is read from the log.
+//! Workers as tasks of the protocol: the client polls them, and shows the person their questions. Everything is read
+//! from the log.
 
 use std::time::Duration;
 
@@ -96,8 +97,8 @@ fn for_person(task: &str) -> Value {
     json!({ "task": task, "questions": "person" })
 }
 
-/// WORK-1, WORK-15: a worker whose questions are for the person is a task. The person answers at the client; the result is in the task,
-/// and stays there when the work goes on.
+/// WORK-1, WORK-15: a worker whose questions are for the person is a task. The person answers at the client; the
+/// result is in the task, and stays there when the work goes on.
 #[test]
 fn a_worker_whose_questions_are_for_the_person_is_a_task() {
     let project = Project::with_scenario(WORKER);
@@ -163,7 +164,8 @@ fn a_task_survives_its_servers() {
     assert_eq!(deciders(&project).len(), 2);
 }
 
-/// The person may leave a question: it is no longer asked at this client, and stays open at every other door. The first answer wins.
+/// The person may leave a question: it is no longer asked at this client, and stays open at every other door. The
+/// first answer wins.
 #[test]
 fn what_the_person_leaves_is_answered_elsewhere() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -236,8 +238,8 @@ fn a_task_whose_worker_cannot_begin_has_failed() {
     assert_eq!(ended["error"]["data"]["status"], "failed");
 }
 
-/// Replies to a task whose worker was put away start it again at its call; those to one that has ended, to another task's question or
-/// with a state that nobody gave out change nothing.
+/// Replies to a task whose worker was put away start it again at its call; those to one that has ended, to another
+/// task's question or with a state that nobody gave out change nothing.
 #[test]
 fn replies_to_parked_ended_and_other_tasks() {
     let project = Project::with_scenario(ONE_QUESTION);

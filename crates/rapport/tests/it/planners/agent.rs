@@ -1,4 +1,5 @@
-//! Rounds through the agent's CLI: the rehearsal, the real one with a model that plays the same, and programs that fail.
+//! Rounds through the agent's CLI: the rehearsal, the real CLI with a model that plays the same script, and programs
+//! that fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};

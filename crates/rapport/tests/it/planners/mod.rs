@@ -1,4 +1,4 @@
-//! Who makes rounds of questions: over the API, through the CLI, and what happens when neither makes sense.
+//! Planners, which make rounds of questions: over the API, through the CLI, and with replies that make no sense.
 
 mod agent;
 mod choosing;

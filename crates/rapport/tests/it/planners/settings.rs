@@ -1,4 +1,4 @@
-//! What is said about the planner, and what holds.
+//! Settings of the planner, and which of them take effect.
 
 use jiff::SignedDuration;
 use rapport::config::{PlannerVia, Settings};

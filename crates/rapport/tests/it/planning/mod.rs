@@ -1,4 +1,4 @@
-//! `rapport plan --as progress` as people use it: the program, the scripted agent, a project, and nothing else.
+//! `rapport plan --as progress` as people use it: only the program, the scripted agent and a project.
 
 mod killed;
 mod printed;

@@ -1,4 +1,4 @@
-//! kill -9 at any instant: what was finished is not repeated, what was open is asked again.
+//! kill -9 at any instant: finished steps are not repeated, open questions are asked again.
 
 use std::fs::OpenOptions;
 use std::io::Write;

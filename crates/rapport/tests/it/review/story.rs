@@ -1,4 +1,4 @@
-//! Reviews in a real terminal: keys are typed, programs show previews, and the terminal is given back.
+//! Reviews in a real terminal: keys are typed, programs show previews, and the terminal is restored.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

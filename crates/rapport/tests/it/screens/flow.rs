@@ -1,4 +1,4 @@
-//! How one thing follows another: answers, going back, changing, answers from elsewhere, refusals, leaving.
+//! Sequences of cards: answers, going back, changing, answers from elsewhere, refusals, leaving.
 
 use std::time::Duration;
 
@@ -324,7 +324,8 @@ fn words_typed_while_it_works_go_to_the_agent() {
     );
 }
 
-/// Esc stops the agent and asks what next; the words go on in the same turn. Nothing ends, and nobody is asked anything.
+/// Esc stops the agent and asks what next; the words go on in the same turn. Nothing ends, and nobody is asked
+/// anything.
 #[test]
 fn esc_stops_the_agent_and_asks_what_next() {
     let mut sitting = Sitting::working(80, 40);

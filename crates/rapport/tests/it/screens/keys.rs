@@ -1,4 +1,4 @@
-//! What each key does: a card before, keys, and what is submitted or where the cursor is after.
+//! The effect of each key: a card, the keys, and the submitted act or the position of the cursor afterwards.
 
 use rapport::channels::terminal::ask::AskCard;
 use rapport::channels::terminal::editor::Editor;

@@ -1,4 +1,4 @@
-//! The terminal channel as text: cards, keys, what scrolls by, what is written.
+//! The terminal channel as text: cards, keys, the scrolling history, the bytes that are written.
 
 mod cards;
 mod flow;

@@ -1,4 +1,4 @@
-//! Without a terminal: lines, commands to answer with, and nothing else.
+//! Without a terminal: only lines, and commands to answer with.
 
 use std::time::Duration;
 

@@ -118,8 +118,8 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     assert_eq!(project.agent_inputs().iter().map(messages).collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
 }
 
-/// A branch is applied like any work in a worktree: all of it, from where the original began. What the original left in the
-/// project is in the way until it is undone.
+/// A branch is applied like any work in a worktree: all of it, from where the original began. What the original left
+/// in the project is in the way until it is undone.
 #[test]
 fn a_branch_in_the_middle_of_work_is_applied_with_what_was_done_before() {
     let project = Project::with_scenario(ASKS_AT_WORK);
@@ -441,8 +441,9 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
     assert_eq!(log(&project, &original), before);
 }
 
-/// Killed before or after any of git's writes while the worktree is made, or while it is removed because there can be no branch:
-/// there is a whole branch or none, the original and the project are as they were, and the next attempt works.
+/// Killed before or after any of git's writes while the worktree is made, or while it is removed because there can be
+/// no branch: there is a whole branch or none, the original and the project are as they were, and the next attempt
+/// works.
 #[test]
 fn killed_around_what_git_writes_for_a_worktree_it_leaves_no_half_session() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -77,8 +77,8 @@ fn an_amount_that_is_none_is_refused() {
     project.rapport(&["run", "build a shed", "--budget", "much"]).check(2, "not an amount in dollars");
 }
 
-/// The real CLI reports what each message took while it goes on: in the project and in a container it is stopped after the message that
-/// uses the budget up, and at most one more is made.
+/// The real CLI reports what each message took while it goes on: in the project and in a container it is stopped
+/// after the message that uses the budget up, and at most one more is made.
 #[test]
 fn the_real_cli_makes_at_most_one_message_too_many() {
     const EACH_MICROS: u64 = 1000 * 3 + 50 * 15;

@@ -1,4 +1,4 @@
-//! Finished work is checked by a command of the person's settings, in its workplace, before anybody reviews it.
+//! Finished work is checked by a command of the person's settings, in its workplace, before a person reviews it.
 
 use rapport_core::{Event, Status, WorkCheck};
 

@@ -1,4 +1,5 @@
-//! Work that is committed when it is applied, on the current branch or on a new one; and what other work changes as well.
+//! Work that is committed when it is applied, on the current branch or on a new one, and other work that changes the
+//! same files.
 
 use crate::support::project::Project;
 

@@ -1,4 +1,4 @@
-//! An agent that is put away while it waits, and goes on at the very same call.
+//! An agent that is parked while it waits, and continues at the very same call.
 
 use rapport_core::Event;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What agents may do: shown as a whole, allowed once, for a session or for a project, and taken back.
+//! Permissions of agents: shown as a whole, allowed once, for a session or for a project, and revoked.
 
 use std::time::Duration;
 
@@ -63,7 +63,8 @@ fn a_permission_is_parked_and_decided_once() {
     }
 }
 
-/// What is allowed from now on holds after the agent was parked and its process is another one, for other content as well.
+/// What is allowed from now on holds after the agent was parked and its process is another one, for other content as
+/// well.
 #[test]
 fn what_is_allowed_from_now_on_holds_after_parking() {
     const TWICE: &str = r##"
@@ -109,8 +110,8 @@ fn rules(facts: &[Event]) -> Vec<String> {
     by_rule.collect()
 }
 
-/// "Always" says what it allows and where it is kept; it is applied by Rapport, is in the log, and is taken back. Nothing is
-/// written to the agent's own settings.
+/// "Always" says what it allows and where it is kept; it is applied by Rapport, is in the log, and is taken back.
+/// Nothing is written to the agent's own settings.
 #[test]
 fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
     let project = Project::with_scenario(COMMANDS);
@@ -182,8 +183,8 @@ fn a_file_is_shown_before_it_is_allowed() {
     assert_eq!(project.file("notes.txt"), "one\ntwo\n");
 }
 
-/// A command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew is
-/// told that it may have run.
+/// A command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew
+/// is told that it may have run.
 #[test]
 fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
     let project = Project::with_scenario(BEGUN);
@@ -326,8 +327,8 @@ fn ctrl_z_goes_back_to_the_shell() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// From a question to its answer two lines become durable, each with one sync: the question, and the answer. Whatever else is
-/// stored there would be waited for by the person or the agent.
+/// From a question to its answer two lines become durable, each with one sync: the question, and the answer. Whatever
+/// else is stored there would be waited for by the person or the agent.
 #[test]
 fn between_a_question_and_its_answer_nothing_else_is_stored() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -1,4 +1,5 @@
-//! As many agents work at the same time as may, over all processes of a person; and what all of them may cost on a day.
+//! The limits of all agents of a person, over all processes: how many work at the same time, and what they may cost
+//! on a day.
 
 use rapport_core::{Event, Purpose, Status, View};
 
@@ -109,7 +110,8 @@ invocations:
     result: "Built."
 "##;
 
-/// The day's budget counts what all sessions cost: the second is asked about although it has cost less than that itself.
+/// The day's budget counts what all sessions cost: the second is asked about although it has cost less than that
+/// itself.
 #[test]
 fn a_day_has_a_budget_for_all_sessions_together() {
     let project =

@@ -89,7 +89,8 @@ fn looks_around(project: &Project, user: Uid) {
     assert!(lines[4].parse::<u32>().unwrap() < 10, "{seen}");
 }
 
-/// A question about a file has nothing that the agent itself cannot read: it is stored, and an agent could read it there.
+/// A question about a file has nothing that the agent itself cannot read: it is stored, and an agent could read it
+/// there.
 #[test]
 fn a_question_shows_nothing_from_outside_of_the_walls() {
     if !needs::sandbox() {
@@ -171,8 +172,8 @@ invocations:
     assert!(!said.contains("left out") && changed.contains("PRECIOUS"), "{said}{changed}");
 }
 
-/// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what no
-/// session has.
+/// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what
+/// no session has.
 #[test]
 fn the_home_of_a_living_agent_is_not_left_over() {
     if !needs::sandbox() {
@@ -267,7 +268,8 @@ fn without_bubblewrap(project: Project) -> Project {
     project.set("PATH", programs.to_str().unwrap())
 }
 
-/// A session that began where there was bubblewrap, and is to get its sandbox where there is none, says which worker is missing.
+/// A session that began where there was bubblewrap, and is to get its sandbox where there is none, says which worker
+/// is missing.
 #[test]
 fn a_machine_that_lost_bubblewrap_says_which_worker_cannot_be_used() {
     if !needs::sandbox() {

@@ -1,4 +1,4 @@
-//! Several terminals at once: one runs a session, one answer wins.
+//! Several terminals at once: one runs a session, and one answer wins.
 
 use std::thread;
 

@@ -1,5 +1,6 @@
-//! `rapport undo` after `rapport run` (`docs/commands.md`): what the agent did since its work began is taken back, where the files
-//! are as it left them; the rest stays and is listed. Killed anywhere, it comes to the same end.
+//! `rapport undo` after `rapport run` (`docs/commands.md`): the agent's changes since its work began are undone in
+//! files that are as it left them; other files stay and are listed. Killed anywhere and repeated, it has the same
+//! result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::project::Project;
 
-/// The agent changes a file, one that is not committed, and one that it has git ignore from then on; it adds one and removes one.
+/// The agent changes a file, one that is not committed, and one that it has git ignore from then on; it adds one and
+/// removes one.
 const WORK: &str = r##"
 version: 1
 name: undo

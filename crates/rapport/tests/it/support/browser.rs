@@ -1,4 +1,4 @@
-//! A real Chromium, driven over WebDriver, with a profile of its own. It is gone when dropped.
+//! A real Chromium with its own profile, driven over WebDriver. It ends on drop.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

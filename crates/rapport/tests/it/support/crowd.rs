@@ -1,5 +1,5 @@
-//! Many people who plan a task at the same time and answer as fast as they are asked. One loop moves them all, so that
-//! watching them costs little beside what is watched.
+//! Many people who plan a task at the same time and answer as fast as they are asked. One loop drives them all, so
+//! that the crowd itself costs little.
 #![allow(dead_code, reason = "measurements share it with the tests; neither uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -174,7 +174,8 @@ impl<'a> Crowd<'a> {
         cards
     }
 
-    /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or doubled.
+    /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or
+    /// doubled.
     pub(crate) fn complaints(&self, serving: &Serving) -> Vec<String> {
         let mut wrong = self.wrong_logs(serving);
         for (chat, Member { tapped, .. }) in &self.people {

@@ -1,4 +1,4 @@
-//! An agent under its driver, seen as the engine sees it: through its reports.
+//! An agent under its driver, as the engine sees it: through its reports.
 
 use std::path::PathBuf;
 use std::time::Duration;

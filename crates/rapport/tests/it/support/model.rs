@@ -1,11 +1,11 @@
-//! A model that plays a script: the Messages API on loopback, for agents that are to run without an account or the
-//! internet. It notes every request, so that a test can say what the model saw.
+//! A model that plays a script: the Messages API on loopback, for agents that run without an account or the internet.
+//! It records every request, so that a test can check what the model saw.
 //!
-//! What comes next, the conversation in the request tells: the first response that it does not hold yet. So a
-//! conversation that is resumed, forked or cut off goes on where it was, and several can be played at once.
-//! Requests without tools (for titles and the like) get a few words and do not count.
+//! The conversation in a request determines the response: the first one of the script that the conversation does not
+//! contain yet. So a conversation that is resumed, forked or cut off continues where it was, and several can be
+//! played at once. Requests without tools (for titles and the like) get a few words and do not count.
 //!
-//! HTTP is spoken by hand, in `model/http.rs`: an HTTP stack would not let a response break off, stall or lie.
+//! HTTP is written by hand, in `model/http.rs`: an HTTP library would not let a response break off, stall or lie.
 
 mod http;
 mod messages;

@@ -1,4 +1,4 @@
-//! Waiting for a fact: looked at again and again, until it is so or has taken far too long.
+//! Waits for a condition: checks it again and again, until it holds or has taken far too long.
 
 use std::time::{Duration, Instant};
 

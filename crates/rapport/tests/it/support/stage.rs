@@ -1,5 +1,5 @@
-//! A session without an engine: what the agent and people do goes straight into the core, and comes out as entries.
-//! For showing channels what they would see, without files, processes or time.
+//! A session without an engine: acts of the agent and of people go straight into the core, and come out as entries.
+//! Shows channels what they would see, without files, processes or time.
 
 #![allow(dead_code, reason = "the example uses less of it than the tests")]
 

@@ -1,4 +1,5 @@
-//! Answering over plain HTTP, as a browser without JavaScript does: rounds with back and edit, permissions, plans, reviews, work.
+//! Answering over plain HTTP, as a browser without JavaScript does: rounds with back and edit, permissions, plans,
+//! reviews, work.
 
 use rapport_core::{By, Event, Status};
 
@@ -34,7 +35,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// CHAT-24, CHAT-27: every answer is the person's at this device; back and edit work; the next question is there at once.
+/// CHAT-24, CHAT-27: every answer is the person's at this device; back and edit work; the next question is there at
+/// once.
 #[tokio::test]
 async fn a_round_is_answered_with_back_and_edit() {
     let site = WebSite::start(Project::with_scenario(ROUND));

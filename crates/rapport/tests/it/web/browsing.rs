@@ -17,7 +17,8 @@ async fn pair(browser: &Browser, site: &WebSite) {
     browser.sees("Nothing waits for you.").await;
 }
 
-/// A task is started, its round answered with back and edit by keys and taps, while a terminal sees the same; its work is watched.
+/// A task is started, its round answered with back and edit by keys and taps, while a terminal sees the same; its
+/// work is watched.
 async fn tells_the_story_of_a_task(setup: Setup, name: &str) {
     let site = WebSite::start(Project::with_scenario(ROUND));
     let Some(browser) = Browser::start(setup).await else { return };

@@ -1,4 +1,5 @@
-//! Hostile text, a server that is killed, a full disk: nothing becomes markup, nothing is lost, nothing is claimed that is not stored.
+//! Hostile text, a killed server, a full disk: nothing becomes markup, nothing is lost, and nothing is reported that
+//! is not stored.
 
 use rapport_core::Event;
 

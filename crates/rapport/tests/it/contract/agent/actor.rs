@@ -1,5 +1,5 @@
-//! Who plays a story: the rehearsal agent from a scenario, the real CLI with a model that plays the same one, or an agent that
-//! does as little as the trait allows.
+//! The player of a story: the rehearsal agent with a scenario, the real CLI with a model that plays the same
+//! scenario, or an agent that does as little as the trait allows.
 
 use std::ffi::OsString;
 use std::fs;

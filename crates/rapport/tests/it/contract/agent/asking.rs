@@ -1,4 +1,4 @@
-//! Questions, answered while the agent waits.
+//! Questions that are answered while the agent waits.
 
 use rapport::agents::Parking;
 use rapport::agents::claude::transcript::Transcript;

@@ -1,4 +1,4 @@
-//! Agents that are killed, stopped, left alone, or told something while they work.
+//! Agents that are killed, stopped, abandoned by their host, or sent a message while they work.
 
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;

@@ -1,5 +1,4 @@
-//! What goes wrong with the real CLI around: its key, the network, its conversation, its place. And questions that are
-//! not as they should be.
+//! Failures around the real CLI: of its key, the network, its conversation, its workplace. And malformed questions.
 
 use std::fs;
 use std::path::Path;
@@ -107,8 +106,8 @@ async fn the_stream_breaks_off_in_the_middle_of_a_tool_call() {
     }
 }
 
-/// A reply that broke off is tried again, or is a failure; half of it is never a plan or a result, whether it is the first message
-/// of a turn or follows a whole one.
+/// A reply that broke off is tried again, or is a failure; half of it is never a plan or a result, whether it is the
+/// first message of a turn or follows a whole one.
 #[tokio::test]
 async fn half_a_reply_is_no_result() {
     const HALF: &str = "The first half.";

@@ -1,4 +1,4 @@
-//! Agents that stay when a turn is over, so that the next message does not cost a start.
+//! Agents whose process stays after a turn, so that the next message does not cost a start.
 
 use jiff::SignedDuration;
 use rapport::agents::Command;

@@ -1,4 +1,4 @@
-//! An agent that does as little as the trait allows: what a new one begins with.
+//! An agent that does as little as the trait allows: a starting point for a new one.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,8 +8,8 @@ use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Leave, NewQuestion,
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// An agent without a process that says and asks what a scenario has. Of its tools it has none: work goes on until it is
-/// stopped.
+/// An agent without a process that says and asks what a scenario has. Of its tools it has none: work goes on until it
+/// is stopped.
 #[derive(Clone)]
 pub(super) struct PlainAgent {
     scenario: Arc<Scenario>,

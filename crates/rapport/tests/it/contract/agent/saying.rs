@@ -1,4 +1,4 @@
-//! What is said in the middle of a turn: the conversation holds it once, whatever happens to the process in between.
+//! Messages in the middle of a turn: the conversation contains each once, whatever happens to the process in between.
 
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;

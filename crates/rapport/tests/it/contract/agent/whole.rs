@@ -200,8 +200,8 @@ fn swept_away_while_a_question_is_parked(cast: Cast) {
     world.resumed_with(&question, PARKED);
 }
 
-/// WORK-8: the container and all that is in it are removed while Rapport waits with the question: it is made again from the store,
-/// and the agent continues at the call that asked.
+/// WORK-8: the container and all that is in it are removed while Rapport waits with the question: it is made again
+/// from the store, and the agent continues at the call that asked.
 fn removed_while_a_question_is_parked(cast: Cast) {
     let world = World::new(&cast);
     let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
@@ -267,8 +267,8 @@ fn branched_before_the_plan(cast: Cast) {
     world.assert_told("SQLite", "auth, for short");
 }
 
-/// CHAT-25. What a person says beside the options reaches the model beside them, not as one text with their numbers. Where
-/// it is not clear what is meant, nothing is answered.
+/// CHAT-25. What a person says beside the options reaches the model beside them, not as one text with their numbers.
+/// Where it is not clear what is meant, nothing is answered.
 fn options_and_free_text_from_a_command(cast: Cast) {
     let extras = |text: &str| {
         Round::one(FullQuestion::new(text, "Extras", &[("Date", ""), ("Time", ""), ("Wish", "")]).multi())
@@ -347,8 +347,8 @@ fn a_command_while_planning_is_asked_about() {
     }
 }
 
-/// Two calls of one message wait for a person: neither is parked, and `status` says why. Once the agent may leave plan mode, the
-/// question waits alone, and is parked.
+/// Two calls of one message wait for a person: neither is parked, and `status` says why. Once the agent may leave
+/// plan mode, the question waits alone, and is parked.
 #[test]
 fn a_question_beside_leaving_plan_mode_is_parked_once_that_is_decided() {
     for actor in VERSIONS.into_iter().filter_map(Actor::named) {
@@ -385,8 +385,8 @@ fn a_question_beside_leaving_plan_mode_is_parked_once_that_is_decided() {
     }
 }
 
-/// The settings that count are those the CLI itself would count: the last, whichever form they have, and a path from the directory it
-/// works in.
+/// The settings that count are those the CLI itself would count: the last, whichever form they have, and a path from
+/// the directory it works in.
 #[tokio::test]
 async fn the_last_settings_of_ones_own_count() {
     let Some(actor) = Actor::claude() else { return };

@@ -1,4 +1,5 @@
-//! Channels are kinds in a list: the settings configure them, a name chooses among them, and several are served side by side.
+//! Channels are kinds in a list: the settings configure them, a name chooses among them, and several are served side
+//! by side.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What a container lets through, on this machine and on another one: told by a script inside of it.
+//! What a container lets through, on this machine and on another one, as a script in it reports.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a sandbox keeps an agent from, and what it lets through: told by a script inside of it.
+//! What a sandbox blocks and what it lets through, as a script in it reports.
 
 use std::ffi::OsString;
 use std::fs;

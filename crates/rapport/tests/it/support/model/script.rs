@@ -1,4 +1,4 @@
-//! What the model says, response by response, and what goes wrong on the way.
+//! The script of the model: its responses in order, and the faults on the way.
 
 use std::collections::VecDeque;
 

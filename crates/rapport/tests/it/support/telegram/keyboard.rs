@@ -1,4 +1,4 @@
-//! Buttons under a message, and the other things a message can bring along for the keyboard.
+//! Buttons under a message, and other keyboard markup of messages.
 
 use reqwest::Url;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
-//! Somebody with a phone: types, taps, replies, and sees what the bot says.
+//! A person with a phone, who types, taps, replies, and sees the bot's messages.
 //!
-//! Acts happen at once, so a person can be as quick as a test likes; what has to come from the bot is waited for.
+//! Acts happen at once, so a person can be as quick as a test likes; messages of the bot are waited for.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A call as it comes over the wire: parameters in the query, as JSON, as a form or as multipart, all made the same.
+//! A call as it comes over the wire: parameters in the query, as JSON, as a form or as multipart, in one common form.
 
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;

@@ -1,4 +1,4 @@
-//! All that the server knows: chats, what was said, what the bot was told and what it did.
+//! The whole state of the server: chats and their messages, the updates for the bot, and the bot's calls.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

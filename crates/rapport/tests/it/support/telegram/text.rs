@@ -1,4 +1,4 @@
-//! The text of a message with its entities, counted in UTF-16 units, checked and tidied the way Telegram does.
+//! The text of a message with its entities, counted in UTF-16 units, and checked and normalized as Telegram does.
 
 use serde_json::Value;
 

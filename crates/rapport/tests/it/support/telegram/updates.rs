@@ -1,4 +1,4 @@
-//! The queue of what the bot is to be told: numbered, confirmed by offset, and spoiled on request.
+//! The queue of updates for the bot: numbered, confirmed by offset, and disturbed on request.
 
 use std::collections::VecDeque;
 
