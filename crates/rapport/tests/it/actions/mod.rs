@@ -113,7 +113,7 @@ fn gather(directory: &Path, prefix: &str, found: &mut BTreeMap<String, String>) 
     }
 }
 
-/// Nobody is there to be asked.
+/// A requester without any person to ask.
 struct Nobody;
 
 impl Requester for Nobody {

@@ -62,7 +62,7 @@ async fn what_others_changed_since_is_left_and_listed() {
     assert_eq!(stage.text("a.txt").as_deref(), Some("mine\n"));
 }
 
-/// What a command changed is kept as it was afterwards: somebody else may have done it meanwhile.
+/// A copy of each file that changed while a command ran is kept: the change may be another person's.
 #[tokio::test]
 async fn what_is_taken_back_is_set_aside() {
     let stage = Stage::new().with("a.txt", "a\n");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A project with a session that waits for `q1` and that nobody runs, and a session of files.
+/// A project with a session that waits for `q1` and that no process runs, and a session of files.
 fn project() -> Project {
     let project = Project::with_scenario(ONE_QUESTION);
     ask(&project, "paint");

@@ -125,8 +125,8 @@ fn drawn(env: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
     screens.into()
 }
 
-/// On a dark background and on a light one: only styles that are readable on both, and none where nobody wants
-/// colour. The text is the same.
+/// On a dark and on a light background, only styles that are readable on both; no styles if colour is off. The text
+/// is the same.
 #[test]
 fn colours_are_readable_on_every_background_and_say_nothing_alone() {
     let coloured = drawn(&[("COLORTERM", "truecolor")]);

@@ -108,8 +108,8 @@ fn the_log_tells_the_story_without_its_words_and_without_secrets() {
     assert_eq!(of_libraries, None, "only our own modules are heard");
 }
 
-/// Off by default; on stderr where no file is named, with what a command prints as it is; a filter that is none is
-/// refused.
+/// Logging is off by default, and goes to stderr if no file is named. It does not change the output of a command. An
+/// invalid filter is refused.
 #[test]
 fn nothing_is_logged_unless_it_is_asked_for() {
     let project = project();

@@ -92,13 +92,13 @@ fn lead_28_an_ended_session_is_a_line_and_proposes_what_was_answered() {
     let id = proposed[0]["id"].as_str().unwrap();
     project.rapport(&["project", "learn", id]).check(0, "It is kept in mind");
     project.rapport(&["project", "show"]).check(0, "Preference: Which colour? Blue");
-    // However often somebody looks, there is one line, and nothing is proposed twice.
+    // However often the project is explored, there is one line, and nothing is proposed twice.
     project.rapport(&["project", "explore"]).check(0, "");
     assert_eq!(fs::read_to_string(known(&project, "sessions.jsonl")).unwrap(), lines);
     assert_eq!(project.json::<Value>(&["project", "learn", "--json"]), Value::Array(Vec::new()));
 }
 
-/// The end of a session that nobody wrote down is made up for: the process that ran it may have been killed.
+/// The end of a session that was not recorded is recorded later: the process that ran it may have been killed.
 #[test]
 fn lead_3_an_end_that_was_missed_is_made_up_for() {
     let project = Project::with_scenario(ONE_QUESTION);

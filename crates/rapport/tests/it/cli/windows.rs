@@ -355,7 +355,7 @@ fn lines_fit_each_terminal() {
     insta::assert_snapshot!("window-lines-review", review);
 }
 
-/// What a person is to copy is in one row, or is wrapped by nobody but the terminal.
+/// A command that a person is to copy is in one row, or is wrapped only by the terminal.
 #[test]
 fn no_command_on_a_screen_is_broken() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/snapshots");

@@ -70,7 +70,7 @@ fn undo_after_a_branch_takes_back_what_was_run_last() {
     assert!(project.root().join("more.txt").exists());
 }
 
-/// A fixture that no test reads is none.
+/// Every fixture is read by a test.
 #[test]
 fn every_fixture_belongs_to_a_test() {
     let here = include_str!("mod.rs");

@@ -221,7 +221,7 @@ fn an_engine_that_is_replaced_gets_the_work_from_the_store() {
     world.assert_painted();
 }
 
-/// Host and engine are killed together: the agent does not go on by itself.
+/// Host and engine are killed together: the agent does not continue by itself.
 #[test]
 fn an_agent_ends_with_its_host_although_the_engine_is_dead() {
     let Some(mut engine) = OwnEngine::start() else { return };

@@ -191,8 +191,8 @@ fn an_ordinary_user_gets_a_container() {
     assert_eq!(world.project.file("user.txt"), format!("{user}\n"), "they are themselves there");
 }
 
-/// The work was stored, and neither the container nor the state at which it began is there any more: it is applied to
-/// the project as it is. Where that is not possible, it is said, and nothing is lost; `resume` tries again.
+/// The work is stored, but the container and the state at its start are gone: the work is applied to the project as
+/// it is. If that is not possible, the session says so, and nothing is lost; `resume` tries again.
 #[test]
 fn a_stored_patch_that_does_not_apply_waits() {
     let Some(world) = World::new(EDITS) else { return };

@@ -81,7 +81,7 @@ fn nothing_is_written_through_a_link_that_leads_out() {
         }
         assert_eq!(done(project), 0);
         if is_in_the_way {
-            // Somebody puts it there meanwhile.
+            // A link appears there meanwhile.
             symlink(&outside, &link).unwrap();
         }
         let applied = project.rapport(&["apply", "paint"]);
@@ -96,8 +96,8 @@ fn nothing_is_written_through_a_link_that_leads_out() {
     }
 }
 
-/// The keeper inside is killed, or what connects it to the host: the agent ends with it, and the session goes on at
-/// the same question.
+/// The keeper in the container, or its connection to the host, is killed: the agent ends with it, and the session
+/// continues at the same question.
 #[test]
 fn killed_the_keeper_inside_takes_its_agent_along() {
     for keeper in [" keep --from", " keep --door"] {

@@ -58,7 +58,7 @@ fn answer_everything(world: &World, running: &mut Running, happens: &mut impl Fn
         happens(entry.seq);
         let session = world.project.session();
         let stored = world.project.store().read(&session, 0).unwrap();
-        // A host repeats its past first; what is answered there is not asked any more.
+        // A host repeats its past first; a question that was already answered there is skipped.
         if stored.last().is_some_and(|last| entry.seq < last.seq) {
             continue;
         }
@@ -139,7 +139,7 @@ fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
         let mut is_due = true;
         play(&world, &[], |seq| {
             if seq >= number as u64 && is_due {
-                // Between two processes there is none.
+                // Between two processes there is no keeper.
                 let keepers = kill_keepers(&world);
                 is_due = keepers == 0;
                 killed.fetch_add(keepers, Ordering::SeqCst);
@@ -152,7 +152,7 @@ fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
 
 /// Kills what keeps the agent in the session's container, and gives how many that were.
 fn kill_keepers(world: &World) -> usize {
-    // Another one only waits until nobody uses the container.
+    // The `--idle` keeper only waits until the container is unused.
     let inside = |words: &str| {
         words.starts_with("/rapport/") && words.contains(" keep ") && !words.contains(" --idle ")
     };

@@ -159,7 +159,7 @@ fn the_open_network_is_made_once_for_all_that_begin_together() {
 }
 
 /// Ten hosts are killed with their agents at their questions: 3 s later no agent runs anywhere; after a restart all
-/// go on, and nothing is asked twice.
+/// continue, and nothing is asked twice.
 #[test]
 fn killed_with_ten_at_work_all_go_on() {
     let Some(world) = World::new(ASKS) else { return };
@@ -192,7 +192,8 @@ fn killed_with_ten_at_work_and_their_engine_all_go_on() {
     assert!(took > Duration::from_secs(5), "something else ended them, after {took:?}");
 }
 
-/// Ten are at their questions when something happens, and their hosts are killed; then they are waited for, and go on.
+/// Ten agents are at their questions when something happens, and their hosts are killed. When all have ended, they
+/// are resumed.
 fn killed_with_ten_at_work(project: &Project, happens: impl FnOnce(), ended: impl FnOnce()) {
     let mut running = begin(project);
     answer_all(project, &mut running, "Start the work", "confirm");
@@ -240,9 +241,9 @@ invocations:
     result: "Painted."
 "##;
 
-/// One server is killed with ten agents in the middle of their work: 3 s later nothing of them runs anywhere. Two of
-/// the containers are removed with their volumes before the next server starts, so that only the store has their
-/// work: all ten go on, nothing is asked twice, and no work is lost.
+/// One server is killed with ten agents in the middle of their work: 3 s later none of them runs anywhere. Two of the
+/// containers are removed with their volumes before the next server starts, so that only the store has their work:
+/// all ten continue, nothing is asked twice, and no work is lost.
 #[test]
 fn a_server_killed_with_ten_in_the_middle_of_their_work_loses_nothing() {
     let Some(world) = World::new(AT_WORK) else { return };

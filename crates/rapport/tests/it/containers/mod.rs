@@ -123,7 +123,7 @@ impl World {
         self.told("{{.State.Running}}") == "true"
     }
 
-    /// Begins, confirms the plan, and goes on to the question.
+    /// Begins, confirms the plan, and continues up to the question.
     fn asked(&self, flags: &[&str]) -> Running {
         let mut running = self.project.start(&[flags, &["paint"]].concat(), &[]);
         running.until_asked();

@@ -98,7 +98,7 @@ pub(super) fn looked_for(project: &Project, pattern: &str, folders: &str) -> Str
     project.rapport(&["shell", project.session().as_str(), "--", "sh", "-c", &look]).out()
 }
 
-/// A login that has expired is not sent anywhere: the session says so, and what to do; once that is done, it goes on.
+/// An expired login is not sent anywhere: the session says so, and what to do; after that it continues.
 #[test]
 fn an_expired_login_is_told_with_its_remedy() {
     if !needs::sandbox() {
@@ -180,7 +180,7 @@ fn a_question_in_a_reply_from_a_container_is_one_where_that_is_switched_on() {
     world.project.rapport(&["cancel", world.project.session().as_str()]).check(0, "Cancelled");
 }
 
-/// WORK-12, WORK-14, WORK-23: the server is killed at a question of the real CLI, and another one goes on with it:
+/// WORK-12, WORK-14, WORK-23: the server is killed at a question of the real CLI, and another one continues with it:
 /// the whole conversation is in its log, an entry per interaction, with the question and its answer; when the task
 /// has ended, the container stops and the session is forgotten.
 #[test]

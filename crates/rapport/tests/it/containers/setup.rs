@@ -149,7 +149,7 @@ fn a_devcontainer_counts_once_it_is_trusted() {
     );
     std::fs::write(folder.join("devcontainer.json"), file).unwrap();
     let world = World { project: world.project.set("RAPPORT_WORKER_IMAGE", ""), ..world };
-    // Nobody has looked at it: its image is not used, and the usual one is not there.
+    // The person has not trusted the file: its image is not used, and the default image does not exist.
     let ran = world.project.rapport(&["run", "look"]);
     let told = format!("{}{}", ran.out(), ran.err());
     assert!(

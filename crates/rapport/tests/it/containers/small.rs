@@ -77,7 +77,7 @@ fn an_agent_that_is_killed_each_time_fails_and_loses_nothing() {
 }
 
 /// WORK-19: the real CLI needs more memory than its container has, each time it starts. The system kills it, the
-/// session says so, and with more memory it goes on.
+/// session says so, and continues with more memory.
 #[test]
 fn an_agent_without_memory_fails_and_goes_on_with_more() {
     let (Some(engine), Some(program)) = (needs::engine(), needs::claude()) else { return };

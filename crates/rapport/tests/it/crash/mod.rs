@@ -163,7 +163,7 @@ fn answer_everything(
                 _ => {}
             }
         }
-        // The run repeats its past first; what is answered there is not asked any more.
+        // The run repeats its past first; a question that was already answered there is skipped.
         if entry.seq < current(project) {
             continue;
         }

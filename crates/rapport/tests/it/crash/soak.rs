@@ -14,7 +14,7 @@ use rapport_core::{Event, Purpose, Question};
 use super::{ANSWERS, PAINT, STORY, answer_everything, expected_told, told, wrong_frame};
 use crate::support::project::Project;
 
-/// How often a story is resumed before it counts as stuck; after that it is not disturbed any more.
+/// How often a story is resumed before it counts as stuck; after that it is no longer disturbed.
 const DISTURBED: usize = 8;
 /// How long one run of a story may take. A run lasts seconds, so one that takes this long does not end by itself.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
@@ -62,7 +62,7 @@ fn the_soak_finds_a_store_that_thanks_before_it_writes() {
     assert!(caught.is_some(), "answers were lost, and nobody noticed");
 }
 
-/// The watchdog is tested: a host that never goes on is killed and found out, one that ends is neither.
+/// A test of the watchdog: a host that never continues is killed and reported, one that ends is not.
 #[test]
 fn the_soak_finds_a_run_that_is_stuck() {
     let project = Project::with_scenario(STORY);
@@ -146,7 +146,7 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     let project = Project::with_scenario(STORY).set("RAPPORT_AGENT_HOT", hot);
     let mut count = Count { stories: 1, ..Count::default() };
     let mut thanked: BTreeMap<String, String> = BTreeMap::new();
-    // A question that was open again although its answer was thanked for: that answer was lost.
+    // A question that was open again although its answer was acknowledged: that answer was lost.
     let mut asked_again = Vec::new();
     let (mut is_over, mut stuck) = (false, None);
     for run in 0..DISTURBED + 5 {
@@ -195,8 +195,8 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     (count, wrong)
 }
 
-/// Follows a run to its end. If that takes too long, kills its host, so that whoever reads from it goes on. The
-/// result, and whether it was stuck.
+/// Follows a run to its end. If that takes too long, kills its host, so that the reader of its output continues.
+/// Returns the result, and whether it was stuck.
 fn watched<T>(host: Pid, longest: Duration, follow: impl FnOnce() -> T) -> (T, bool) {
     let (ends, is_over) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -252,8 +252,8 @@ fn strike(
     done.then_some(blow)
 }
 
-/// What was thanked for is in the log, once; nobody was asked twice; the agent was told each answer once; the files
-/// are as written down; no command ran more often than it was allowed; nothing is left running.
+/// Every acknowledged answer is in the log, once; no person was asked twice; the agent was told each answer once; the
+/// files are as expected; no command ran more often than it was allowed; nothing is left running.
 fn judge(
     project: &Project,
     thanked: &BTreeMap<String, String>,

@@ -74,7 +74,7 @@ fn a_host_ends_a_keeper_that_was_stopped() {
     finish(&project);
 }
 
-/// A host that is stopped, even for good, is no reason for the agent to go on.
+/// An agent does not continue because its host is suspended, not even for good.
 #[test]
 fn a_host_that_is_stopped_and_then_killed_takes_the_agent_along() {
     let project = Project::with_scenario(ONE_QUESTION).recorded();

@@ -188,7 +188,7 @@ async fn other_tools_ask_for_permission() {
     assert_eq!(responses[1], json!({"behavior": "deny", "message": "No"}));
 }
 
-/// Nobody was asked about such a call, so it is told in words.
+/// No person was asked about such a call, so it is reported in words.
 #[tokio::test]
 async fn a_call_that_the_cli_refused_itself_is_told() {
     let denied = json!({"type": "system", "subtype": "permission_denied", "tool_name": "Bash",
@@ -260,7 +260,7 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
         Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
     let mut run = World::new(script.until_closed()).start();
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
-    // What nobody was asked leaves a trace: a CLI goes on as if somebody had refused.
+    // A question that no person was asked leaves a trace: the CLI continues as if a person had refused.
     assert_eq!(run.notes.iter().filter(|line| line.contains("juggle")).count(), 1, "{:?}", run.notes);
 }
 
@@ -290,7 +290,8 @@ async fn agents_of_the_agent_are_waited_for() {
     );
 }
 
-/// What has ended still waits to be read: the CLI would begin another turn to tell it, and go on without the answer.
+/// The end of a task still waits to be read: the CLI would begin another turn to tell it, and continue without the
+/// answer.
 #[tokio::test]
 async fn a_call_is_kept_until_the_model_was_told_what_ended_beside_it() {
     let tasks = |tasks: serde_json::Value| {

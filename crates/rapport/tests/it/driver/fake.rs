@@ -156,7 +156,7 @@ impl Run {
         self.world.home.path().join(name)
     }
 
-    /// Leaves nobody to report to.
+    /// Drops the receiver of its reports.
     pub(super) fn abandon(self) -> World {
         self.world
     }

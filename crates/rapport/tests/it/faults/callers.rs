@@ -15,14 +15,14 @@ use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// The system has no descriptor left for one instant, while nobody else calls.
+/// The system has no descriptor left for one instant, while there is no other call.
 #[test]
 fn a_call_that_could_not_be_taken_is_not_the_last_one() {
     let project = Project::with_scenario(ONE_QUESTION);
     let running = asked(&project);
     limit_files(&running, "1:");
     let before = wakes(&running);
-    // It connects, because the system lets it wait in line; nobody can take the call.
+    // It connects, because the system lets it wait in line; no process can accept the call.
     let caller = std::os::unix::net::UnixStream::connect(address(&project)).unwrap();
     wait_for("the call to be tried", || (wakes(&running) > before).then_some(()));
     drop(caller);
@@ -228,7 +228,7 @@ fn wakes(running: &Running) -> u64 {
     counts.sum()
 }
 
-/// Gives a keeper the pipes that it gets from its host: one that is held, one that nobody reads.
+/// Gives a keeper the pipes that it gets from its host: one that is held, one that is not read.
 fn with_pipes(mut keeper: Command) -> Command {
     let (reading, lifeline) = std::io::pipe().unwrap();
     let (_, told) = std::io::pipe().unwrap();

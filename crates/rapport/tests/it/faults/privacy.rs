@@ -95,7 +95,7 @@ fn reads(path: &Path) -> bool {
     Command::new("setpriv").args(nobody).arg(path).output().unwrap().status.success()
 }
 
-// The same where the agent works in a sandbox: nobody else gets to its worktree or to its home.
+// The same for an agent in a sandbox: no other user can read its worktree or its home.
 #[test]
 fn only_the_owner_reads_what_a_sandbox_keeps() {
     if !needs::sandbox() {

@@ -146,7 +146,7 @@ fn an_undo_that_was_killed_tells_in_the_end_all_that_it_undid() {
     assert!(kills >= 4, "it is killed before and after both of its notes: {kills}");
 }
 
-/// The process that holds the session undoes it. Where that process dies over it, whoever asked for it is told.
+/// The process that holds the session undoes the batch. If that process dies meanwhile, the caller is told.
 #[test]
 fn an_undo_whose_process_dies_is_told_as_interrupted() {
     let other = plan("Other", &[], &[], &[create("other.txt", "other")]);
@@ -220,7 +220,8 @@ fn a_report_that_is_missing_is_written() {
     );
 }
 
-/// Killed while the agent plans: the same turn goes on, in the same conversation, with the answer that came meanwhile.
+/// Killed while the agent plans: the same turn continues, in the same conversation, with the answer that came
+/// meanwhile.
 #[test]
 fn planning_that_was_killed_is_gone_on_with() {
     let question =
@@ -261,8 +262,7 @@ fn what_the_agent_is_shown_is_what_was_written_down() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// Left with other words in mind: what was being planned is planned anew, in the same turn; nobody is asked its
-/// questions.
+/// A draft is dropped for another message: the same turn is planned anew, and its questions are not asked again.
 #[test]
 fn file_20_another_message_instead() {
     let question = Ask::one(FullQuestion::new("Which language?", "Language", &[("English", "")]));
@@ -310,7 +310,7 @@ fn a_session_that_was_cancelled_takes_no_more_turns() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// The directory of a turn that was being planned is gone: the next one is planned, and nobody is stuck.
+/// The directory of a turn that was being planned is gone: the next one is planned, and nothing is stuck.
 #[test]
 fn a_turn_that_was_being_planned_and_is_gone() {
     let project = without_session(Scenario::new("plan").respond_with_text(&greeting()));
@@ -362,8 +362,7 @@ fn an_agent_that_fails_is_tried_again() {
     assert!(project.turn_file("01/_context.log").contains("Greet otherwise."));
 }
 
-/// Killed before the agent was told, in the turn after a branch: what it is to be told is there, so nobody is asked
-/// again.
+/// Killed before the agent was told, in the turn after a branch: its message is stored, so no person is asked again.
 #[test]
 fn the_turn_after_a_branch_is_gone_on_with() {
     let plans = ["One", "Two", "Other", "Next"].map(|title| plan(title, &[], &[], &[run("true")]));

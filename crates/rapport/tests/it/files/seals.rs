@@ -66,7 +66,7 @@ fn what_is_finished_and_not_sealed_is_sealed_once_it_is_trusted() {
     project.rapport(&["status"]).check(0, "01/report.md was changed");
 }
 
-/// A log that cannot be read is told: without it nobody knows what was sealed.
+/// An unreadable log is reported: without it, it is unknown what was sealed.
 #[test]
 fn a_damaged_log_is_not_passed_over() {
     let project = project(&[&greeting()]);

@@ -108,7 +108,7 @@ fn file_9_the_plan_is_what_the_agent_said() {
     assert_eq!(project.turn_file("01/plan.md"), odd);
 }
 
-// FILE-19: a plan that waits has to be dealt with first; nothing is made, and nobody is asked.
+// FILE-19: a plan that waits has to be decided first; nothing is made, and no person is asked.
 #[test]
 fn file_19_a_plan_that_waits_comes_first() {
     let project = project(&[&greeting()]).recorded();
@@ -195,7 +195,7 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// Whoever has no account tries it with the scripted agent that comes along.
+/// A person without an account tries it with the built-in scripted agent.
 #[test]
 fn the_scenario_that_comes_along_can_be_carried_out() {
     let project = project(&[]);

@@ -176,7 +176,7 @@ enum Answered {
     AtOnce,
     /// After the agent was parked.
     Parked,
-    /// By Rapport, because nobody is to be asked.
+    /// By Rapport, because no person is to be asked.
     Refused,
     /// After Rapport was killed, and the agent with it.
     Killed,

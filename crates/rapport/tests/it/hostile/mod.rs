@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Ran};
 
-/// A clone of what somebody hostile published.
+/// A clone of a hostile repository.
 pub(crate) struct Hostile {
     pub(crate) project: Project,
     marks: PathBuf,
@@ -48,7 +48,7 @@ impl Hostile {
         self
     }
 
-    /// Runs a command there to its end, which must come soon: nothing that a repository brings keeps anybody waiting.
+    /// Runs a command there to its end, which must come soon: nothing in a repository makes a command wait.
     #[track_caller]
     pub(crate) fn rapport(&self, args: &[&str]) -> Ran {
         let mut command = self.project.command();

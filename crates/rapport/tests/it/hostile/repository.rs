@@ -171,7 +171,7 @@ impl Before {
         Self { outside: clone.outside(), git: git_config(clone) }
     }
 
-    /// Nothing is there that nobody approved.
+    /// Checks that nothing happened that no person approved.
     #[track_caller]
     fn check(&self, world: &World, what: &str) {
         let clone = &world.clone;
@@ -241,7 +241,7 @@ fn run_session(clone: &Hostile) -> String {
 }
 
 /// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not
-/// taken into a place for agents, and the person is told why there is none.
+/// copied to a workplace for agents, and the person is told why there is no workplace.
 #[test]
 fn a_working_tree_above_the_project_is_refused() {
     for worker in ["worktree", "sandbox"] {
@@ -287,7 +287,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(below).collect()
 }
 
-/// The daemon of a person with a bot of their own: it lists what came along, and tells nobody of it.
+/// The daemon of a person with their own bot: it lists the hostile sessions, and sends no message about them.
 #[tokio::test]
 async fn the_daemon_in_a_hostile_repository_tells_nobody() {
     for logs in [Logs::Readable, Logs::Unreadable] {

@@ -23,7 +23,7 @@ pub(super) const NAMES: [&str; 4] = ["evil\u{1b}]0;PWN\u{7}", "evil\u{202e}gnp",
 /// Sessions that came without a log: a plan, what an agent is to be told, and a turn that is done.
 pub(super) const PLANNED: &str = "20260101-planned";
 pub(super) const READY: &str = "20260102-ready";
-/// A log that nobody ends writing.
+/// A log that is a pipe without a writer.
 pub(super) const PIPE: &str = "20260103-pipe";
 
 /// A clone, and who waits to be reached by it.
@@ -81,13 +81,13 @@ impl World {
         Self { clone, signed, unsigned, carried_out, reached }
     }
 
-    /// How many times something nobody asked was reached over the network.
+    /// How many times the network listener was reached without approval.
     pub(super) fn reached(&self) -> usize {
         self.reached.load(Ordering::SeqCst)
     }
 }
 
-/// Somebody who waits to be reached.
+/// A server that counts connections to it.
 fn listener() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

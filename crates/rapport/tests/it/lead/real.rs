@@ -90,7 +90,7 @@ fn lead_12_the_real_cli_answers_as_a_lead_with_a_ground() {
     project.wait_alone(Duration::from_secs(20));
 }
 
-/// The default policy: the lead drafts, and a person sends the draft with one command. Nobody else has the lead's
+/// The default policy: the lead drafts, and a person sends the draft with one command. No other agent has the lead's
 /// tools.
 #[test]
 fn the_real_cli_drafts_and_a_person_sends_it() {
@@ -116,7 +116,7 @@ fn the_real_cli_drafts_and_a_person_sends_it() {
     let answered = run.until(|fact| matches!(fact, Event::Answered { .. }));
     assert!(matches!(answered, Event::Answered { by: By::Person { .. }, .. }), "{answered:?}");
     run.until(|fact| matches!(fact, Event::PlanProposed { .. }));
-    // The lead goes on beside its worker, and may be told later than the worker plans.
+    // The lead works beside its worker, and may be told later than the worker plans.
     let (told, _) = wait_for("the result of the draft", || model.tool_result("toolu_1"));
     assert!(told.contains("waits for the person"), "{told}");
     run.kill();

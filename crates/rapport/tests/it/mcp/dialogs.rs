@@ -118,7 +118,7 @@ fn nonsense_in_a_dialog_is_refused_with_the_reason() {
     assert_eq!(deciders(&project), []);
 }
 
-/// Somebody else decides first: the dialog is taken back, a late reply changes nothing, and the call goes on.
+/// Another person decides first: the dialog is withdrawn, a late reply changes nothing, and the call continues.
 #[test]
 fn a_dialog_is_taken_back_when_somebody_else_decides() {
     let project = Project::with_scenario(PERMISSION);

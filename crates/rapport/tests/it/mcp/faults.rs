@@ -133,7 +133,7 @@ fn a_running_worker_tells_of_its_progress() {
     assert!(told.text.contains("This takes a while."), "{}", told.text);
 }
 
-/// WORK-2, WORK-21: without a container engine no task begins, the lead is told why, and the server goes on.
+/// WORK-2, WORK-21: without a container engine no task begins, the lead is told why, and the server keeps running.
 #[test]
 fn without_an_engine_the_lead_is_told_and_the_server_goes_on() {
     let project = Project::with_scenario(ONE_QUESTION).set("DOCKER_HOST", "unix:///nowhere/docker.sock");

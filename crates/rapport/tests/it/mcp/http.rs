@@ -345,8 +345,8 @@ async fn a_thousand_calls_at_once_are_answered() {
     assert_eq!(stored, 1);
 }
 
-/// A client that goes away in a call leaves its worker at work, which the next client finds; the server ends when it
-/// is told to, whoever still waits.
+/// A client that disconnects during a call leaves its worker at work, which the next client finds; the server ends
+/// when it is told to, even if clients still wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_goes_away_in_a_call_is_not_missed() {
     let mut site = Site::start(Project::with_scenario(ONE_QUESTION));

@@ -38,7 +38,7 @@ fn killed_at_a_question_the_next_server_goes_on() {
         client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
         client.until(&task, "needs_input").says("Start the work with this plan?");
         client.kill();
-        // The person answers while nobody runs it; the next server takes it from the log.
+        // The person answers while no process runs the session; the next server takes the answer from the log.
         confirm(&project);
         let mut client = Client::start(&project, &flags);
         client.until(&task, "needs_input").says("Which file?");
@@ -75,7 +75,7 @@ fn a_second_server_reaches_the_workers_of_the_first() {
     second.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })).says("Answered by");
     first.until(&task, "needs_input").says("Start the work with this plan?");
     second.until(&task, "needs_input").says("Start the work with this plan?");
-    // The first goes; the second hears what a person decides, and goes on once the worker is free.
+    // The first server ends; the second learns of the person's decision, and continues once the worker is free.
     assert_eq!(first.close().0, Some(0));
     confirm(&project);
     second.until(&task, "needs_input").says("Which file?");

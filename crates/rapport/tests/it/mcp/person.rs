@@ -115,7 +115,7 @@ fn answers_to_unknown_finished_and_parked_tasks() {
     client.call("task_worker", json!({ "tusk": "x" })).refuses("invalid", "tusk");
     assert_eq!(project.store().list().unwrap(), []);
 
-    // The process of the agent is put away at its question; the answer starts it again at the same call.
+    // The agent's process is parked at its question; the answer starts it again at the same call.
     let task = client.call("task_worker", json!({ "task": "paint" })).task();
     client.until(&task, "needs_input").says("Which colour?");
     wait_for("the agent to be parked", || {

@@ -95,7 +95,7 @@ fn a_terminal_takes_the_ids_of_leads() {
     project.rapport(&["status", "task-nothing"]).check(4, "there is no session");
 }
 
-/// A question that expires ends as expired here too, and the task goes on without an answer of anybody.
+/// A question that expires ends as expired here too, and the task continues without an answer.
 #[test]
 fn a_question_that_expires_is_told_as_expired() {
     let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_QUESTIONS_EXPIRE", "1s");

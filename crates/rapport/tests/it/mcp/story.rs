@@ -134,8 +134,8 @@ fn what_the_model_wants_applied_a_person_applies() {
     client.call("apply_changes", json!({ "diffId": diff })).refuses("not_now", "was applied already");
 }
 
-/// Before one of two diffs is applied, whoever leads is told that the other changes the same files, at the review and
-/// at the apply.
+/// Before one of two diffs is applied, the lead is told that the other changes the same files, at the review and at
+/// the apply.
 #[test]
 fn other_work_on_the_same_files_is_told() {
     let project = Project::with_scenario(WORKER);

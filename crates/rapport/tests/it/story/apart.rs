@@ -603,8 +603,8 @@ fn killed_at_the_end(worker: &str, points: &str, least: usize) {
     }
 }
 
-/// Killed anywhere while it is applied, and a person changes a file before it goes on: it is applied as a whole or
-/// not at all, and what the person wrote is there.
+/// Killed anywhere during an apply, with a file changed by a person before it continues: the work is applied as a
+/// whole or not at all, and the person's change stays.
 #[test]
 fn killed_and_changed_before_it_goes_on_it_is_applied_as_a_whole_or_not_at_all() {
     let (mut point, mut refused) = (1, 0);

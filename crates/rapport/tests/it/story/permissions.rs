@@ -42,8 +42,8 @@ invocations:
     result: "Done."
 "##;
 
-/// A permission that nobody decides about is parked. What is decided then holds for the very same call, and nobody is
-/// asked twice, not even where it is denied.
+/// A permission without a decision is parked. The later decision holds for the very same call, and no person is asked
+/// twice, not even after a denial.
 #[test]
 fn a_permission_is_parked_and_decided_once() {
     for (answer, written) in [("allow", true), ("session", true), ("project", true), ("deny", false)] {
@@ -110,8 +110,8 @@ fn rules(facts: &[Event]) -> Vec<String> {
     by_rule.collect()
 }
 
-/// "Always" says what it allows and where it is kept; it is applied by Rapport, is in the log, and is taken back.
-/// Nothing is written to the agent's own settings.
+/// "Always" says what it allows and where it is stored. Rapport applies it and logs each use, and a person can revoke
+/// it. Nothing is written to the agent's own settings.
 #[test]
 fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
     let project = Project::with_scenario(COMMANDS);
@@ -137,7 +137,7 @@ fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
     project.rapport(&["revoke", "1"]).check(4, "1 is not allowed here");
 }
 
-/// A rule of the project holds in another session, and is looked at when the agent asks: taken back, it holds no more.
+/// A rule of the project holds in another session, and is read when the agent asks: once revoked, it no longer holds.
 #[test]
 fn a_rule_of_the_project_holds_in_the_next_session() {
     let project = Project::with_scenario(COMMANDS);
@@ -252,7 +252,7 @@ fn a_task_that_is_piped_in_is_answered_at_the_terminal() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// The very command that is printed when somebody leaves shows the card.
+/// The command that is printed when a person leaves shows the card.
 #[test]
 fn answer_without_an_answer_asks_here() {
     let project = Project::with_scenario(ONE_QUESTION);

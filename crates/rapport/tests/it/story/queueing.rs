@@ -80,7 +80,7 @@ fn who_waits_longest_is_next() {
     assert!(!view(&project, "second").agent.is_queued);
 }
 
-/// A killed host gives its place back, and one that is killed in the queue keeps nobody waiting.
+/// A killed host gives its place back, and one that is killed in the queue makes no other wait.
 #[test]
 fn the_killed_keep_no_place_and_no_ticket() {
     let project = Project::with_scenario(WAITS).working_in("worktree").set("RAPPORT_WORKER_AT_ONCE", "1");
@@ -92,7 +92,7 @@ fn the_killed_keep_no_place_and_no_ticket() {
     second.kill();
     first.kill();
     third.until_asked();
-    // In the project itself nobody waits for a place.
+    // In the project itself no agent waits for a place.
     let mut here = project.start(&["--worker", "local", "here"], &[]);
     here.until_asked();
 }

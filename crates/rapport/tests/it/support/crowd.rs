@@ -140,7 +140,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Whoever has answered fewer questions than these taps as soon as they are asked.
+    /// People who have answered fewer questions than this tap as soon as they are asked.
     async fn go_on(&mut self, most: usize, fingers: Fingers, waited: &mut Waited) {
         let taps = |member: &Member| member.tapped.len() < most;
         self.people.values_mut().filter(|member| taps(member)).for_each(|member| member.tap(fingers));
@@ -161,7 +161,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Waits for cards nobody has looked at yet.
+    /// Waits for cards that were not handled yet.
     async fn look(&mut self) -> Vec<Shown> {
         let mut seen = self.seen;
         let cards = self.server.wait_for("cards for the crowd", |state| {

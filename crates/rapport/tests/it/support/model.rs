@@ -77,7 +77,7 @@ impl Model {
         Self { address, state }
     }
 
-    /// A port at which nobody listens.
+    /// A port without a listener.
     pub(crate) fn nobody() -> SocketAddr {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
     }
@@ -93,13 +93,13 @@ impl Model {
         seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
     }
 
-    /// The keys with which somebody asked.
+    /// The keys in the requests.
     #[allow(dead_code, reason = "measurements share this file with the tests")]
     pub(crate) fn keys(&self) -> BTreeSet<String> {
         self.state.lock().keys.clone()
     }
 
-    /// The tokens of logins with which somebody asked, each once, as they came.
+    /// The login tokens in the requests, each once, in order.
     #[allow(dead_code, reason = "measurements share this file with the tests")]
     pub(crate) fn tokens(&self) -> Vec<String> {
         self.state.lock().tokens.clone()
@@ -131,7 +131,7 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         self.state.lock().over = true;
-        // Wakes whoever accepts.
+        // Wakes the thread that accepts.
         let _ = TcpStream::connect(self.address);
     }
 }

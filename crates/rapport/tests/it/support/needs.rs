@@ -129,7 +129,7 @@ pub(crate) fn engine() -> Option<String> {
     Some(address)
 }
 
-/// The same, for whoever can do without.
+/// The engine, for a test that can do without.
 pub(crate) fn engine_if_any() -> Option<String> {
     std::env::var(ENGINE).ok()
 }

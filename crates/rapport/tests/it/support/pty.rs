@@ -80,7 +80,7 @@ impl Pty {
         let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(folder);
-        // Whoever runs the tests may have any locale, or none.
+        // The user who runs the tests may have any locale, or none.
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("TERM", "xterm-256color");

@@ -44,7 +44,7 @@ impl Stage {
         self.session.view(&id())
     }
 
-    /// Somebody does something.
+    /// An act of this author.
     pub(crate) fn person(&mut self, by: By, act: Act) -> Result<Entry, Refusal> {
         self.input(&Input::Person { by, act })
     }
@@ -127,7 +127,7 @@ pub(crate) fn me() -> By {
     By::Person { channel: "terminal".into(), id: "me".into() }
 }
 
-/// Somebody elsewhere.
+/// A person in another channel.
 pub(crate) fn anna() -> By {
     By::Person { channel: "telegram".into(), id: "anna".into() }
 }

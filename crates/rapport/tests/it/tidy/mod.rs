@@ -110,7 +110,7 @@ const WRITES: [&str; 26] = [
     "fchown",
 ];
 
-/// What may write all the same, because nobody counts on it later.
+/// Writes that are allowed elsewhere, because nothing relies on them later.
 const NOT_DURABLE: [(&str, &[&str]); 8] = [
     // An index of git's that is made anew for every use.
     ("rapport-engine/src/workers/local.rs", &["File::options", "fs::copy", "remove_file"]),

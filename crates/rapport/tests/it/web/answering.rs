@@ -98,7 +98,7 @@ async fn all_as_recommended_answers_every_question() {
     run.child.kill().unwrap();
 }
 
-/// The first answer wins; whoever comes later sees it, and an answer from elsewhere takes the card away.
+/// The first answer wins; a later one is shown it, and an answer from elsewhere removes the card.
 #[tokio::test]
 async fn two_browsers_and_a_terminal_answer_once() {
     let site = WebSite::start(Project::with_scenario(ONE_QUESTION));
@@ -120,7 +120,7 @@ async fn two_browsers_and_a_terminal_answer_once() {
     assert_eq!(run.finish(), 0);
 }
 
-/// Nobody allows what they have not seen: the whole call is on the card.
+/// A call cannot be allowed unseen: the whole call is on the card.
 #[tokio::test]
 async fn a_permission_shows_what_it_would_do() {
     let site = WebSite::start(Project::with_scenario(PERMISSION));

@@ -130,7 +130,7 @@ impl Actor {
     }
 }
 
-/// Where a story is played: a home, a project, and whoever plays the model.
+/// The place where a story is played: a home, a project, and the model if there is one.
 pub(super) struct Stage {
     cast: Cast,
     pub(super) model: Option<Model>,

@@ -235,7 +235,7 @@ async fn a_question_beside_an_edit_of_a_notebook(actor: Actor) {
     beside_a_tool(&actor, "NotebookEdit", edit).await;
 }
 
-/// Nobody serves it, which is told as the result of that call.
+/// No server is at this address, which is the result of the call.
 async fn a_question_beside_a_page(actor: Actor) {
     beside_a_tool(&actor, "WebFetch", |_| json!({"url": "https://localhost:1/", "prompt": "What is it?"}))
         .await;
@@ -295,7 +295,7 @@ fn question() -> (&'static str, Value) {
     ("AskUserQuestion", json!({"questions": database().questions}))
 }
 
-/// A script that goes on with these calls in one message.
+/// A script that continues with these calls in one message.
 fn in_one_message(script: Script, calls: &[(&str, Value)]) -> Script {
     let message = ('a'..).zip(calls).fold(Response::default(), |message, (letter, (tool, input))| {
         message.tool(&format!("toolu_0101{letter}"), tool, input.clone())
@@ -303,8 +303,8 @@ fn in_one_message(script: Script, calls: &[(&str, Value)]) -> Script {
     script.say(message).say(Response::default().text("Done."))
 }
 
-/// The CLI offers its agents no tool to ask with. Should the model call it all the same, it reads that there is none;
-/// nobody answers in anyone's name.
+/// The CLI offers its sub-agents no tool to ask with. If the model calls it nevertheless, it reads that the tool does
+/// not exist; no answer is made up.
 async fn a_question_within_an_agent(actor: Actor) {
     let looks = json!({"description": "Looks around", "prompt": "Look into the corner", "subagent_type": "general-purpose"});
     let script = Script::default()
@@ -485,8 +485,8 @@ async fn goes(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder) {
     goes_after(0, || set(actor, scenario()), order).await;
 }
 
-/// A question that waits alone as soon as the rest is done, of which somebody decides about so many calls: answered
-/// at once, and parked.
+/// A question that waits alone once the rest is done, with so many calls that a person decides about: answered at
+/// once, and parked.
 async fn goes_after(decisions: usize, set: impl Fn() -> Stage, order: impl Fn() -> Order) {
     let stage = set();
     let mut run = stage.start_with(order());
@@ -512,9 +512,9 @@ async fn resume_and_finish(stage: &Stage, call: &CallId, order: Order) {
     assert_told(stage, call, "SQLite");
 }
 
-/// Waits for the question, and for so many other calls that somebody decides about, in whichever order the CLI asks:
-/// 2.1.90 asks the question first. What else the agent asks is not parked, because the question is in the same
-/// message; then it is allowed, and a server is refused.
+/// Waits for the question, and for so many other calls that a person decides about, in whichever order the CLI asks:
+/// 2.1.90 asks the question first. The other calls are not parked, because the question is in the same message; they
+/// are then allowed, and a server is refused.
 async fn asked_among_others(run: &mut Driven, decisions: usize) -> CallId {
     let mut decided = 0;
     let mut open = None;

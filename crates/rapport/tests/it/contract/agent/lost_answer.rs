@@ -34,7 +34,7 @@ async fn parked_too_early_it_is_told_by_message(actor: Actor) {
     assert_eq!(by_message, 1);
 }
 
-/// The CLI asks the call that was put away once more, and takes the answer: what its conversation has is not told
+/// The CLI repeats the deferred call, and takes the answer: an answer that the conversation contains is not told
 /// again.
 async fn taken_up_by_the_cli_it_is_not_told_again(actor: Actor) {
     let stage = set(&actor);
@@ -44,8 +44,8 @@ async fn taken_up_by_the_cli_it_is_not_told_again(actor: Actor) {
     assert_eq!(told(&stage).await, (1, 0));
 }
 
-/// Somebody resumes the conversation with the CLI itself and answers nothing: the CLI calls that a result, and the
-/// answer that was given to Rapport is still told.
+/// A person resumes the conversation with the CLI itself and answers nothing: the CLI records that as a result, and
+/// the answer that was given to Rapport is still told.
 async fn closed_in_the_cli_it_is_told_by_message(actor: Actor) {
     let stage = set(&actor);
     put_away(&stage);
@@ -66,7 +66,7 @@ fn set(actor: &Actor) -> Stage {
     stage
 }
 
-/// Has the question put away while another call of its message has not run.
+/// Defers the question while another call of its message has not run.
 fn put_away(stage: &Stage) {
     let prompt = order().prompt;
     raw(stage, &["--session-id", CONVERSATION], Some(&prompt), |live, request| {

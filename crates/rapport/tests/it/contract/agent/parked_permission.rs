@@ -78,7 +78,7 @@ async fn leaving_is_parked(actor: &Actor, kind: TurnKind) {
     assert_told(&stage, &call, "1. Yes, go ahead: you may leave plan mode").await;
 }
 
-/// Parking would end the command, so there is none.
+/// Parking would end the command, so the agent is not parked.
 async fn a_permission_beside_a_background_command_stays(actor: Actor) {
     let works = "until [ -f go ]; do sleep 0.05; done; echo x > written.txt";
     let command = Bash { command: works.into(), background: true, ..Bash::default() };
@@ -115,7 +115,7 @@ async fn park(stage: &Stage, order: Order) -> (CallId, Ask) {
 }
 
 /// The model is told the decision. Of the call itself it reads that the session ended before (2.1.325), or the CLI
-/// leaves the call out of the conversation (2.1.197, 2.1.90); never that somebody refused it.
+/// leaves the call out of the conversation (2.1.197, 2.1.90); it never reads that a person refused it.
 async fn assert_told(stage: &Stage, call: &CallId, decision: &str) {
     stage.until_heard(decision).await;
     let Some(model) = &stage.model else { return };

@@ -136,7 +136,7 @@ const ANSWERS: [(&str, &str); 3] =
 /// The variables that name the CLIs.
 const VERSIONS: [&str; 3] =
     ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"];
-/// An agent that waits is put away at once.
+/// Parks a waiting agent at once.
 const PARKED: &[&str] = &["--hot", "0s"];
 const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
 
@@ -325,7 +325,8 @@ fn a_file_written_while_planning_is_in_the_report() {
     }
 }
 
-/// In plan mode newer versions let a model decide about commands, so that they run, or are refused, with nobody asked.
+/// In plan mode newer versions let a model decide about commands, so that they run, or are refused, without asking a
+/// person.
 #[test]
 fn a_command_while_planning_is_asked_about() {
     for actor in VERSIONS.into_iter().filter_map(Actor::named) {
@@ -490,7 +491,8 @@ impl World {
         places.iter().flat_map(|place| processes_in(place)).collect()
     }
 
-    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not go on.
+    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not
+    /// continue.
     fn killed_at(&self, text: &str, flags: &[&str]) -> Question {
         let mut running = self.project.start(&[flags, &["add", "auth"]].concat(), &[]);
         let question = self.answer_until(&mut running, text);

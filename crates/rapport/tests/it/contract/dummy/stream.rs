@@ -25,7 +25,7 @@ struct Service {
     messages: Vec<(SessionId, Entry)>,
     /// Who may write.
     leases: BTreeMap<SessionId, Holder>,
-    /// Names that are not to be given again. Whoever makes a session of one has the lease.
+    /// Names that must not be given again. The maker of a session with such a name has the lease.
     reserved: BTreeSet<SessionId>,
     makers: u32,
     objects: BTreeMap<(SessionId, String), Vec<u8>>,

@@ -86,7 +86,7 @@ struct Case {
     is_discarded: bool,
 }
 
-/// Nobody uses it, and it does not run.
+/// The workplace is unused, and does not run.
 const IDLE: Case = Case {
     is_running: false,
     still_runs: true,

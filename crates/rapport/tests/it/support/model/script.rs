@@ -72,7 +72,7 @@ impl Response {
         self
     }
 
-    /// The same, by other names: a call that was cut off is made again when somebody has decided about it.
+    /// The same calls with other ids: a call that was cut off is made again when a person has decided about it.
     fn again(&self, time: usize) -> Self {
         let mut again = self.clone();
         let calls = again.blocks.iter_mut().filter(|block| block["type"] == "tool_use");
