@@ -78,7 +78,6 @@ fn the_soak_finds_a_run_that_is_stuck() {
     assert_eq!(watched(host, LONGEST_RUN, || running.finish()), (8, false));
 }
 
-/// What happened.
 #[derive(Debug, Default)]
 struct Count {
     stories: u64,

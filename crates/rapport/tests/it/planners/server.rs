@@ -70,7 +70,6 @@ impl Answer {
     }
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) line: String,

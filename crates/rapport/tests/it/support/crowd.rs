@@ -13,7 +13,6 @@ use super::telegram::{Outcome, Person, State, TelegramServer};
 /// The id of the first of them; the others follow.
 const FIRST: i64 = 70_001;
 
-/// A crowd.
 pub(crate) struct Crowd<'a> {
     server: &'a TelegramServer,
     people: BTreeMap<i64, Member>,
@@ -59,7 +58,7 @@ impl Member {
 /// Whether people tap once, as they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fingers {
-    /// Once.
+    /// Taps each button once.
     Calm,
     /// Every third of them a second time, on another button.
     Nervous,

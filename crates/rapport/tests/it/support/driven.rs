@@ -28,7 +28,6 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// Starts it.
     pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
         Self::with(&Claude::new(config), order, directory)
     }

@@ -38,7 +38,6 @@ struct Inner {
     over: bool,
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// What was asked.

@@ -76,7 +76,7 @@ impl Serving {
         Self { child: command.spawn().unwrap(), folder }
     }
 
-    /// Its process.
+    /// The id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

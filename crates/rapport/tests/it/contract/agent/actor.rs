@@ -185,7 +185,6 @@ impl Stage {
         config
     }
 
-    /// The agent.
     pub(super) fn agent(&self) -> Box<dyn Agent> {
         match &self.cast {
             Cast::Cli(config) => Box::new(Claude::new((**config).clone())),

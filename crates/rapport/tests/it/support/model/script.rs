@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::messages;
 
-/// A script.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     lines: Vec<Line>,

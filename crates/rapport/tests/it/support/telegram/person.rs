@@ -18,9 +18,7 @@ use super::text::{Formatted, length};
 /// A person in a chat.
 pub(crate) struct Person {
     shared: Arc<Shared>,
-    /// Who.
     pub(crate) id: i64,
-    /// Their name.
     pub(crate) name: String,
     /// Where they are.
     pub(crate) chat: i64,

@@ -21,7 +21,6 @@ pub(crate) struct Parameters {
 pub(crate) struct Upload {
     /// The field it came in.
     pub(crate) field: String,
-    /// Its name.
     pub(crate) name: String,
     /// What is in it.
     pub(crate) bytes: Vec<u8>,

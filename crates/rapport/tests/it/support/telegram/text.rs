@@ -34,7 +34,6 @@ const FOUND: [&str; 8] =
 /// A text as people see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Formatted {
-    /// The words.
     pub(crate) text: String,
     /// The entities in it, in order.
     pub(crate) entities: Vec<Value>,

@@ -18,7 +18,6 @@ pub(crate) enum Order {
     Reversed,
 }
 
-/// The queue.
 pub(crate) struct Updates {
     queue: VecDeque<Update>,
     next: i64,
