@@ -162,7 +162,8 @@ impl WorkerKind for ContainerKind {
         })
     }
 
-    /// WORK-17: a container stops by itself only while no process runs in it, and a waiting agent is one.
+    /// WORK-17: a container stops by itself only when no process runs in it, so a waiting agent would keep it
+    /// running.
     fn hot_at_most(&self) -> Option<Duration> {
         Some(self.settings.idle)
     }

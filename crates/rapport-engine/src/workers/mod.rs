@@ -176,8 +176,9 @@ pub trait Workplace: Send + Sync {
         Ok(())
     }
 
-    /// Makes this machine's copy of a file in the agents' home current, if the home itself is on another machine. If
-    /// no agent of this process runs there, this also ends all other processes there.
+    /// Makes this machine's copy of a file in the agents' home current, if the home itself is on another machine.
+    /// Ends everything that another process started there, so that only an agent of this process can change the file
+    /// afterwards.
     fn fetch(&self, _file: &Path) -> io::Result<()> {
         Ok(())
     }

@@ -203,7 +203,7 @@ impl Kept {
         Self { _proxying: Some(proxying), ..self }
     }
 
-    /// Whether its keeper runs elsewhere than on this machine.
+    /// Whether its keeper is not a child of this process, because it runs in a container.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.runner, Runner::Elsewhere(_))
     }

@@ -380,7 +380,7 @@ fn unreachable(error: impl std::error::Error) -> Refused {
     (StatusCode::BAD_GATEWAY, why)
 }
 
-/// Whether a host is given as an address, or as `localhost`: then this machine is meant.
+/// Whether a host is given as an address, or as `localhost`: then an address of this machine is intended.
 fn names_itself(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok()
 }

@@ -182,7 +182,7 @@ impl Container {
 
     /// Starts the container if it does not run, and makes it again if only its volume is left. Without the volume
     /// this fails: the work is lost, and an empty container would pass for it. Before an agent starts, everything
-    /// that another process started there is ended, because the host of that is gone.
+    /// that another process started there is ended, because its host is gone.
     pub(super) async fn up(&self, user: Use) -> Result<(), WorkerError> {
         let _one = self.starting.lock().await;
         let found = self.docker.inspect(&self.name).await?;

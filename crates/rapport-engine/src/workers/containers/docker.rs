@@ -289,7 +289,7 @@ impl Docker {
         }
     }
 
-    /// The containers with this label, and the volumes with it that no container uses.
+    /// The containers with this label, and the volumes with it that have no container of their name.
     pub(super) async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, WorkerError> {
         let client = self.connected().await?;
         let filters = HashMap::from([("label", vec![label])]);
