@@ -79,7 +79,7 @@ impl Shared {
         if turn.has_declined(call) {
             return Vec::new();
         }
-        // An agent that is being stopped asks nobody.
+        // An agent that is being stopped asks no person.
         if turn.stopped.is_some() {
             return vec![decline(turn, call, prompt::STOPPED.into(), &[])];
         }
@@ -117,7 +117,7 @@ impl Shared {
             Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
             Leave::Failed { reason } => self.rounds.broke_off(turn, reason, false),
             Leave::NotStarted { reason } => self.rounds.broke_off(turn, reason, true),
-            // The second time at the same point, it would die a third time.
+            // The workplace died twice under the same step of the agent, so a third start would not help.
             Leave::Lost { reason } if turn.is_lost => self.rounds.broke_off(turn, reason, false),
             Leave::Lost { reason } => {
                 vec![Event::CutOff { turn: id, reason: reason.clone(), is_not_started: false, is_lost: true }]
@@ -166,7 +166,7 @@ impl AgentTurns {
 }
 
 impl AskedRounds {
-    /// The round in which a lost process asked the same questions, so that nobody is asked twice.
+    /// The round in which a lost process asked the same questions, so that no person is asked twice.
     pub(super) fn left_open(&self, turn: TurnId, questions: &[Question]) -> Option<&Round> {
         self.pending_of(turn).find(|round| {
             round.orphaned
@@ -195,8 +195,8 @@ impl AskedRounds {
         }
     }
 
-    /// A permission with remarks. Before the plan is confirmed no rule is offered: a call is allowed once or not at
-    /// all.
+    /// A permission with Rapport's remarks. Before the plan is confirmed no rule is offered: a call is allowed once
+    /// or not at all.
     pub(super) fn remarked(&self, turn: &Turn, asked: &Permission) -> Permission {
         let mut asked = asked.clone();
         let is_same = |before: &Permission| {
@@ -245,8 +245,9 @@ impl AskedRounds {
         turn.has_declined(call).then(|| Event::Taken { call: call.clone() }).into_iter().collect()
     }
 
-    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had an
-    /// answer is started again a few times: whoever gave it was thanked. Otherwise the session has failed.
+    /// With an open question the session waits, and the answer resumes the agent. A process that ended before it had
+    /// an answer is started again a few times, because the answer was acknowledged and must not be lost. Otherwise
+    /// the session has failed.
     pub(super) fn broke_off(&self, turn: &Turn, reason: &str, is_not_started: bool) -> Vec<Event> {
         let cut_off =
             Event::CutOff { turn: turn.id, reason: reason.to_owned(), is_not_started, is_lost: false };
@@ -270,7 +271,8 @@ impl AskedRounds {
     }
 }
 
-/// The engine stops an agent that failed. What it still does is ignored, because it may be in another conversation.
+/// The engine stops an agent that failed. Whatever it still does is ignored, because it may be in another
+/// conversation.
 fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
     match did {
         AgentDid::Spend { usage } => Ok(vec![Event::Spent { turn, usage: *usage }]),
@@ -366,8 +368,8 @@ fn permission(id: QuestionId, asked: Permission) -> Question {
     }
 }
 
-/// The answer to a lead that wants to use Rapport's own tools: yes, because the tools
-/// themselves check what it may do.
+/// The answer to a lead that wants to use Rapport's own tools: yes, because the tools themselves check what it may
+/// do.
 fn own_tools(questions: &[Question]) -> Option<Event> {
     let [question] = questions else { return None };
     let Purpose::Permission(asked) = &question.purpose else { return None };

@@ -12,8 +12,8 @@ use crate::want::Said;
 /// The number of message ids that are kept for de-duplication.
 const HEARD_LATELY: usize = 100;
 
-/// Up to this many turns, capacity is reserved one by one: a host keeps thousands of waiting sessions in memory, and most have one or two
-/// turns.
+/// Up to this many turns, capacity is reserved one by one: a host keeps thousands of waiting sessions in memory, and
+/// most have one or two turns.
 const FEW: usize = 4;
 
 /// All turns, in order.
@@ -46,13 +46,13 @@ pub(crate) struct Turn {
     pub(crate) connected: bool,
     /// Whether the last attempt to start the agent's program failed.
     pub(crate) is_not_started: bool,
-    /// Whether its place died under it since it last got an answer.
+    /// Whether the agent's workplace died since the agent last got an answer.
     pub(crate) is_lost: bool,
-    /// Whether its process waits until fewer agents run.
+    /// Whether the process has to wait until fewer agents run.
     pub(crate) is_queued: bool,
-    /// How many processes in a row ended before they had an answer that somebody gave.
+    /// How many processes in a row ended before they received an answer that was given.
     pub(crate) starts_in_vain: u32,
-    /// `None` until it is recorded; then the name of the state, if the worker has one.
+    /// `None` until the state of the files is recorded; then the name of the state, if the worker has one.
     pub(crate) baseline: Option<Option<String>>,
     /// Calls that were declined, until the agent has been told.
     pub(crate) declined: Vec<Declined>,
@@ -61,14 +61,14 @@ pub(crate) struct Turn {
     pub(crate) doing: Option<Activity>,
     /// Whether it used a tool that may have changed a file.
     pub(crate) may_have_written: bool,
-    /// Why no copy of the conversation and work of its last process could be stored.
+    /// Why no copy of the conversation and the work of the last process could be stored.
     pub(crate) unkept: Option<String>,
-    /// What keeps a process that was to be parked.
+    /// What keeps a process that is to be parked from being parked.
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
     /// Messages sent during the turn, in order.
     pub(crate) said: Vec<Message>,
-    /// Who stopped it, until somebody restarts it.
+    /// Who stopped the turn, until it is restarted.
     pub(crate) stopped: Option<By>,
 }
 
@@ -96,7 +96,8 @@ impl Turn {
         self.declined.iter().any(|declined| declined.call == *call)
     }
 
-    /// Whether files may change during this turn without a permission: it works, or it planned a file that Rapport writes now.
+    /// Whether files may change during this turn without a permission: the agent works, or it planned a file that
+    /// Rapport writes now.
     pub(super) fn may_work(&self) -> bool {
         matches!(self.kind, TurnKind::Work | TurnKind::Chat) || self.process == Process::Over
     }
@@ -124,9 +125,9 @@ pub(crate) enum Process {
     Running,
     /// It should end once it has parked this call.
     Cooling(CallId),
-    /// It ended cleanly and will ask this call again.
+    /// It ended cleanly, and will make this call again.
     Parked(CallId),
-    /// It ended in the middle of something.
+    /// It ended during the turn, without parking a call.
     CutOff,
     /// The turn is over.
     Over,

@@ -136,7 +136,7 @@ impl Shared {
                     turn.process = Process::Over;
                 }
             }
-            // Its meaning for the session depends on the flow.
+            // What this means for the session depends on the flow.
             Event::Reported { .. } => {
                 self.record.apply(fact, &self.turns);
                 self.ends += 1;
@@ -156,7 +156,7 @@ impl Shared {
             | Event::Unreadable { .. }
             | Event::Noted { .. }
             | Event::Unknown(_) => {}
-            // Only flows handle these.
+            // Only flows apply these facts.
             Event::Outlined { .. }
             | Event::PlanProposed { .. }
             | Event::PlanSaved { .. }
@@ -210,7 +210,7 @@ impl Shared {
     fn open_round(&mut self, id: RoundId, asker: &Asker, questions: &[Question], at: Timestamp) {
         if let Asker::Agent { turn, .. } = asker {
             self.turns.alive(*turn);
-            // The process does nothing but wait.
+            // The process only waits now.
             self.turns.with(*turn, |turn| turn.doing = None);
         }
         let item = |question: &Question| Item { question: question.clone(), state: State::open() };

@@ -11,7 +11,7 @@ use crate::id::QuestionId;
 use crate::input::DayBudget;
 use crate::question::{Choice, GO_ON, Purpose, Question, STAY};
 
-/// What a session has cost, and its budget.
+/// The cost of a session so far, and its budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spending {
     pub(crate) usage: Usage,
@@ -30,19 +30,19 @@ impl Spending {
         }
     }
 
-    /// What the session may cost before a person is asked, in millionths of a US dollar.
+    /// How much the session may cost before a person is asked, in millionths of a US dollar.
     pub(crate) fn budget(&self, terms: &Terms) -> Option<u64> {
         self.raised.or(terms.budget_micros)
     }
 
-    /// Somebody set another budget of the session, which counts instead of the raised one.
+    /// The terms have a new budget, which replaces the raised one.
     pub(super) fn replace_budget(&mut self) {
         self.raised = None;
     }
 }
 
 impl Shared {
-    /// Decides that the response that is being made has cost this much so far.
+    /// Decides that the response in progress has cost this much so far.
     pub(super) fn spent_so_far(
         &self,
         flow: &dyn FlowRules,
@@ -120,7 +120,7 @@ impl AskedRounds {
     }
 }
 
-/// The facts that follow from the answer.
+/// The facts that follow from the answer to such a question.
 pub(super) fn after_answer(answer: &Answer, by: &By) -> Vec<Event> {
     answer.is(GO_ON).then(|| Event::Restarted { by: by.clone() }).into_iter().collect()
 }

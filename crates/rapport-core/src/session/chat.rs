@@ -36,13 +36,14 @@ impl ChatFlow {
         self.heard.len()
     }
 
-    /// Decides a message. A working agent is told afterwards; one that failed or was stopped resumes with it.
+    /// Decides a message. A working agent gets it after its turn; an agent that failed or was stopped resumes with
+    /// it.
     fn say(&self, shared: &Shared, saying: &Saying<'_>) -> Result<Vec<Event>, Refusal> {
         if shared.is_over() {
             return Err(self.not_now(shared, SAYING));
         }
         shared.record.refuse_while_undoing(SAYING)?;
-        // A person stopped it, and only a person lets it go on.
+        // A person stopped the agent, and only a person lets it continue.
         if saying.is_of_rule() && shared.turns.current().is_some_and(|turn| turn.stopped.is_some()) {
             return Err(Refusal::NotNow { what: SAYING.into(), why: "a person stopped the agent".into() });
         }
@@ -78,7 +79,7 @@ impl FlowRules for ChatFlow {
                 let Some(saying) = shared.saying(by, text, id.as_ref())? else { return Ok(Vec::new()) };
                 self.say(shared, &saying)
             }
-            // A message that no longer waits was told, or was withdrawn before.
+            // A message that no longer waits was delivered, or was withdrawn before.
             Act::Unsay { id } => {
                 let waits = self.heard.iter().any(|waiting| waiting.id.as_ref() == Some(id));
                 Ok(waits.then(|| Event::Unsaid { id: id.clone() }).into_iter().collect())

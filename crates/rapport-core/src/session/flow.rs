@@ -92,10 +92,10 @@ pub(crate) trait FlowRules {
         None
     }
 
-    /// Decides an act that only some flows accept.
+    /// Decides an act that only some flows have.
     fn decide_act(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal>;
 
-    /// Decides an engine input that only some flows accept. An input that nothing waits for changes nothing.
+    /// Decides an engine input that only some flows have. An input for which no want is open changes nothing.
     fn decide_world(&self, _: &Shared, _: &World) -> Result<Vec<Event>, Refusal> {
         Ok(Vec::new())
     }
@@ -105,7 +105,7 @@ pub(crate) trait FlowRules {
         Vec::new()
     }
 
-    /// What stopped, besides the agent, when the process that held the session died.
+    /// The fact that something besides the agent stopped when the process that held the session died.
     fn lost(&self, _: &Shared) -> Option<Event> {
         None
     }
@@ -121,7 +121,7 @@ pub(crate) trait FlowRules {
         Ok(Vec::new())
     }
 
-    /// The reply to the agent in place of asking; `None` if the question is asked.
+    /// The reply to the agent instead of asking; `None` if the question is asked.
     fn on_ask(&self, _: &Shared, _: &AskedCall<'_>) -> Option<Vec<Event>> {
         None
     }
@@ -169,7 +169,7 @@ pub(crate) trait FlowRules {
         Vec::new()
     }
 
-    /// Adds the preconditions for running the agent of this turn. Returns whether the agent may run already.
+    /// Adds the preconditions for running the agent of this turn. Returns whether the agent may already run.
     fn prepare(&self, _: &Shared, _: &Turn, _: &mut Vec<Want>) -> bool {
         true
     }
@@ -215,7 +215,7 @@ impl AskedCall<'_> {
     }
 }
 
-/// Handles an input that the flow does not accept. An answer to a want that no longer exists is ignored.
+/// Handles an input that the flow does not have. The result of a want that no longer exists is ignored.
 pub(super) fn stray(world: &World) -> Result<Vec<Event>, Refusal> {
     match world {
         World::Report { .. } => Err(Refusal::Stray { what: "a report".into() }),

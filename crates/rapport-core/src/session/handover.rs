@@ -24,11 +24,11 @@ pub(crate) struct Handover {
     clearing: Clearing,
     /// The states of the project before and after it was applied.
     applied: Option<Merged>,
-    /// The request that a person applies it, until that is decided.
+    /// A request that a person apply the work, until that is decided.
     requested: Option<Requested>,
 }
 
-/// A request to apply the work, by an author who may not decide it.
+/// A request to apply the work, by an author who may not decide that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requested {
     by: By,
@@ -61,7 +61,7 @@ enum Clearing {
     #[default]
     Due,
     Done,
-    /// Part of it is left, for this reason.
+    /// Part of the workplace is left, for this reason.
     Failed(String),
 }
 
@@ -130,7 +130,7 @@ impl Shared {
             (Stage::Applied, Clearing::Due | Clearing::Done) => Err(not("discarding", "it was applied")),
             (Stage::Wanted { .. } | Stage::Merged { .. }, _) => Err(not("discarding", "it is being applied")),
             (Stage::Discarded, Clearing::Due | Clearing::Done) => Ok(Vec::new()),
-            // Tries again to remove what is left of the workplace.
+            // Tries again to remove the remains of the workplace.
             (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
             (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
@@ -189,7 +189,7 @@ impl Shared {
 }
 
 impl Handover {
-    /// The fact that it is being applied; or, by somebody who may not decide that, that they ask a person to.
+    /// The fact that the work is being applied; or, if the author may not decide that, that they ask a person to.
     fn applying(&self, terms: &Terms, by: &By, (with_conflicts, to): (bool, &ApplyTo)) -> Vec<Event> {
         let asked = Requested { by: by.clone(), with_conflicts };
         match authority(by, Matter::Application, terms) {
@@ -249,7 +249,7 @@ impl Handover {
             }
             Event::Applied { .. } => {
                 match &self.stage {
-                    // The files of the project are as they were, so there is nothing to undo in them.
+                    // The project's files did not change, so there is nothing to undo in them.
                     Stage::Merged { to: ApplyTo::Branch(_), .. } => {}
                     Stage::Merged { merged, .. } => self.applied = Some(merged.clone()),
                     Stage::Open | Stage::Wanted { .. } | Stage::Applied | Stage::Discarded => {}

@@ -11,7 +11,7 @@ const MOST_REFUSED: usize = 100;
 /// The maximum length of a host's name with its port.
 const LONGEST: usize = 260;
 
-/// Hosts by name, with the port unless it is 80 or 443: `example.com:443`.
+/// Hosts by name: refused ones always with their port (`example.com:443`), allowed ones as the person named them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub(crate) refused: Vec<String>,
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-/// Whether it can be the name of a host. The program that connects resolves it.
+/// Whether a text can be the name of a host. The program that connects resolves the name.
 fn is_name(host: &str) -> bool {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '*' | '[' | ']');

@@ -53,13 +53,14 @@ impl Shared {
         Ok(Some(Saying { by, text, id }))
     }
 
-    /// Sends it to a stopped turn, which resumes with it. `None` if no turn is stopped.
+    /// Sends a message to a stopped turn, which resumes with it. `None` if no turn is stopped.
     pub(super) fn say_to_stopped(&self, saying: &Saying<'_>) -> Option<Vec<Event>> {
         let turn = self.turns.current().filter(|turn| turn.stopped.is_some())?;
         Some(self.say_to_turn(turn, saying))
     }
 
-    /// Sends it during a turn. A turn that was stopped or has failed resumes with it, unless the budget is used up.
+    /// Sends a message during a turn. A turn that was stopped or has failed resumes with it, unless the budget is
+    /// used up.
     pub(super) fn say_to_turn(&self, turn: &Turn, saying: &Saying<'_>) -> Vec<Event> {
         let rests = self.is_failed() || turn.stopped.is_some();
         let asked = self.ask_about_budget(self.spending.usage.cost_micros).filter(|_| turn.stopped.is_some());
@@ -70,7 +71,7 @@ impl Shared {
 }
 
 impl AskedRounds {
-    /// Refuses a message while a question is open, so that nobody answers by accident.
+    /// Refuses a message while a question is open, so that a message is never taken for an answer.
     pub(super) fn refuse_beside_a_question(&self) -> Result<(), Refusal> {
         let open = self.open().flat_map(|round| &round.items).find(|item| item.given().is_none());
         match open {
@@ -84,7 +85,7 @@ impl AskedRounds {
 }
 
 impl Handover {
-    /// Refuses a message after the workplace was handed over, because nothing more is done there.
+    /// Refuses a message after the workplace was handed over, because no more work is done there.
     pub(super) fn refuse_message(&self) -> Result<(), Refusal> {
         match self.decided() {
             Some(why) => Err(Refusal::NotNow { what: SAYING.into(), why: why.into() }),

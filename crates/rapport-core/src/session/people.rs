@@ -58,9 +58,9 @@ impl Shared {
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
-            // The session as a whole makes it of two acts.
+            // The session as a whole turns this into two acts.
             Act::Change { question, .. } => self.reopen(flow, question, by),
-            // The remaining acts belong to some flows; a flow refuses those that it does not have.
+            // The remaining acts belong to certain flows; a flow refuses those that it does not have.
             act => flow.decide_act(self, by, act),
         }
     }
@@ -164,7 +164,8 @@ impl Shared {
         Ok(vec![Event::Revoked { rule: rule.clone(), by: by.clone() }])
     }
 
-    /// A cancelled session's terms do not change, and terms that are in effect already are not a change.
+    /// The facts of a change of terms. The terms of a cancelled session do not change, and terms that are already in
+    /// effect are not a change.
     fn change_terms(&self, change: &TermsChange, by: &By) -> Vec<Event> {
         let terms = &self.created.terms;
         if self.life == Life::Cancelled || terms.changed(change) == *terms {
@@ -304,7 +305,7 @@ impl AskedRounds {
         Ok(vec![Event::Reopened { question: previous.question.id.clone(), by: by.clone() }])
     }
 
-    /// Whether a question was answered, and is open again.
+    /// Whether a question was answered, and was reopened to change the answer.
     pub(super) fn is_being_changed(&self, question: &QuestionId) -> bool {
         let state = self.item(question).map(|(_, item)| &item.state);
         matches!(state, Some(State::Open { previous: Some(_) }))

@@ -57,7 +57,7 @@ impl ProgressFlow {
         }
     }
 
-    /// The fact that completes the session, with the file as the change. The state after it is known where the engine
+    /// The fact that completes the session, with the file as the change. The state after it is known if the engine
     /// could record it.
     fn report(&self, recorded: Option<&Changes>) -> Option<Event> {
         let lines = self.plan.as_ref()?.text.lines().count();
@@ -91,7 +91,7 @@ impl ProgressFlow {
         if is_known { Vec::new() } else { vec![propose(file)] }
     }
 
-    /// Whether the file is on disk, so that only its change is to be recorded.
+    /// Whether the file is on disk, so that only its change has yet to be recorded.
     fn is_written(&self) -> bool {
         let is_saved = self.plan.as_ref().is_some_and(|plan| plan.saved == plan.revision);
         self.phase == ProgressPhase::Writing && is_saved
@@ -167,7 +167,7 @@ impl FlowRules for ProgressFlow {
         }
         let problems = match file_in(result, &self.said) {
             Ok(file) => return self.take_file(&file),
-            // The file with which it left plan mode was valid.
+            // The file with which the agent left plan mode was valid.
             Err(_) if self.is_proposed => return Vec::new(),
             Err(problems) => problems,
         };
@@ -216,7 +216,7 @@ impl FlowRules for ProgressFlow {
     }
 
     /// The file is written once, after its turn, so a file that exists before that is not this session's. The state
-    /// of the files is recorded before and after it.
+    /// of the files is recorded before and after that.
     fn wants(&self, shared: &Shared) -> Vec<Want> {
         let (Some(plan), Some(turn)) = (&self.plan, shared.turns.last()) else { return Vec::new() };
         if self.phase != ProgressPhase::Writing {

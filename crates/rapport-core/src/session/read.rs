@@ -68,7 +68,7 @@ impl Session {
         &self.shared.created.project
     }
 
-    /// The message by which its lead is asked a question, in the session of this id (LEAD-6).
+    /// The message that asks the lead this question of the session with this id (LEAD-6).
     pub fn trigger(&self, id: &SessionId, question: &QuestionId) -> Option<String> {
         let (_, item) = self.shared.rounds.item(question)?;
         let created = &self.shared.created;
@@ -82,12 +82,12 @@ impl Session {
         ))
     }
 
-    /// The class of a question, as it is known now.
+    /// The current class of a question.
     pub fn class_of(&self, question: &Question) -> Class {
         self.shared.routes.class_now(question, &self.shared.rounds)
     }
 
-    /// The open questions that its lead was told of and has to answer.
+    /// The open questions that its lead was told of and still has to answer.
     pub fn with_lead(&self) -> Vec<QuestionId> {
         self.shared.with_lead()
     }
@@ -203,8 +203,8 @@ impl Session {
         self.shared.turns.was_connected()
     }
 
-    /// Whether the agent has begun its turn and its process has ended, so that the turn needs an agent that can be
-    /// resumed.
+    /// Whether the agent has begun its turn and its process has ended, so that only an agent that can be resumed can
+    /// continue the turn.
     pub fn needs_resuming(&self) -> bool {
         let is_gone = |turn: &Turn| matches!(turn.process, Process::CutOff | Process::Parked(_));
         let turn = self.shared.turns.current().filter(|turn| turn.connected && turn.stopped.is_none());
@@ -226,9 +226,9 @@ impl Session {
         self.shared.turns.iter().any(|turn| turn.baseline.is_some())
     }
 
-    /// The stretches of the work, in order: the state of the project's files before it, and the state after it. The
-    /// diff shows the changes between them, and an undo goes back to the former: never further, because earlier changes
-    /// may be a person's own. The last stretch has no end while it is in progress.
+    /// The stretches of the work, in order: the state of the project's files before each, and the state after it. The
+    /// diff shows the changes between these states. An undo goes back to the former and never further, because
+    /// earlier changes may be a person's own. The last stretch has no end while it is in progress.
     pub fn stretches(&self) -> Vec<Stretch> {
         self.shared.record.stretches()
     }
@@ -305,7 +305,7 @@ impl Session {
         self.flow.turns().map_or(&[], |flow| flow.file_turns())
     }
 
-    /// The turns whose directories contain something that is in no fact and that Rapport did not write.
+    /// The turns whose directories contain something that is neither in a fact nor written by Rapport.
     pub fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
         self.flow.turns().map_or_else(Vec::new, |flow| flow.unknown_turns(found))
     }

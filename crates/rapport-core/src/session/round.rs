@@ -19,16 +19,17 @@ pub(crate) struct Round {
     /// When the waiting process began to wait; later than `asked_at` if it asked again.
     pub(crate) hot_since: Timestamp,
     pub(crate) items: Vec<Item>,
-    /// The asker has the reply.
+    /// Whether the asker has the reply.
     pub(crate) taken: bool,
-    /// The process that asked has ended. If it had the reply, the reply may be lost.
+    /// Whether the process that asked has ended. If it had the reply, the reply may be lost.
     pub(crate) orphaned: bool,
-    /// The process that took the reply was cut off later, and may not have written it to its transcript.
+    /// Whether the process that took the reply was cut off later, and may not have written it to its transcript.
     pub(crate) doubtful: bool,
-    /// A permission whose process died after it was told: the call may have run, so the permission is not used again.
+    /// Whether the process died after it was told of this permission: the call may have run, so the permission is not
+    /// used again.
     pub(crate) spent: bool,
     pub(crate) closed: Option<Ending>,
-    /// The state of the project at this round was recorded, if that was possible.
+    /// Whether the state of the project at this round was recorded, if that was possible.
     pub(crate) snapshotted: bool,
 }
 

@@ -20,11 +20,11 @@ pub(crate) struct AskedRounds {
     all: Vec<Round>,
     /// The position of each question: the index of its round, and its index in the round.
     places: BTreeMap<QuestionId, (usize, usize)>,
-    /// Rounds that are open, or whose asker still waits.
+    /// The indices of rounds that are open, or whose asker still waits.
     current: BTreeSet<usize>,
     /// Questions whose answer holds for the whole project and is saved there.
     pub(super) granted: Vec<QuestionId>,
-    /// All rounds before this index have lost the process that asked them, if there was one.
+    /// All rounds before this index are already marked as orphaned, if a process asked them.
     orphaned_before: usize,
 }
 
@@ -32,7 +32,7 @@ impl Deref for AskedRounds {
     type Target = [Round];
 
     fn deref(&self) -> &[Round] {
-        // A caller that asks for all rounds may look at each.
+        // A caller that asks for all rounds may read each.
         effort::looked(self.all.len());
         &self.all
     }
@@ -66,7 +66,7 @@ impl AskedRounds {
 
     /// Changes the round with this id, if there is one.
     pub(super) fn with<T>(&mut self, id: RoundId, change: impl FnOnce(&mut Round) -> T) -> Option<T> {
-        // Rounds are numbered from 1; a log that another program wrote may differ.
+        // Rounds are numbered from 1, but a log that another program wrote may differ.
         let guess = (id.0 as usize).wrapping_sub(1);
         let is_there = self.all.get(guess).is_some_and(|round| round.id == id);
         let index = if is_there { guess } else { self.iter().position(|round| round.id == id)? };
@@ -96,7 +96,7 @@ impl AskedRounds {
         for index in from..self.all.len() {
             self.change(index, |round| {
                 if round.is_of(turn) {
-                    // A reply is sent as soon as it is known, but never to a parked call.
+                    // A reply is sent as soon as it is known, except to a parked call.
                     let was_told = !round.orphaned && (put_away.is_none() || round.call() != put_away);
                     round.spent |= was_told && !round.taken && round.allows_a_call();
                     round.orphaned = true;
@@ -118,7 +118,8 @@ impl AskedRounds {
         self.current().filter(move |round| round.is_of(turn) && round.is_pending())
     }
 
-    /// Rounds whose answer the agent waits for. A cut-off agent that was restarted without an answer no longer waits.
+    /// Rounds whose answer the agent waits for. An agent that was cut off and then restarted without an answer no
+    /// longer waits.
     pub(crate) fn waited_for(&self, turn: &Turn) -> impl Iterator<Item = &Round> {
         let is_there = turn.process == Process::Running;
         self.open_of(turn.id).filter(move |round| !(is_there && round.orphaned))
@@ -185,7 +186,7 @@ impl AskedRounds {
     }
 }
 
-/// Counts the rounds that are looked at, in tests.
+/// Counts in tests how many rounds are read.
 mod effort {
     #[cfg(test)]
     thread_local! {
@@ -212,7 +213,7 @@ mod tests {
     use crate::question::{Purpose, Question};
     use crate::session::Session;
 
-    /// The maximum number of times that each round may be looked at.
+    /// The maximum number of times that each round may be read.
     const OFTEN: usize = 20;
 
     fn ann() -> By {

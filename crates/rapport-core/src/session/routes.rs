@@ -27,7 +27,7 @@ pub(crate) struct Routes {
     ways: BTreeMap<QuestionId, Way>,
     /// Questions that the lead was told of, and was not released from yet.
     with_lead: BTreeSet<QuestionId>,
-    /// The number of answers of leads since a person last acted.
+    /// The number of answers that leads gave since a person last acted.
     in_a_row: u32,
     /// The times of leads' answers, as far as the hourly limit needs them.
     answered_at: VecDeque<Timestamp>,
@@ -47,7 +47,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// How long a question stays with whom it is with; `None`: until somebody answers.
+    /// Until when a question stays with its current recipient; `None` if it stays until it is answered.
     pub(crate) fn until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
         let (since, time) = match (self.to, self.asks_since) {
             (Recipient::Lead, Some(since)) => (since, ASKING_TIME),
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Decides that a question goes on to a person: a lead passes it on, and may raise its class; or a person answers it
+    /// Decides that a question goes to a person: a lead passes it on, and may raise its class; or a person answers it
     /// themselves.
     pub(super) fn pass_on(
         &self,
@@ -196,7 +196,7 @@ impl Shared {
         is_news.then(|| Event::LeadAsks { question: question.clone() }).into_iter().collect()
     }
 
-    /// The steps that passing time alone leads to.
+    /// The steps that are due because time has passed.
     pub(super) fn overdue(&self, now: Timestamp) -> Vec<Event> {
         let due = |way: &Way| way.until(&self.created.terms.routing).is_some_and(|until| until <= now);
         let ways = self.open_ways().filter(|(_, way)| due(way));
@@ -254,7 +254,7 @@ impl Shared {
 }
 
 impl Routes {
-    /// The class of a question as it is known now: what somebody raised stays so.
+    /// The current class of a question. A class that was raised stays raised.
     pub(crate) fn class_now(&self, question: &Question, earlier: &impl Earlier) -> Class {
         let found = Class::of(question, earlier);
         self.way(&question.id).map_or(found, |way| way.class.raised_to(found))
@@ -270,7 +270,7 @@ impl Routes {
         (lately as u64 >= u64::from(terms.per_hour)).then_some(Limit::PerHour)
     }
 
-    /// Applies a fact to the ways.
+    /// Applies a fact to the routes.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp, terms: &RoutingTerms) {
         match fact {
             Event::Routed { question, to, class, why } => {
@@ -321,7 +321,8 @@ impl Routes {
             Event::Answered { by: By::Person { .. }, .. } | Event::Heard { by: By::Person { .. }, .. } => {
                 self.in_a_row = 0;
             }
-            // A draft was for the question as it was then, and a person changes the answer: the lead is asked no more.
+            // The draft was for the question as it was then, and a person now changes the answer, so the lead is no
+            // longer asked.
             Event::Reopened { question, .. } => self.with(question, |way| {
                 way.draft = None;
                 if way.to == Recipient::Lead {
@@ -337,13 +338,13 @@ impl Routes {
         self.ways.get(question)
     }
 
-    /// A step to the person, if a question is with the lead.
+    /// The step from the lead to the person, if the question is with the lead.
     pub(super) fn hop(&self, question: &QuestionId, why: Hop) -> Option<Event> {
         let way = self.way(question).filter(|way| way.to == Recipient::Lead)?;
         Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: way.class, why })
     }
 
-    /// The draft of a question that a person wants to send.
+    /// The draft for a question, for a person who wants to send it.
     pub(super) fn draft_of(&self, question: &QuestionId) -> Result<&LeadDraft, Refusal> {
         let draft = self.way(question).and_then(|way| way.draft.as_ref());
         draft.ok_or_else(|| {
@@ -352,7 +353,7 @@ impl Routes {
         })
     }
 
-    /// The lead knows that a question is over.
+    /// The lead was told that a question is over.
     pub(super) fn lead_released(&self, question: &QuestionId) -> Vec<Event> {
         let is_news = self.with_lead.contains(question);
         is_news.then(|| Event::LeadReleased { question: question.clone() }).into_iter().collect()
@@ -371,6 +372,6 @@ impl Routes {
 pub(super) enum Responded {
     /// The answer counts.
     Answer(Answer, Option<Grounding>),
-    /// It is a draft, with these facts.
+    /// The response is only a draft, with these facts.
     Draft(Vec<Event>),
 }

@@ -1,5 +1,5 @@
-//! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns and
-//! the process of its agent, its permission rules, its workplace. What only one flow does is in that flow (`flow.rs`).
+//! The part that all sessions share, whatever their flow: how the session began, its rounds of questions, the turns
+//! and the process of its agent, its permission rules, its workplace. Each flow has what only it does (`flow.rs`).
 
 use jiff::Timestamp;
 
@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     pub(crate) life: Life,
     pub(crate) rounds: AskedRounds,
     pub(crate) turns: AgentTurns,
-    /// Questions that the agent was told to do without, in order.
+    /// Questions that the agent was told to answer by itself, in order.
     pub(crate) unasked: Vec<String>,
     /// The rules that allow calls without asking.
     pub(crate) rules: Vec<Rule>,
@@ -44,12 +44,12 @@ pub(crate) struct Shared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Going,
-    /// It cannot continue until it is restarted.
+    /// The session cannot continue until it is restarted.
     Failed {
         reason: String,
     },
     Completed,
-    /// It was ended.
+    /// A person or a lead ended the session early.
     Cancelled,
 }
 

@@ -1,7 +1,7 @@
 //! The record of the work of every flow in which files change: stretches, each from the state of the project's files
-//! before it to the state it left. Follow-up work continues the last stretch, unless the files were changed otherwise
-//! in between: then it begins another one, so that changes of others are not attributed to the work. `undo.rs` undoes
-//! it.
+//! before it to the state after it. Follow-up work continues the last stretch, unless the files changed in between:
+//! then it begins another stretch, so that changes of others are not attributed to the work. `undo.rs` undoes the
+//! work.
 
 use super::agent_turns::Turn;
 use super::shared::Shared;
@@ -12,7 +12,7 @@ use crate::want::Want;
 /// One stretch of work, between states by the worker's names for them; `None` if a state is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stretch {
-    /// The state before the agent could change anything: a change may have been allowed while it planned.
+    /// The state before the agent could change anything: a person may have allowed a change while it planned.
     pub since: Option<String>,
     /// The state before the work itself.
     pub from: Option<String>,
@@ -50,8 +50,8 @@ enum Stage {
 }
 
 impl Stretches {
-    /// Records the state before a turn. What was done before the plan was confirmed is not undone: the work begins
-    /// after it.
+    /// Records the state before a turn. Changes from before the plan was confirmed are not undone: the work begins
+    /// after them.
     pub(super) fn begin(&mut self, from: Option<String>, works: bool) {
         let continues = self.stage == Stage::Over
             && from.is_some()
@@ -152,7 +152,7 @@ impl WorkRecord {
     pub(super) fn apply(&mut self, fact: &Event, turns: &[Turn]) {
         match fact {
             Event::Baselined { turn, baseline } => {
-                // What Rapport writes for the agent after its turn is work, too.
+                // A file that Rapport writes for the agent after its turn is work, too.
                 let works = turns.iter().any(|known| known.id == *turn && known.may_work());
                 self.stretches.begin(baseline.clone(), works);
             }
@@ -180,7 +180,7 @@ impl WorkRecord {
         left.into_iter().collect()
     }
 
-    /// What the record wants in every state of the session.
+    /// The wants of the record in every state of the session.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Want> {
         self.is_left_unnoted.then_some(Want::WorkLeft).into_iter().chain(self.undo_wanted())
     }

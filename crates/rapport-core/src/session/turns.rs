@@ -313,7 +313,8 @@ impl FlowRules for TurnsFlow {
         Some(Event::BatchPaused { batch, reason: ends::STOPPED.into(), unsure: None })
     }
 
-    /// While it plans, the agent changes nothing, and asks only if it may. Each turn has its own rounds.
+    /// While it plans, the agent changes nothing, and asks only if it may. Rounds are counted for each turn
+    /// separately.
     fn on_ask(&self, shared: &Shared, asked: &AskedCall<'_>) -> Option<Vec<Event>> {
         if !matches!(asked.ask, Ask::Questions(_)) {
             return Some(vec![decline(asked.turn, asked.call, prompt::ONLY_DRAFTING.into(), &[])]);
@@ -332,7 +333,7 @@ impl FlowRules for TurnsFlow {
     fn apply(&mut self, shared: &mut Shared, fact: &Event, at: Timestamp) {
         self.fold(shared, fact, at);
         if let Event::Applied { .. } = fact {
-            // Its workplace is removed, so nothing can follow.
+            // The workplace is removed, so nothing can follow.
             shared.life = Life::Completed;
         }
     }
@@ -379,7 +380,7 @@ impl FlowRules for TurnsFlow {
     }
 }
 
-/// What an act does to the files or turns of a session, if it changes them.
+/// How an act that changes files or turns of a session is called in a refusal; `None` for other acts.
 fn changing(act: &Act) -> Option<&'static str> {
     match act {
         Act::PlanTurn { .. } => Some("planning"),

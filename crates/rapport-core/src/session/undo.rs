@@ -1,8 +1,8 @@
 //! Undoes the changes that a session's work made to the project's files, from the states recorded before and after each
 //! stretch of work.
 //!
-//! Two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. The step between
-//! them is idempotent: a path is touched only while it is as the work left it.
+//! An undo is two facts, so that a kill at any instant neither loses nor repeats it: it is requested, it is done. The
+//! step between them is idempotent: a path is touched only while it is as the work left it.
 
 use std::fmt;
 
@@ -77,7 +77,7 @@ impl Shared {
         changed.map(|(from, to)| Merged { from, to, conflicts: Vec::new() }).collect()
     }
 
-    /// Decides to undo the work. If it is undone already, nothing changes.
+    /// Decides to undo the work. Nothing changes if that is already done or in progress.
     pub(super) fn undo_work(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
         match self.record.undo {
             WorkUndo::UnderWay(_) | WorkUndo::Done(_) => return Ok(Vec::new()),

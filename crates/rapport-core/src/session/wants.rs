@@ -68,7 +68,7 @@ impl Shared {
 }
 
 impl AskedRounds {
-    /// Rules for the project that are to be saved. The agent is told once they are.
+    /// Rules for the project that have yet to be saved. The agent is told afterwards.
     pub(super) fn grants_wanted(&self) -> impl Iterator<Item = Want> {
         let rounds = self.current().filter(|round| round.is_pending() && !self.is_kept(round));
         rounds.filter_map(|round| {
@@ -77,14 +77,14 @@ impl AskedRounds {
         })
     }
 
-    /// Whether a permission for the project is saved, if the round granted one.
+    /// Whether the project's rule is saved, if the answer to this round grants one.
     pub(super) fn is_kept(&self, round: &Round) -> bool {
         let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
         let question = round.items.first().filter(for_project);
         question.is_none_or(|item| self.granted.contains(&item.question.id))
     }
 
-    /// Whether the agent's process should exist. One that is gone is started again once everything it asked is
+    /// Whether the agent's process should exist. A process that is gone is started again once everything it asked is
     /// answered: until then waiting costs nothing.
     pub(super) fn should_run(&self, turn: &Turn) -> bool {
         if turn.stopped.is_some() {
@@ -107,7 +107,8 @@ impl AskedRounds {
         is_planning && self.pending_of(turn.id).any(Round::allows_a_call)
     }
 
-    /// Answers that a process had when it was cut off. The driver finds out whether its transcript contains them.
+    /// Answers that a process had taken when it was cut off. The driver finds out whether its transcript contains
+    /// them.
     pub(super) fn doubtful_answers(&self, turn: &Turn) -> impl Iterator<Item = (CallId, CallReply)> {
         let rounds = self.iter().filter(|round| round.is_of(turn.id) && round.doubtful);
         let replied = rounds.filter_map(|round| Some((round.call()?.clone(), reply(round)?)));
@@ -157,7 +158,7 @@ fn elicited(round: &Round) -> Option<CallReply> {
     (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
 }
 
-/// The reply of an expired round, including the answers it did get.
+/// The reply to an expired round, including the answers that were given.
 fn expired(round: &Round) -> CallReply {
     let answered: Vec<_> = round.items.iter().filter_map(told).collect();
     let open = round.items.iter().filter(|item| item.given().is_none());

@@ -140,7 +140,7 @@ impl WorkFlow {
         Ok(restarted.into_iter().chain([saying.heard(None), turn]).collect())
     }
 
-    /// The turn in which the agent is told the messages it did not read in the previous one.
+    /// The turn that tells the agent the messages that it did not read in the previous one.
     fn after_unread(&self, shared: &Shared, turn: &Turn) -> Option<Event> {
         let unread: Vec<_> = turn.unread().collect();
         let words = Some(unread.join("\n\n")).filter(|words| !words.is_empty())?;
@@ -159,15 +159,15 @@ impl WorkFlow {
 
     fn propose(&self, shared: &Shared, text: &str) -> Event {
         let (goal, description) = match &self.plan {
-            // A changed plan keeps its file.
+            // A changed plan stays in the same file.
             Some(plan) => (plan.goal.clone(), plan.description.clone()),
             None => plan_names(&shared.created.task, text),
         };
         Event::PlanProposed { goal, description, text: text.trim().into() }
     }
 
-    /// Records the state at a round of the work. Once the round is answered the agent may have continued, so the state
-    /// is a different one.
+    /// Records the state at a round of the work, while that round still waits. Once it is answered, the agent may
+    /// have continued, and the state would be a different one.
     fn snapshot(&self, shared: &Shared, noted: &World) -> Vec<Event> {
         let World::Snapshot { round, state } = noted else { return Vec::new() };
         let is_working = self.phase == WorkPhase::Working && !shared.is_failed();
@@ -374,7 +374,7 @@ impl FlowRules for WorkFlow {
     }
 }
 
-/// An agent that has made no plan yet is told everything; another knows it already.
+/// The prompt for another plan. An agent that has made no plan yet is told everything; any other already knows it.
 fn replan_prompt(shared: &Shared, wish: &str) -> String {
     if shared.turns.is_empty() {
         return prompt::plan_with_wish(&shared.created.task, shared.rounds.clarified(), wish);

@@ -75,7 +75,8 @@ impl Shared {
         })
     }
 
-    /// When passing time alone changes something, if ever: a waiting process cools, a question expires.
+    /// When the passing of time alone changes something, if ever: a waiting process cools, a question expires or
+    /// moves on.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         if !self.is_going() {
             return None;
@@ -140,9 +141,9 @@ impl AgentTurns {
 }
 
 impl AskedRounds {
-    /// The open round that a turn waits for alone. With another call in flight the process must stay: of two parked
-    /// calls, an agent repeats only the last. A decision that was told by message does not count here: it is for a
-    /// call that the agent may make again.
+    /// The open round, if it is the only thing that a turn waits for. With another call in flight the process must
+    /// stay: of two parked calls, an agent repeats only the last. A decision that was told by message does not count
+    /// here, because it is for a call that the agent may make again.
     pub(crate) fn only_waiting(&self, turn: &Turn) -> Option<&Round> {
         let is_waited_for = |round: &&Round| round.is_open() || !round.orphaned;
         let mut pending = self.pending_of(turn.id).filter(is_waited_for);

@@ -50,7 +50,7 @@ enum Course {
 }
 
 impl ActionBatch<'_> {
-    /// Runs the selected actions: one choice per action of the plan; an action without a choice is skipped. It returns
+    /// Runs the selected actions: one choice per action of the plan; an action without a choice is skipped. Returns
     /// an error only if nothing was done; later failures are part of the result.
     pub async fn run(
         &self,

@@ -18,7 +18,7 @@ pub(crate) fn whole(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     Some(diff.unified_diff().header(path, path).to_string())
 }
 
-/// The same, truncated for a report.
+/// The diff between two texts, truncated for a report.
 pub(super) fn unified(path: &str, before: &[u8], after: &[u8]) -> Option<String> {
     let mut words = whole(path, before, after)?;
     if words.len() > MOST_BYTES {

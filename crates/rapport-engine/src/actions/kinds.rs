@@ -75,7 +75,7 @@ impl Step<'_> {
                 }
                 None => self.begin(journaled, stoppable(stop, research::ask(requester, n, &queries))).await,
             },
-            // Not waiting for the new session's name would not take the session back.
+            // The session would exist even if its name were not waited for.
             ActionKind::Invoke { agent, message } => {
                 let invoking = async { Came::Settled(invoke::run(requester, n, &agent, &message).await) };
                 self.begin(journaled, invoking).await

@@ -23,8 +23,8 @@ pub struct Undone {
     pub removed: Vec<String>,
     /// Files that were left alone, because they were changed after the batch.
     pub kept: Vec<String>,
-    /// Of these, files that changed while a command ran, by the command or otherwise, and where a copy of that state
-    /// is.
+    /// Restored or removed files that changed while a command ran, by the command or otherwise, and where a copy of
+    /// that state is.
     pub set_aside: BTreeMap<String, PathBuf>,
     /// Actions that cannot be undone, such as `EXECUTE cargo test`.
     pub remaining: Vec<String>,
@@ -104,7 +104,7 @@ pub fn undo(place: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError>
 }
 
 /// The result of a completed undo, from the facts of its journal: the process that did it may have been killed before
-/// it reported it.
+/// it reported the result.
 pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     let past = Past::read(facts);
     let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
@@ -215,7 +215,7 @@ impl Past {
                 // The change may be in place although its last step, such as syncing, failed.
                 Outcome::Failed { .. } | Outcome::Skipped { .. } => file.ours.push(after),
             },
-            // Repeated after an interruption that left it unchanged.
+            // The change was repeated after an interruption that had left the file unchanged.
             Some(_) => {}
             None => {
                 file.ours.push(after);
@@ -352,7 +352,7 @@ fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
     }
 }
 
-/// Innermost first; a directory that contains something else stays.
+/// Removes directories, innermost first. A directory that contains something else stays.
 fn remove_emptied(root: &Path, directories: &[String]) {
     let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));

@@ -1,5 +1,5 @@
-//! Agents by name: the available kinds of agents, and the agent of a session. The facts of a session name the kind and the
-//! command of its agent.
+//! Agents by name: the available kinds of agents, and the agent of a session. The facts of a session name the kind
+//! and the command of its agent.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -35,8 +35,8 @@ pub trait AgentKind: Send + Sync {
         ""
     }
 
-    /// What to do about a failure that its program reports in its own words, one line per option. Its program may
-    /// name a command of its own screen, which nobody can type here.
+    /// What to do about a failure that its program reports in its own words, one line per option. The program may
+    /// name a command of its own screen, which cannot be typed here.
     fn remedy(&self, _failure: &str) -> &'static str {
         ""
     }
@@ -98,7 +98,7 @@ impl AgentKinds {
         Self(kinds)
     }
 
-    /// The same with an additional kind.
+    /// Adds another kind.
     #[must_use]
     pub fn with(mut self, kind: impl AgentKind + 'static) -> Self {
         self.0.push(Arc::new(kind));
@@ -172,7 +172,7 @@ pub struct AgentsByName {
 }
 
 enum Source {
-    /// Chosen by the facts of the session, or by the settings.
+    /// By the facts of the session, or by the settings if these name none.
     Kinds {
         kinds: AgentKinds,
         setup: Box<AgentSetup>,

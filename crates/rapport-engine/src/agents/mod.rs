@@ -58,8 +58,8 @@ pub trait Agent: Send + Sync {
     }
 }
 
-/// The abilities of an agent; none by default. The engine asks for nothing that an agent cannot do (`parking`, `listens`, `stays`);
-/// the others say which contract stories it has to pass.
+/// The abilities of an agent; none by default. The engine requests nothing that an agent cannot do (`parking`,
+/// `listens`, `stays`); the other abilities select the contract stories that it has to pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// How a waiting agent gives up its process.
@@ -83,7 +83,7 @@ pub struct Abilities {
 /// How an agent that waits for an answer gives up its process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parking {
-    /// It is resumed at the very call that asked.
+    /// It is resumed at the call that asked.
     AtTheCall,
     /// It is resumed with a message that contains the answer.
     ByMessage,
@@ -145,7 +145,7 @@ pub trait Conversations: Send + Sync {
     /// Blocks.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>>;
 
-    /// The calls in a stored conversation without a result, each as a whole: what the agent would continue with.
+    /// The calls in a stored conversation without a result, each as a whole: the agent would continue with them.
     fn pending(&self, kept: &[u8]) -> Vec<String>;
 }
 
@@ -154,7 +154,7 @@ pub trait Conversations: Send + Sync {
 pub struct Cut<'a> {
     /// The call whose answer is left out.
     pub call: &'a CallId,
-    /// Whether the agent still waits for that answer: then the existing lines precede it.
+    /// Whether the agent still waits for that answer: then all lines of the conversation precede it.
     pub is_waited_for: bool,
     /// The original conversation.
     pub from: Whereabouts<'a>,
@@ -173,8 +173,8 @@ pub struct Whereabouts<'a> {
 
 /// Diagnosis of an agent's installation.
 pub trait Diagnosis: Send + Sync {
-    /// Runs the program in this directory and says what it is and how it can be talked to. Dropped before the end, the program
-    /// is ended.
+    /// Runs the program in this directory, and returns what it is and which channel it supports. Dropping the future
+    /// ends the program.
     fn diagnose<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Diagnosed>;
 }
 
@@ -188,13 +188,13 @@ pub enum Diagnosed {
         /// How to get one that can.
         advice: String,
     },
-    /// It is there, and nobody is logged in to it.
+    /// It is installed, and no person is logged in to it.
     LoggedOut {
         found: String,
         /// How to log in.
         advice: String,
     },
-    /// It runs, and does not work.
+    /// It runs, but does not work.
     Broken(String),
     /// It cannot be run.
     Missing {
@@ -204,7 +204,7 @@ pub enum Diagnosed {
     },
 }
 
-/// Where an agent works, and where its driver stores what is needed to continue elsewhere.
+/// Where an agent works, and where its driver stores what another machine needs to continue.
 #[derive(Clone)]
 pub struct AgentContext {
     pub workplace: Arc<dyn Workplace>,
@@ -234,15 +234,15 @@ impl From<PathBuf> for AgentContext {
     }
 }
 
-/// The stored copy of an agent's conversation, which the agent itself may remove, or which is needed on another
-/// machine.
+/// The stored copy of an agent's conversation, for the case that the agent removes its own, or that the session
+/// continues on another machine.
 pub trait ConversationStore: Send + Sync {
     /// Stores a copy, replacing the previous one.
     fn keep(&self, content: Vec<u8>) -> BoxFuture<'_, io::Result<()>>;
 
     fn kept(&self) -> BoxFuture<'_, io::Result<Option<Vec<u8>>>>;
 
-    /// Stores the agent's work as well, replacing the previous state, if its workplace could be gone later.
+    /// Also stores the agent's work, replacing the previous state, if its workplace could be gone later.
     fn keep_work(&self, _work: Vec<u8>) -> BoxFuture<'_, io::Result<()>> {
         ready(Ok(())).boxed()
     }
@@ -282,7 +282,7 @@ pub enum AgentReport {
     /// To be decided and stored.
     Did(AgentDid),
     Progress(Progress),
-    /// About what its current response cost so far, in millionths of a US dollar.
+    /// The estimated cost of the current response so far, in millionths of a US dollar.
     Cost(u64),
 }
 
@@ -295,9 +295,9 @@ pub struct Controls {
 /// What to do if an agent cannot be parked at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// It stays until the call waits alone, and reports that ([`AgentDid::StayHot`]).
+    /// The agent stays until the call waits alone, and reports that it stays ([`AgentDid::StayHot`]).
     Wait,
-    /// It is killed: its host is ending.
+    /// The agent is killed: its host is ending.
     None,
 }
 
@@ -308,8 +308,9 @@ pub enum Command {
         call: CallId,
         reply: CallReply,
     },
-    /// Park the waiting call and end; ignored if it has its reply already. Not sent to an agent that cannot be parked. An agent parks a call only if it is the only
-    /// one in flight: otherwise the process would continue with the others, without the answer.
+    /// Park the waiting call and end; ignored if the call already has its reply. Not sent to an agent that cannot be
+    /// parked. An agent parks a call only if it is the only one in flight: otherwise the process would continue with
+    /// the others, without the answer.
     Park {
         call: CallId,
         /// What to do if something else is in flight.
@@ -323,7 +324,7 @@ pub enum Command {
         prompt: String,
     },
     Stop,
-    /// Kill it without an interrupt: nothing it does can be stored, and an interrupted agent would treat that as a
-    /// refusal.
+    /// Kill the agent without an interrupt: nothing that it does can be stored, and an interrupted agent would take
+    /// the interrupt for a refusal.
     Kill,
 }

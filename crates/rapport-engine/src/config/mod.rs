@@ -180,7 +180,7 @@ fn routing(said: &LeadLayer) -> RoutingTerms {
     }
 }
 
-/// Refuses an unknown name of a worker in this file, or without a file in the environment.
+/// Refuses an unknown name of a worker, in this file or, without one, in the environment.
 fn is_worker_known(layer: &Layer, file: Option<&Document>, workers: &WorkerKinds) -> Result<(), ConfigError> {
     let Some(Err(what)) = layer.worker.kind.as_deref().map(|name| workers.find(name)) else { return Ok(()) };
     Err(match file {
@@ -222,7 +222,8 @@ pub fn sources(
         sources.is_trusted = said.standing(&[shown(theirs, project)]) == TrustLevel::Trusted;
         sources.warning = (!sources.is_trusted).then(|| trust::warning(&names, &file));
     }
-    // The declarers of parts of a section read them later; their mistakes are reported here, with all others.
+    // The crates that declare parts of a section read them later; mistakes in them are reported here, with all
+    // others.
     let mut parts = declared.sections.iter().filter(|section| section.is_shared);
     parts.try_for_each(|section| section.check(&sources))?;
     Ok(sources)

@@ -1,5 +1,5 @@
-//! The changes of a session's batches as a diff: from the copies that the first batch to change each file kept, to the
-//! current files. A batch that was undone changed nothing.
+//! The changes of a session's batches as a diff: from the copy that the first batch to change a file kept, to the
+//! current file. A batch that was undone changed nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -107,7 +107,7 @@ fn end_of(text: &str) -> (String, u64) {
         first += 1;
     }
     let mut kept = lines[first..].join("\n");
-    // A single line may be longer than that.
+    // A single line may be longer than the limit.
     let too_much = kept.len().saturating_sub(MOST_BYTES);
     kept.drain(..kept.ceil_char_boundary(too_much));
     (kept, first as u64)

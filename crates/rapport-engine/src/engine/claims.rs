@@ -28,7 +28,7 @@ pub struct ChannelLease {
 }
 
 impl ChannelLease {
-    /// Takes the lease for this channel, in the directory where processes of this home find one another.
+    /// Takes the lease for this channel, in the directory where the processes of this home find one another.
     pub async fn take(folder: &Path, channel: &'static str) -> io::Result<Self> {
         let folder = folder.to_owned();
         let take = move || {

@@ -1,4 +1,4 @@
-//! The deadlines of sessions: when a session has to be looked at although nothing came in.
+//! The deadlines of sessions: when the loop has to handle a session although no input came.
 //!
 //! A deadline is a time on the wall clock, which is the only one in the log. Setting that clock back by an hour would
 //! keep a waiting process an hour longer. A deadline is therefore also reached by the monotonic clock, after the time
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that is set back does not make anything wait longer, and one that is set forward still counts.
+    /// A clock that is set back makes nothing wait longer, and one that is set forward still counts.
     #[test]
     fn a_deadline_is_reached_by_whichever_clock_comes_first() {
         let (wall, steady) = (Timestamp::UNIX_EPOCH + SignedDuration::from_hours(9), Instant::now());

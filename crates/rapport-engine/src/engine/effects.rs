@@ -25,7 +25,7 @@ const MOST_PLANS: u32 = 1000;
 pub(super) enum Effect {
     Baseline(TurnId),
     Snapshot(RoundId),
-    /// Without the revision: of two concurrent writes, the older could win.
+    /// Without the revision, because of two concurrent writes the older one could win.
     Plan,
     Report(TurnId),
     QuestionRound(u32),
@@ -35,9 +35,9 @@ pub(super) enum Effect {
     Undo(String),
     /// Opens the workplace, before anything else happens there.
     Open,
-    /// Ends what is left running in the workplace, before it is opened again.
+    /// Ends whatever still runs in the workplace, before it is opened again.
     Close,
-    /// Waits until fewer agents work at the same time than the limit.
+    /// Waits for a slot in the limit of agents that work at the same time.
     TakePlace,
     Merge,
     Apply,
@@ -45,7 +45,7 @@ pub(super) enum Effect {
     UndoWork,
     NoteLeft,
     Grant(QuestionId),
-    /// Asks the lead, or takes the question back.
+    /// Asks the lead, or withdraws the question.
     ReachLead(QuestionId),
 }
 
@@ -228,8 +228,8 @@ fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result
     Ok(World::Granted { question: question.clone() })
 }
 
-/// Records the state before a turn. Work does not begin without it; a conversation, and the writing of a progress
-/// file, do.
+/// Records the state before a turn. Work does not begin without it; a conversation and the writing of a progress file
+/// do.
 fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, String> {
     let baseline = match (place.snapshot(), aim) {
         (Ok(baseline), _) => baseline,

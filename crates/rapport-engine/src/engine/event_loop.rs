@@ -35,7 +35,7 @@ use crate::workers::{WorkerError, Workplace};
 
 /// How long agents may take to park when the engine stops, before they are killed.
 const PARKING_TIME: Duration = Duration::from_secs(5);
-/// How long to wait after that. A driver that does not end must not keep the program from ending.
+/// How long to wait after that. A driver that does not end must not keep the program running.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
@@ -110,7 +110,7 @@ pub(super) enum Done {
         batch: String,
         world: World,
     },
-    /// A session may work now, within the limit of agents, or why it cannot.
+    /// A session got its slot in the limit of agents, or why it cannot get one.
     Placed {
         id: SessionId,
         outcome: std::io::Result<AgentPlaceTaken>,
@@ -301,7 +301,7 @@ impl EventLoop {
         };
         let Some(run) = hosted.run.as_ref().filter(|run| run.id == report.run) else { return };
         let turn = run.turn;
-        // The fact says that the call keeps its process, so that it is not parked.
+        // An agent that cannot be parked keeps its process, and the fact records that.
         if let AgentDid::Ask { parkable, .. } = &mut did {
             *parkable &= run.abilities.parking != Parking::Never;
         }
@@ -444,8 +444,8 @@ impl EventLoop {
 
     fn on_tick(&mut self) {
         for (at, id) in self.deadlines.due(self.parts.clock.now(), Instant::now()) {
-            // A deadline fires once: a session that stores an entry just now, or no longer can, would wake the loop
-            // without pause. The wants note the next deadline when this tick is decided.
+            // A deadline fires once: if the session is storing an entry, or can no longer store one, it would wake
+            // the loop without pause. The next deadline is noted when this tick is decided.
             if let Some(reached) = self.sessions.get_mut(&id).and_then(|hosted| hosted.deadline.take()) {
                 self.deadlines.remove(&id, reached);
             }
@@ -526,9 +526,10 @@ impl EventLoop {
         self.decide_pending(id);
     }
 
-    /// Handles a failed append. The person who acted is told and may retry. Otherwise nothing more happens in this
-    /// session: its agent is killed, and the next process that resumes the session finds everything up to here. If
-    /// another process has taken the session over, it is no longer run here.
+    /// Handles a failed append. The person who acted gets the error and may retry. If the input is vital, or no
+    /// caller waits for it, nothing more happens in this session: its agent is killed, and the next process that
+    /// resumes the session finds everything up to here. If another process has taken the session over, it is no
+    /// longer run here.
     fn on_not_stored(&mut self, id: &SessionId, error: StoreError, incoming: Incoming) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         error!(parent: &hosted.span, %error, "not stored");
@@ -567,8 +568,8 @@ impl EventLoop {
         self.forget_superseded(id);
     }
 
-    /// Drops a session that another process runs, as soon as its agent, batch and effects here have ended, so that
-    /// resuming it here does not meet them.
+    /// Drops a session that another process runs, once its agent, batch and effects here have ended: they must not
+    /// interfere if the session is resumed here.
     fn forget_superseded(&mut self, id: &SessionId) {
         let is_over = |hosted: &Hosted| {
             hosted.broken.as_deref().is_some_and(is_superseded)

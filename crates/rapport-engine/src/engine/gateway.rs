@@ -40,7 +40,7 @@ impl Running {
 pub struct Follower {
     past: VecDeque<Entry>,
     live: mpsc::UnboundedReceiver<Update>,
-    /// Live entries up to here were already delivered.
+    /// Live entries up to this number are skipped, because the stored entries include them.
     seen: u64,
 }
 
@@ -157,8 +157,8 @@ impl Gateway {
         self.ask(|answer| Request::View { session: session.clone(), answer }).await
     }
 
-    /// Everything that happens in any session that the engine runs, now or later. When this returns, the engine is
-    /// watching; earlier entries are in the store.
+    /// A stream of everything that happens in any session that the engine runs, now or later. When this returns, the
+    /// engine is watching; earlier entries are in the store.
     pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
         self.ask(|answer| Request::Watch { answer }).await
     }

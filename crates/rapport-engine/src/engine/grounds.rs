@@ -19,7 +19,7 @@ use crate::stores::Store;
 const LONGEST_QUOTE: usize = 300;
 /// The maximum number of lines of a file in a ground.
 const MOST_LINES: u32 = 40;
-/// Rapport's own tool by which a lead looks at what is known about a project. Agents put more before its name.
+/// Rapport's own tool by which a lead reads what is known about a project. Agents add a prefix to its name.
 const LOOKING: &str = "project_context";
 
 /// Where a ground is looked up.

@@ -36,7 +36,7 @@ pub(super) struct Hosted {
     pub(super) workplace: Access,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Deadline>,
-    /// Why nothing more can be stored. Then nothing more is done either.
+    /// Why nothing more can be stored. Then nothing more is done for this session either.
     pub(super) broken: Option<Arc<StoreError>>,
     /// The tracing span of this session.
     pub(super) span: Span,
@@ -48,12 +48,12 @@ pub(super) enum Access {
     None,
     /// It exists and may be used.
     Open(Arc<dyn Workplace>),
-    /// Nothing happens there at the moment. It may have been removed since, so it is looked for before it is used
-    /// again.
+    /// Nothing happens there at the moment. It may have been removed since, so its existence is checked before it is
+    /// used again.
     Left(Arc<dyn Workplace>),
-    /// The same, and it knows since when its session waits for people.
+    /// Nothing happens there, and it was told since when its session waits for people.
     Resting(Arc<dyn Workplace>),
-    /// The same, and its processes have ended.
+    /// Nothing happens there, and its processes have ended.
     Closed(Arc<dyn Workplace>),
 }
 
@@ -71,14 +71,15 @@ impl Access {
         }
     }
 
-    /// Notes that nothing happens there.
+    /// Records that nothing happens there now.
     pub(super) fn leave(&mut self) {
         if let Self::Open(place) = self {
             *self = Self::Left(place.clone());
         }
     }
 
-    /// Notes that it is told since when its session waits; returns it if it was left, and not told before.
+    /// Records that the workplace is told since when its session waits. Returns the workplace if it was left and not
+    /// told yet.
     pub(super) fn rest(&mut self) -> Option<Arc<dyn Workplace>> {
         let Self::Left(place) = self else { return None };
         let place = place.clone();
@@ -86,7 +87,7 @@ impl Access {
         Some(place)
     }
 
-    /// Notes that it is being closed; returns it if it was left.
+    /// Records that the workplace is being closed. Returns it if it was left.
     pub(super) fn close(&mut self) -> Option<Arc<dyn Workplace>> {
         let (Self::Left(place) | Self::Resting(place)) = self else { return None };
         let place = place.clone();
@@ -102,7 +103,7 @@ pub(super) struct Incoming {
     /// The process that ended with this input. It counts as running until the input is decided, so that no other is
     /// started in its place.
     pub(super) left: Option<Left>,
-    /// Whether nothing else may happen in the session if this cannot be stored.
+    /// Whether nothing else may happen in the session if this input cannot be stored.
     pub(super) is_vital: bool,
     /// The deadline that was reached, if this input is a tick.
     pub(super) reached: Option<Timestamp>,
@@ -131,9 +132,9 @@ pub(super) struct AgentRun {
     pub(super) replied: HashSet<CallId>,
     /// The number of the last message of its turn that it was sent.
     pub(super) said: u32,
-    /// Its turn is over, and it waits for the next one.
+    /// Whether its turn is over, and it waits for the next one.
     pub(super) resting: bool,
-    /// It was told to end.
+    /// Whether it was told to end.
     pub(super) ending: bool,
     /// The tracing span of this run.
     pub(super) span: Span,

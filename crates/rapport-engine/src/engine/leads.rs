@@ -20,8 +20,8 @@ use crate::stores::Store;
 use crate::workers::history::commits;
 
 impl EventLoop {
-    /// Makes sure that the lead of a session was told of a question, or is no longer waiting to be told. Off the
-    /// loop.
+    /// Makes sure that the lead of a session was told of a question, or that its message no longer waits for the
+    /// lead. Runs off the loop.
     pub(super) fn reach_lead(&mut self, id: &SessionId, want: &Want) {
         let (lead, question, is_new) = match want {
             Want::LeadTold { lead, question } => (lead, question, true),
@@ -127,7 +127,7 @@ fn message_id(session: &SessionId, question: &QuestionId) -> String {
     format!("question:{session}/{question}")
 }
 
-/// The same input, with what the engine found about its ground.
+/// The input with the result of looking up its ground.
 async fn with_ground(input: Input, site: &GroundSite) -> Input {
     match input {
         Input::Person { by, act: Act::Respond { question, reply, ground: Some(ground), .. } } => {

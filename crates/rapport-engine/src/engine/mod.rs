@@ -64,7 +64,7 @@ pub struct Parts {
     pub planner: Arc<dyn Planner>,
     /// The workers, by name.
     pub worker: Arc<dyn Worker>,
-    /// What turns with directories need, if they are supported.
+    /// What turns with directories need, if this engine supports them.
     pub workshop: Option<Workshop>,
     pub clock: Clock,
     /// How other processes reach this one.

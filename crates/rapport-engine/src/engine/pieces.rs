@@ -117,7 +117,7 @@ mod tests {
     async fn the_work_is_never_far_ahead_of_its_reader() {
         let (made, mut pieces, mut outcome) = counted().await;
         for n in 0..MANY {
-            // One piece is just being sent, another was already taken as the first.
+            // One piece is being sent, and another was already received as the first.
             assert!(made.load(Ordering::SeqCst) <= n + AHEAD + 2, "{made:?} were made when {n} were read");
             let piece = pieces.try_next().await.unwrap().unwrap();
             assert_eq!(piece, vec![n.to_le_bytes()[0]; PIECE]);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rapport_durable::{Lock, Taken, private_folder, remove};
 
-/// How often to look for a free slot.
+/// How often to check for a free slot.
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
 /// The slots for agents; by default there is no limit.
@@ -41,7 +41,7 @@ impl Drop for Ticket {
 }
 
 impl AgentSlots {
-    /// At most this many slots, for all processes with this folder.
+    /// At most this many slots, shared by all processes that use this folder.
     pub fn at_most(count: u32, folder: PathBuf) -> Self {
         Self { limit: Some((folder, count)) }
     }

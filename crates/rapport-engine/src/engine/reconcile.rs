@@ -49,7 +49,7 @@ impl EventLoop {
         let mut wants = hosted.session.wants();
         let works = wants.iter().find_map(works_on);
         if hosted.workplace.open().is_none() && wants.iter().any(effects::needs_workplace) {
-            // A workplace takes resources too, so it is opened only when the agent may work there.
+            // A workplace takes resources too, so it is opened only when the agent has its slot.
             if works.is_none_or(|turn| self.has_place(id, turn)) {
                 self.open_workplace(id);
             }
@@ -113,7 +113,7 @@ impl EventLoop {
                 }
             }
         }
-        // No other check may run, and no agent beside it.
+        // No check of another turn may run, and no agent beside a check.
         let hosted = self.sessions.get(id);
         let stale = hosted.and_then(|hosted| hosted.check.as_ref());
         if let Some(run) = stale.filter(|run| Some(run.turn) != check) {
@@ -179,8 +179,8 @@ impl EventLoop {
         });
     }
 
-    /// The only effect that is started while the engine stops: later, a cancelled agent's changes could not be told
-    /// from others.
+    /// Records the state that a cancelled agent left. This is the only effect that is started while the engine stops:
+    /// later, the agent's changes could not be distinguished from others.
     fn note_left(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get(id) else { return };
         if !hosted.notes_left() || hosted.run.is_some() || hosted.check.is_some() {
@@ -252,7 +252,7 @@ impl EventLoop {
     }
 
     /// Whether a session has its slot in the limit of agents. If not, it waits for one off the loop, and its wants
-    /// are derived again then. Until then a fact says that it waits.
+    /// are derived again once it has one. A fact says meanwhile that it waits.
     fn has_place(&mut self, id: &SessionId, turn: TurnId) -> bool {
         let Some(hosted) = self.sessions.get_mut(id) else { return false };
         let places = self.parts.limits.places.clone();
@@ -283,7 +283,7 @@ impl EventLoop {
                     Err(error) => break Err(error),
                 }
                 let queued = Done::World { id: id.clone(), world: World::Queued { turn } };
-                // Otherwise the engine, and the session with it, was dropped.
+                // If the channel is closed, the engine was dropped, and the session with it.
                 if done.is_closed() || (!is_told && done.send(queued).is_err()) {
                     return;
                 }
@@ -298,8 +298,8 @@ impl EventLoop {
     /// Opens the workplace of a session off the loop, unless that is in progress. Then its wants are derived again.
     fn open_workplace(&mut self, id: &SessionId) {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        // A workplace that is being closed is opened afterwards; otherwise closing would end what was just started in
-        // it.
+        // A workplace that is being closed is opened afterwards; otherwise closing would end the processes that were
+        // just started there.
         if hosted.effects.contains(&Effect::Close) || !hosted.effects.insert(Effect::Open) {
             return;
         }
@@ -348,7 +348,7 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         match (&mut hosted.run, order) {
             (Some(run), Some(order)) if run.turn == order.turn => {
-                // An agent that cannot be told anything while it works is told in its next turn.
+                // An agent that cannot read messages while it works gets them in its next turn.
                 if run.abilities.listens {
                     order.said.into_iter().for_each(|said| run.say(said));
                 }
@@ -435,8 +435,8 @@ fn works_on(want: &Want) -> Option<TurnId> {
     }
 }
 
-/// Opens a workplace: the one that this process knows, if it still exists. One that was removed is made again from
-/// what is stored of it.
+/// Opens a workplace: the one that this process knows, if it still exists. A workplace that was removed is made again
+/// from the stored work.
 async fn open(
     worker: Arc<dyn Worker>,
     store: Arc<dyn Store>,
@@ -447,7 +447,7 @@ async fn open(
     let lost = |error: JoinError| WorkerError::Start(io::Error::other(error));
     if let Some(place) = known {
         let found = place.clone();
-        // An error does not say whether the workplace still exists, so only a clear "no" counts.
+        // An error does not tell whether the workplace still exists, so only a clear "no" counts.
         if !matches!(spawn_blocking(move || found.is_there()).await.map_err(lost)?, Ok(false)) {
             return Ok(place);
         }

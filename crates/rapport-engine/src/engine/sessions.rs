@@ -49,8 +49,8 @@ fn is_brief(holder: &Holder) -> bool {
     holder.address.is_none() && *holder != Holder::UNKNOWN
 }
 
-/// Whether a session with this holder may be free soon, after so many attempts. A process that takes a session or leaves it has no name
-/// for a moment.
+/// Whether a session with this holder may be free soon, after so many attempts. While a process takes or releases a
+/// session, the holder has no name for a moment.
 fn is_soon_free(holder: &Holder, tried: u32) -> bool {
     is_brief(holder) || (*holder == Holder::UNKNOWN && tried < TRIES)
 }
@@ -77,7 +77,7 @@ impl ProjectSessions {
         Self { store, clock, here, holders, worker, grants: None }
     }
 
-    /// The same with the permission rules of the project.
+    /// Adds the permission rules of the project.
     #[must_use]
     pub fn granting(self, grants: Grants) -> Self {
         Self { grants: Some(grants), ..self }
@@ -101,7 +101,7 @@ impl ProjectSessions {
         Ok(self.store.replay(id, &self.store.read(id, 0).await?)?)
     }
 
-    /// The preview of a plan's item in the current state. Files are read as running the action would read them.
+    /// The preview of a plan's item in the current state. Files are read in the same way as when the action runs.
     async fn preview(
         &self,
         id: &SessionId,
@@ -152,7 +152,8 @@ impl ProjectSessions {
         pieces::written(move |out| diff::diff(&id, &session, out)).await
     }
 
-    /// The same from its own workplace; if that was cleared, what was applied; if it was removed, the stored work.
+    /// The diff of a session with its own workplace: from the workplace; if that was cleared, the applied changes; if
+    /// it was removed, the stored work.
     async fn diff_apart(&self, id: &SessionId, session: Session) -> Result<Pieces, DoorError> {
         let (named, worker, created) = (id.clone(), self.worker.clone(), session.created().clone());
         let found = spawn_blocking(move || worker.find(&named, &created)).await;
@@ -677,7 +678,7 @@ async fn write_directly(
     let (entries, mut log) = store.hold(id, &Holder::this_process(None)).await?;
     let mut session = store.replay(id, &entries)?;
     let now = clock.now();
-    // The previous process has ended, and its agent does not know what is said now.
+    // The previous process has ended, so its agent does not know of this act.
     let lost = session.decide(&Input::World(World::Lost), now).unwrap_or_default();
     session.apply_entry(&Entry { seq: session.seq() + 1, at: now, facts: lost.clone() });
     let facts = session.decide(input, now)?;

@@ -165,7 +165,7 @@ pub async fn send(address: &str, session: &SessionId, act: &Act) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: None }).await
 }
 
-/// The same, for someone else than the person at this terminal.
+/// Submits an act for someone other than the person at this terminal.
 pub async fn send_for(address: &str, session: &SessionId, act: &Act, by: &By) -> Sent {
     deliver(address, Call { session: session.clone(), act: act.clone(), by: Some(by.clone()) }).await
 }

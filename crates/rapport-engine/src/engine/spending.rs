@@ -49,7 +49,7 @@ impl DailySpending {
         for entry in std::fs::read_dir(&folder)? {
             let path = entry?.path();
             if path.extension().is_some() {
-                // A temporary file of a sum that is being written.
+                // This is the temporary file of a sum that is being written.
                 continue;
             }
             let sum = read_file(&path, LONGEST).unwrap_or_default();

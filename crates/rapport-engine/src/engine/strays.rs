@@ -22,7 +22,7 @@ use crate::workers::{StoredWorkplace, Worker, WorkerError};
 
 /// The time after which an unused workplace is released.
 const UNUSED: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// How often to look.
+/// How often to clean up.
 const PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// Why workplaces could not be listed or cleaned up.
@@ -57,7 +57,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// Cleans up from time to time. Failures are only logged, because nothing depends on it.
+    /// Cleans up at intervals. Failures are only logged, because nothing depends on it.
     pub async fn always(self) {
         loop {
             tokio::time::sleep(PAUSE).await;
@@ -65,7 +65,7 @@ impl Sweeper {
         }
     }
 
-    /// Cleans up every workplace once, unless another process is just doing that.
+    /// Cleans up every workplace once, unless another process is doing that.
     pub async fn sweep(&self) {
         let (worker, project) = (self.worker.clone(), self.project.clone());
         let found = spawn_blocking(move || {
@@ -89,7 +89,7 @@ impl Sweeper {
         let is_unused =
             place.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
         if !self.store.list().await?.contains(&place.session) {
-            // Its log is missing, perhaps by mistake, so a person has to decide about the work.
+            // The session's log is missing, perhaps by mistake, so a person has to decide about the work.
             let fate = if place.is_running && !place.is_visited { Fate::Stopped } else { Fate::Kept };
             return self.carry_out(place, None, fate).await;
         }
@@ -123,7 +123,7 @@ impl Sweeper {
         Ok(now.is_some_and(|now| now.is_running))
     }
 
-    /// Carries out what was decided; the caller holds the session, if it exists.
+    /// Carries out the decision. The caller holds the session, if it exists.
     async fn carry_out(
         &self,
         place: StoredWorkplace,
@@ -161,7 +161,7 @@ fn sweep_alone(project: &Path) -> Option<File> {
     }
 }
 
-/// The work in a place, if there is a place with work.
+/// The work in a workplace, if there is one with work.
 async fn work(
     worker: Arc<dyn Worker>,
     session: SessionId,
@@ -170,7 +170,8 @@ async fn work(
     let read = move || match worker.find(&session, &created) {
         Ok(Some(place)) => {
             let work = place.work();
-            // A place that was started to read it ends before the session is free, and not when its next host has started it.
+            // If reading the work started the workplace, it has to end before the session is free: later its next
+            // host may be using it.
             place.close()?;
             work
         }

@@ -142,7 +142,7 @@ impl TurnEffect {
         let found = self.workshop.batches.find(&self.around.session, folder, approved_at);
         let Some(journal) = found.map_err(|error| problem(error.to_string()))? else {
             if !has_run {
-                // It was approved but never began.
+                // The batch was approved but never began.
                 return Ok(UndoneFiles::default());
             }
             return Err(problem(

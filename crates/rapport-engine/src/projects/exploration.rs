@@ -1,5 +1,5 @@
-//! Explores a project: its files and its history. It reads plain files inside of the project and runs no program from
-//! it. All findings are text of others, and are only shown.
+//! Explores a project: its files and its history. This reads plain files inside of the project and runs no program
+//! from it. All findings are text of others, and are only shown.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ const LONGEST: usize = 200;
 pub struct Exploration {
     pub found: ProjectFindings,
     pub conventions: Vec<String>,
-    /// Remarks for people, in clauses.
+    /// Remarks for people, as clauses.
     pub remarks: Vec<String>,
     /// The files that the findings are based on.
     pub read: Vec<String>,
@@ -60,7 +60,7 @@ impl Exploration {
             (!text.trim().is_empty()).then_some(text)
         };
         let (claude_md, agents_md) = (instructions("CLAUDE.md"), instructions("AGENTS.md"));
-        // Often both names lead to the same file.
+        // Both names often lead to the same file.
         let agents_md = agents_md.filter(|text| claude_md.as_ref() != Some(text));
         let conventions = conventions::find(&tree, &history);
         let found = ProjectFindings {

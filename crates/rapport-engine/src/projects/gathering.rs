@@ -237,7 +237,7 @@ fn split<'a>(path: &&'a str) -> (&'a str, &'a str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Which of the paths are drawn: one of each directory before another of any, and of those the outermost first.
+/// Which paths are drawn: one file of each directory before a second of any, and the outermost directories first.
 fn drawn(paths: &[&str]) -> Vec<bool> {
     let mut drawn = vec![paths.len() <= MOST_DRAWN; paths.len()];
     if paths.len() > MOST_DRAWN {
@@ -253,7 +253,7 @@ fn drawn(paths: &[&str]) -> Vec<bool> {
     drawn
 }
 
-/// The directories on the path to one, except for those that the previous path shares.
+/// Draws the directories above a file, except for those that the previous path shares.
 fn directories(out: &mut String, before: &str, directory: &str) {
     let parts = directory.split('/').filter(|part| !part.is_empty());
     let common = before.split('/').zip(parts.clone()).take_while(|(before, part)| before == part).count();

@@ -59,13 +59,13 @@ impl KnownProjects {
         Self { home, places: Vec::new(), clock, history, sessions: None }
     }
 
-    /// The same, also found by name in these directories.
+    /// Also finds projects by name in these directories.
     #[must_use]
     pub fn looking_in(self, places: Vec<PathBuf>) -> Self {
         Self { places, ..self }
     }
 
-    /// The same, with the history of their sessions.
+    /// Adds the history of their sessions.
     #[must_use]
     pub fn with_sessions(self, sessions: SessionsOf) -> Self {
         Self { sessions: Some(sessions), ..self }

@@ -76,7 +76,7 @@ impl Trust {
         Self { record: None, whole: false }
     }
 
-    /// The same, if the person's own settings trust the project completely.
+    /// Trusts the project completely if the person's own settings do.
     #[must_use]
     pub fn with_whole(self, whole: bool) -> Self {
         Self { whole: self.whole || whole, ..self }

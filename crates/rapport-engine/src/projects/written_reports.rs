@@ -1,5 +1,6 @@
-//! The reports that `rapport execute` wrote into directories of a project, by their digests. Only such a file is replaced by a later
-//! report: one that a person wrote, or edited since, stays. The list is in Rapport's home, so a project cannot bring one.
+//! The reports that `rapport execute` wrote into directories of a project, by their digests. A later report replaces
+//! only such a file: a file that a person wrote, or edited since, stays. The list is in Rapport's home, so a project
+//! cannot contain one.
 
 use std::io;
 use std::path::Path;
@@ -22,7 +23,8 @@ impl WrittenReports {
         Self(Record::new(home, project, "reports.json"))
     }
 
-    /// Whether this is a report that was written here. Older versions kept no list, so until there is one, the first line tells.
+    /// Whether this report was written here. Older versions kept no list, so until a list exists, the first line
+    /// decides.
     pub fn contains(&self, report: &str) -> io::Result<bool> {
         let known: Option<Vec<String>> = self.0.read()?;
         Ok(match known {
@@ -31,7 +33,8 @@ impl WrittenReports {
         })
     }
 
-    /// Remembers a report. To be called before the report is written: after a kill in between, the older one is still known.
+    /// Remembers a report. Call this before the report is written: after a kill in between, the older report is still
+    /// known.
     pub fn add(&self, report: &str) -> io::Result<()> {
         self.0.change(|known: &mut Vec<String>| {
             let digest = digest(report.as_bytes());

@@ -118,7 +118,7 @@ impl Seals {
         Ok(self.signer.get_or_init(|| Signer { key, checkout }))
     }
 
-    /// Read once: a person may have thousands of sessions.
+    /// The keys, which are read once: a person may have thousands of sessions.
     fn keys(&self) -> io::Result<Arc<Keys>> {
         if let Some(keys) = self.keys.get() {
             return Ok(keys.clone());

@@ -1,7 +1,6 @@
 //! Attachments of a log, such as an agent's conversation: the last line is a seal over the content, bound to the
-//! session and to a head of its log. The home remembers the last of these heads, so that an older copy is not trusted.
-//! Attachments from before there were seals are trusted by their digest, if the
-//! person trusted them.
+//! session and to a head of its log. The home remembers the last of these heads, so that an older copy is not
+//! trusted. Attachments from before there were seals are trusted by their digest, if the person trusted them.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};

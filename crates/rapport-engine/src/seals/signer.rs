@@ -67,7 +67,7 @@ impl Sealing {
         }
     }
 
-    /// Checks an attachment of the log, and how long it is without its seal.
+    /// Checks an attachment of the log. The result has its length without the seal.
     pub(crate) fn check_kept(
         &self,
         name: &str,

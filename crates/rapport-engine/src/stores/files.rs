@@ -46,13 +46,13 @@ impl Files {
         Self { disk: Disk { root, project: None, seals: None } }
     }
 
-    /// The same for a given project: its sessions work there, wherever they were begun.
+    /// Sets the project in which the sessions work, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
         Self { disk: Disk { project: Some(project), ..self.disk } }
     }
 
-    /// The same with the seals of this person: new lines are signed, and lines of others are not trusted.
+    /// Sets the seals of this person: new lines are signed, and lines of others are not trusted.
     #[must_use]
     pub fn sealed_by(self, seals: impl Into<Arc<Seals>>) -> Self {
         Self { disk: Disk { seals: Some(seals.into()), ..self.disk } }
@@ -245,7 +245,7 @@ fn in_pieces(attachment: OpenAttachment) -> AttachmentPieces {
 }
 
 /// A held log. While an entry is being written, the writing thread owns the log and its lock: a caller that stops
-/// waiting no longer knows the content of the log, and can write no more.
+/// waiting no longer knows the content of the log, and cannot write to it again.
 struct HeldLog {
     place: String,
     attacher: Arc<FileAttacher>,

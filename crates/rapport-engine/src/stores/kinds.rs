@@ -34,7 +34,7 @@ pub trait StoreKind: Send + Sync {
     /// What to do if its sessions cannot be listed: a full sentence.
     fn remedy(&self) -> &'static str;
 
-    /// What `doctor` finds out about it.
+    /// The finding of `doctor` about it.
     fn diagnose(&self, site: StoreSite) -> BoxFuture<'_, Diagnosis> {
         async move {
             let place = self.whereabouts(&site, None);
@@ -91,12 +91,12 @@ pub struct StoreKinds {
 }
 
 impl StoreKinds {
-    /// Only this kind.
+    /// A registry of only this kind.
     pub(super) fn of(usual: impl StoreKind + 'static) -> Self {
         Self { usual: Arc::new(usual), others: Vec::new() }
     }
 
-    /// The same with another one.
+    /// Adds another kind.
     #[must_use]
     pub fn with(mut self, kind: impl StoreKind + 'static) -> Self {
         self.others.push(Arc::new(kind));

@@ -31,7 +31,7 @@ use crate::seals::{Seal, Verifier};
 pub use kinds::{ChosenStore, SettingsReader, StoreKind, StoreKinds, StoreSite};
 
 impl StoreKinds {
-    /// Those that come with Rapport. A new kind needs a line here and its module above.
+    /// The kinds that come with Rapport. A new kind needs a line here and its module above.
     pub fn builtin() -> Self {
         Self::of(files::FilesKind)
     }
@@ -77,7 +77,7 @@ pub trait Store: Send + Sync {
     /// missing.
     fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>>;
 
-    /// The same, and the result of verifying the whole log.
+    /// The entries after this one, and the result of verifying the whole log.
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)>;
 
     /// A piece of the log as it is stored, from this byte on; empty at its end. A store without such a form has the
@@ -135,7 +135,7 @@ pub trait Store: Send + Sync {
     /// too.
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>>;
 
-    /// The same in pieces, so that a large attachment need not be in memory as a whole. Whether it is trusted is known
+    /// The attachment in pieces, so that a large one need not be in memory as a whole. Whether it is trusted is known
     /// before the first piece.
     fn attached_pieces<'a>(
         &'a self,
@@ -169,8 +169,8 @@ pub trait Store: Send + Sync {
     /// The names that were reserved and never filled, sorted: the processes that reserved them were interrupted.
     fn unfilled(&self) -> Stored<'_, Vec<SessionId>>;
 
-    /// Releases such a name. One that is still being filled is [`StoreError::Busy`]; a session is
-    /// [`StoreError::NotFound`] here, and stays.
+    /// Releases a name that was reserved and never filled. A name that is still being filled is [`StoreError::Busy`];
+    /// a session is [`StoreError::NotFound`] here, and stays.
     fn release<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()>;
 
     /// Creates a log for a session without one, such as a directory of an older tool. An existing log is not changed.
@@ -216,7 +216,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// A stream of what this watcher sends to the other end of `ids`, until it is dropped.
+    /// A stream of the sessions that this watcher sends to the other end of `ids`, until the stream is dropped.
     pub fn new(ids: mpsc::UnboundedReceiver<SessionId>, watcher: impl Send + 'static) -> Self {
         Self { ids, _watcher: Box::new(watcher) }
     }

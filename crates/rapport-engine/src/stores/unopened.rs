@@ -76,7 +76,7 @@ impl Store for Unopened {
         async move { self.open().await?.holder(id).await }.boxed()
     }
 
-    /// A holder is known only from the store, which has been opened by then.
+    /// A holder is known only from the store, which is open by then.
     fn reach(&self) -> Option<Arc<dyn Reach>> {
         self.opened.get()?.reach()
     }

@@ -25,7 +25,8 @@ pub use stop::{Stop, Stopper};
 
 /// How long a command may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait for its remaining output once it is gone: a process that could not be killed may hold the pipe.
+/// How long to wait for the rest of the output once the command has ended: a process that could not be killed may
+/// hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The size of one read.
 const AT_ONCE: usize = 64 * 1024;
@@ -53,7 +54,7 @@ pub struct CommandCall<'a> {
 pub struct CommandEnd {
     pub ending: CommandEnding,
     pub output: Output,
-    /// The names of processes that it left, which were ended.
+    /// The names of the processes that the command left running. Its keeper killed them.
     pub left_behind: Vec<String>,
 }
 
@@ -67,8 +68,8 @@ pub enum CommandEnding {
     Lost(String),
 }
 
-/// Runs a program to its end. Each line of its output is shown as it comes. Dropping the future kills it with everything it
-/// started. Needs a runtime.
+/// Runs a program to its end, and shows each line of its output as it comes. Dropping the future kills the program
+/// with everything it started. Needs a runtime.
 pub async fn run(
     place: &dyn Workplace,
     call: CommandCall<'_>,
@@ -84,7 +85,7 @@ pub async fn run(
     Ok(CommandEnd { ending, output: tail.finish(show), left_behind })
 }
 
-/// A running command. Dropping it kills it with everything it started.
+/// A running command. Dropping it kills the command with everything it started.
 #[derive(Debug)]
 struct Process {
     kept: Kept,
@@ -126,7 +127,7 @@ impl Process {
         })
     }
 
-    /// Reads its output until it is gone: by itself, by a timeout, or because it was stopped.
+    /// Reads the output until the command has ended: by itself, because of the timeout, or because it was stopped.
     async fn attend(
         &mut self,
         at_most: Duration,
@@ -149,7 +150,7 @@ impl Process {
                     deadline = self.ask_to_end();
                 }
                 () = until(deadline) => {
-                    // The second time, the grace period is over.
+                    // At the second expiry, the grace period is over.
                     deadline = match asked {
                         None => self.ask_to_end(),
                         Some(_) => self.kill(),
@@ -168,14 +169,14 @@ impl Process {
         }
     }
 
-    /// The names of leftover processes, once it is gone.
+    /// The names of leftover processes, once the command has ended.
     async fn left_behind(&mut self) -> Vec<String> {
         let names = (&mut self.left_behind).await.unwrap_or_default();
         names.lines().take(MOST_NAMES).map(str::to_owned).collect()
     }
 
     fn ask_to_end(&mut self) -> Option<Instant> {
-        // If it is not a process group yet, it is killed after the grace period.
+        // If the command has no process group yet, it does not get this signal, and is killed after the grace period.
         self.kept.signal(Signal::SIGTERM);
         Some(Instant::now() + GRACE)
     }
@@ -191,7 +192,7 @@ impl Process {
                 heard(&buffer[..size]);
             }
         };
-        // A process that still holds the pipe is not waited for.
+        // Do not wait for a process that still holds the pipe.
         let _ = timeout(LAST_WORDS, rest).await;
     }
 

@@ -1,5 +1,5 @@
-//! What containers are to settings, help and `doctor`, also in a build without them: the client of the container engine takes
-//! a while to build, so that it is a feature (`containers`).
+//! The kind `container` as settings, help and `doctor` see it, also in a build without containers: the client of the
+//! container engine takes long to compile, so it is behind a feature (`containers`).
 
 mod devcontainer;
 mod settings;
@@ -33,9 +33,9 @@ pub use settings::{ContainerSettings, Limits};
 pub const NAME: &str = "container";
 /// The variable that names another container engine.
 pub const ENGINE: &str = "DOCKER_HOST";
-/// Where the project's repository is inside.
+/// Where the project's repository is in a container.
 pub const PROJECT: &str = "/work/project";
-/// The image of containers, if the settings name none.
+/// The image of containers if the settings name none.
 pub const IMAGE: &str = "rapport-worker";
 
 /// A container, as a kind.
@@ -44,12 +44,12 @@ pub(super) struct ContainerKind {
     settings: ContainerSettings,
     /// How many agents may work at the same time, by the memory that all of them may use.
     at_once: Option<NonZeroU32>,
-    /// What of the project's `devcontainer.json` is not used, in clauses.
+    /// Which parts of the project's `devcontainer.json` are not used, as clauses.
     remarks: Vec<String>,
 }
 
 impl ContainerKind {
-    /// Adds what the project's `devcontainer.json` says where the settings say nothing, if the person trusts that file.
+    /// Takes from the project's `devcontainer.json` what the settings leave open, if the person trusts that file.
     fn add_devcontainer(&mut self, sources: &WorkerSources<'_>) {
         let file = match DevcontainerFile::of(sources.project) {
             Ok(None) => return,
@@ -162,7 +162,8 @@ impl WorkerKind for ContainerKind {
         })
     }
 
-    /// WORK-17: a container with a waiting agent would not stop by itself.
+    /// WORK-17: a container stops by itself only when no process runs in it, so a waiting agent would keep it
+    /// running.
     fn hot_at_most(&self) -> Option<Duration> {
         Some(self.settings.idle)
     }
@@ -178,7 +179,8 @@ impl WorkerKind for ContainerKind {
     }
 }
 
-/// What of the project's submodules is not in a container: what was not checked out here, or not committed.
+/// Warnings about submodules: those that are not checked out here, and changes that are not committed, are missing in
+/// a container.
 fn submodules_left_out(project: &Path) -> Vec<String> {
     let (missing, changed) = not_bundled(project);
     let clause = |what: &str, paths: Vec<String>| {
@@ -190,7 +192,8 @@ fn submodules_left_out(project: &Path) -> Vec<String> {
     missing.into_iter().chain(changed).collect()
 }
 
-/// Which files have no content in a container: what is put there is the history of the repository, which does not contain it.
+/// A warning about files whose content git-lfs keeps: a container gets the history of the repository, which has only
+/// pointers to that content.
 fn pointers_only(project: &Path) -> Option<String> {
     const NAMED: usize = 5;
     let files = kept_by_lfs(project);
@@ -203,7 +206,7 @@ fn pointers_only(project: &Path) -> Option<String> {
     (!files.is_empty()).then_some(told)
 }
 
-/// Containers in a build without them.
+/// The worker in a build without containers. Every use of it fails with the reason.
 #[cfg(not(feature = "containers"))]
 struct NotBuilt;
 
@@ -233,7 +236,7 @@ fn engine_version(settings: &ContainerSettings) -> Result<String, NoWorkplace> {
     super::containers::Containers::check(settings.engine.as_deref())
 }
 
-/// How the machine of the container engine limits what the settings allow; without an engine nothing is known.
+/// How the machine of the container engine limits what the settings allow; `None` also if the engine cannot be asked.
 #[cfg(feature = "containers")]
 fn less_than_set(settings: &ContainerSettings) -> Option<String> {
     settings.limits.less(super::containers::Containers::limits_here(settings).ok()?)

@@ -2,15 +2,16 @@
 //! and nothing else of this machine. An agent there has no rights, no credentials, and no network but what the settings
 //! allow, through the host's proxy (`proxy`).
 //!
-//! The host sees the files only through the engine, and takes nothing from them but a patch (`transfer`), which becomes a
-//! state in the project's repository; from there on it is work apart like any other (`separate_work`). The agent's home is a
-//! folder of this machine, at the same path inside, so that its conversation is here whatever becomes of the container.
+//! The host sees the files only through the engine, and takes only a patch from there (`transfer`). The patch becomes
+//! a state in the project's repository, and from then on is handled like other separate work (`separate_work`). The
+//! agent's home is a folder of this machine, mounted at the same path, so that the agent's conversation survives the
+//! container.
 //!
-//! An engine on another machine sees nothing of this one: what a container needs of it is brought there (`tools`), and one
-//! stream carries all that belongs to a process (`stream`).
+//! An engine on another machine can mount nothing of this one: programs are copied there (`tools`), and one stream
+//! carries the input, the output and the connections of a process (`stream`).
 //!
-//! A container that nobody uses stops by itself (`keeper/idle.rs`) and is started again when it is needed; one that is
-//! gone is made again from its volume, or from the store.
+//! An unused container stops by itself (`keeper/idle.rs`), and is started again when it is needed. A container that
+//! was removed is made again from its volume, or from the store.
 
 mod archive;
 mod container;
@@ -56,29 +57,29 @@ use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
 use launch::{Ends, NewProcess, Start, WayOut};
 
-/// Where the volume is inside.
+/// Where the volume with the session's files is mounted.
 const FILES: &str = "/work";
-/// Where the volume with what the setup made is inside.
+/// Where the volume with the results of the setup is mounted.
 const PREPARED: &str = "/rapport/prepared";
-/// Where the folder of the host with files is inside.
+/// Where the host's folder with files for the container is mounted.
 const GIVEN: &str = "/rapport/given";
-/// Where the folder of the host with sockets is inside.
+/// Where the host's folder with sockets is mounted.
 const RUN: &str = "/rapport/run";
-/// Rapport's own program inside.
+/// The path of Rapport's own program in a container.
 const PROGRAM: &str = "/rapport/rapport";
-/// Where the volume with Rapport's own program is inside, with an engine on another machine.
+/// Where the volume with Rapport's own program is mounted, if the engine is on another machine.
 const TOOLS: &str = "/rapport/tools";
-/// Where the volume with the agent's program is then.
+/// Where the volume with the agent's program is mounted, if the engine is on another machine.
 const AGENT: &str = "/rapport/agent";
 
-/// How long the end of a program waits for the end of its containers.
+/// How long the end of this process waits for its containers to end.
 const SETTLING: Duration = Duration::from_secs(10);
 
-/// Variables about paths and sockets that do not exist inside.
+/// Variables with paths and sockets of the host, which do not exist in a container.
 const OUTSIDE: [&str; 7] =
     ["HOME", "PATH", "SHELL", "SSH_AUTH_SOCK", "TMPDIR", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
-/// Reads so many bytes of a file inside, unless it is outside of the directory.
+/// Prints at most so many bytes of a file in the container. Fails if the path leads out of the directory.
 const READ: &str = r#"cd "$1" || exit 4
 path=$(realpath -m -- "$2") || exit 4
 case "$path" in "$1"/*) ;; *) echo "it is outside of the project" >&2; exit 4;; esac
@@ -86,16 +87,16 @@ case "$path" in "$1"/*) ;; *) echo "it is outside of the project" >&2; exit 4;; 
 [ -f "$path" ] || { echo "it is not a file" >&2; exit 4; }
 head -c "$3" -- "$path""#;
 
-/// Prints where a path inside leads, from the directory.
+/// Prints where a path in the container leads, seen from the directory.
 const LEADS_TO: &str = r#"cd "$1" && realpath -m -- "$2""#;
 
-/// Prints what a file has beyond so many bytes; all of it, with another exit code, if it has fewer.
+/// Prints the bytes of a file after an offset. If the file is shorter, prints all of it, with another exit code.
 const FETCH: &str = r#"[ -f "$1" ] || exit 2
 size=$(ls -lnL -- "$1" | { read -r _ _ _ _ size _ && echo "$size"; }) || exit 4
 [ "$size" -ge "$2" ] || { cat -- "$1" && exit 3; exit 4; }
 tail -c +$(($2 + 1)) -- "$1" || exit 4"#;
 
-/// Replaces a file inside, unless it is outside of the directory.
+/// Replaces a file in the container. Fails if the path leads out of the directory.
 const REPLACE: &str = r#"cd "$1" || exit 4
 folder=$(dirname -- "$2")
 within() { case "$(realpath -m -- "$folder")/" in "$1"/*) ;; *) echo "its folder is a link that leads out of the project" >&2; exit 4;; esac; }
@@ -116,7 +117,7 @@ pub struct Containers {
     network: Network,
     keeper: PathBuf,
     clock: Clock,
-    /// By which ignored files of the project come inside.
+    /// Decides whether ignored files of the project are copied into containers.
     trust: Trust,
 }
 
@@ -162,7 +163,8 @@ impl Containers {
         self.contained_from(session, created, None)
     }
 
-    /// The same for a container that is filled from a volume with what the setup made.
+    /// The workplace of a session. If `prepared` is given, its container is filled from that volume, which has the
+    /// results of the setup.
     fn contained_from(
         &self,
         session: &SessionId,
@@ -186,7 +188,7 @@ impl Containers {
     }
 
     fn container_of(&self, session: &SessionId, created: &Created, prepared: Option<String>) -> Container {
-        // Sessions of several projects may have the same name.
+        // The digest keeps sessions of several projects with the same name apart.
         let digest = durable::digest(created.project.as_bytes());
         let name = format!("rapport-{session}-{}", &digest[digest.len() - 8..]);
         let program = agent_of(created).and_then(found);
@@ -229,20 +231,20 @@ impl Worker for Containers {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
         if let Some(found) = self.find_place(session, created)? {
             self.make_folders(&found.container, created)?;
-            // A process may have been killed while it restored the files.
+            // A process may have been killed while it was filling the container.
             let is_filled = |container: Arc<Container>| async move { transfer::is_filled(&container).await };
             if container::wait(&found.container, is_filled)? {
                 return Ok(Arc::new(found));
             }
             return Err(WorkerError::WorkplaceGone { directory: PathBuf::from(&found.container.name) });
         }
-        // The leftover of a process that was killed while creating it; nobody has worked there.
+        // A killed process may have left an incomplete container, in which no agent has worked.
         let container = Arc::new(self.container_of(session, created, None));
         self.remove_all(&container, created, session)?;
         self.make_folders(&container, created)?;
         let made = self.fill(session, created, None);
         if made.is_err() {
-            // What was made is of no use; if it cannot be removed either, the next attempt does.
+            // An incomplete container is useless. If it cannot be removed now, the next attempt removes it.
             let _ = self.remove(&container);
         }
         made
@@ -256,7 +258,7 @@ impl Worker for Containers {
         Ok(self.find_place(session, created)?.map(|place| Arc::new(place) as Arc<dyn Workplace>))
     }
 
-    /// Fills another container from the state at the beginning and the patch since then.
+    /// Fills another container from the state at the start of the work and the patch since then.
     fn restore(
         &self,
         session: &SessionId,
@@ -266,7 +268,7 @@ impl Worker for Containers {
         prefix(Path::new(&created.project))?;
         let container = Arc::new(self.container_of(session, created, None));
         self.make_folders(&container, created)?;
-        // Part of it may be left.
+        // Parts of the old container may be left.
         container::wait(&container, |container| async move { container.remove().await })?;
         self.fill(session, created, (!work.is_empty()).then_some(work))
     }
@@ -326,27 +328,29 @@ impl Worker for Containers {
     }
 }
 
-/// Whether a person looks into the container with this folder: they hold its lock.
+/// Whether a person is in the container with this folder. Their process then holds a lock on the folder.
 fn is_visited(run: &Path) -> bool {
     File::open(run).is_ok_and(|folder| matches!(folder.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// Waits, for a while, until containers have ended that this process no longer uses. One that has not ended by then
+/// Waits, for a limited time, until the containers that this process no longer uses have ended. One that takes longer
 /// stops by itself.
 pub(super) fn settle() {
     docker::settle(SETTLING);
 }
 
 impl Containers {
-    /// Makes the folders of this machine that a container uses. The lock is for the directory that contains them: who removes the last
-    /// container of the project removes that as well. With these folders in it, it stays.
+    /// Makes the folders of this machine that a container uses. The project's lock protects the directory around
+    /// them: a process that removes the project's last container also removes that directory, unless these folders
+    /// are in it.
     fn make_folders(&self, container: &Container, created: &Created) -> Result<(), WorkerError> {
         let _lock = lock(Path::new(&created.project))?;
         make_folder(&self.folder)?;
         container.make_folders()
     }
 
-    /// Fills a new container, whose folders exist, with the project; after the setup, if there is one.
+    /// Fills a new container, whose folders exist, with the project, and runs the setup before that if the settings
+    /// name one.
     fn fill(
         &self,
         session: &SessionId,
@@ -359,7 +363,7 @@ impl Containers {
         Ok(Arc::new(place))
     }
 
-    /// Removes whatever there is of a session's container, and forgets the state at its start.
+    /// Removes all parts of a session's container, and the ref of the state at its start.
     fn remove_all(
         &self,
         container: &Arc<Container>,
@@ -367,7 +371,7 @@ impl Containers {
         session: &SessionId,
     ) -> Result<(), WorkerError> {
         let apart = Apart::of(Path::new(&created.project), session);
-        // Its folders are made before the container, and removed after it.
+        // The folders are made before the container, and removed after it.
         if apart.is_made() || container.run.exists() {
             self.remove(container)?;
         }
@@ -394,14 +398,14 @@ struct Contained {
     apart: Apart,
     /// The project's path within its repository.
     inside: String,
-    /// Its directory inside.
+    /// The project's directory in the container.
     directory: PathBuf,
-    /// The agent's program as it is named, and where it is on this machine, and therefore inside.
+    /// The agent's program as the session names it, and its path in the container.
     agent: Option<(OsString, PathBuf)>,
     reach: Arc<NetworkAccess>,
-    /// How much of each file of a home on another machine this process has a copy of.
+    /// With an engine on another machine: how many bytes of each file of the home this process has copied.
     fetched: Mutex<HashMap<PathBuf, u64>>,
-    /// Held while a person looks into it.
+    /// The lock that this process holds while a person is in the container.
     visit: Mutex<Option<File>>,
 }
 
@@ -420,7 +424,7 @@ impl Contained {
         ran.map_err(io::Error::other)
     }
 
-    /// Does something while a given file can be seen inside.
+    /// Runs `act` while this given file is visible in the container.
     fn with_shown<T>(&self, name: PathBuf, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let names = [name];
         let (shown, hidden) = (names.clone(), names);
@@ -435,8 +439,8 @@ impl Contained {
         done
     }
 
-    /// The keeper's arguments for a process inside, and the copies of those files of this machine that the process's own arguments
-    /// name.
+    /// The keeper's arguments for a process in the container, and the copies of files of this machine that the
+    /// process's own arguments name.
     fn arguments(&self, launch: &Launch<'_>, variables: &[&str]) -> io::Result<(Vec<String>, Vec<PathBuf>)> {
         let (mut words, mut given) = (Vec::new(), Vec::new());
         if launch.kind == ProcessKind::Command {
@@ -446,21 +450,22 @@ impl Contained {
         let program = match &self.agent {
             _ if Path::new(launch.program) == launch.keeper => Path::new(self.container.program()),
             Some((named, path)) if named == launch.program => path,
-            // It has to be in the image.
+            // Any other program has to be in the image.
             _ => Path::new(launch.program),
         };
         words.push(program.to_string_lossy().into_owned());
         for arg in launch.args {
             words.push(match launch.kind {
                 ProcessKind::Agent => self.given(arg, &mut given)?,
-                // The words of a command are about the files inside.
+                // The arguments of a command refer to files in the container.
                 ProcessKind::Command => arg.to_string_lossy().into_owned(),
             });
         }
         Ok((words, given))
     }
 
-    /// An argument as it is inside.
+    /// An argument of an agent as the container needs it. If it names a file of this machine, the file is copied, and
+    /// added to `all`.
     fn given(&self, arg: &OsStr, all: &mut Vec<PathBuf>) -> io::Result<String> {
         let text = arg.to_string_lossy().into_owned();
         let (flag, value) = match text.split_once('=').filter(|(flag, _)| flag.starts_with("--")) {
@@ -508,7 +513,8 @@ impl Workplace for Contained {
         &self.apart.project
     }
 
-    /// A container can be made again from its volume; without that, everything that was in it is gone.
+    /// Checks for the volume: a missing container is made again from it, but without it everything in the container
+    /// is lost.
     fn is_there(&self) -> Result<bool, WorkerError> {
         container::wait(&self.container, |container| async move { container.has_files().await })
     }
@@ -533,7 +539,7 @@ impl Workplace for Contained {
         let ran = self.script(FETCH, &[&path, &known.to_string()])?;
         let from = match ran.code {
             0 => known,
-            // It is another one, or was cut.
+            // The file is shorter than the copy: it was replaced or truncated.
             3 => 0,
             2 => return Ok(()),
             _ => return Err(io::Error::other(ran.why())),
@@ -566,7 +572,7 @@ impl Workplace for Contained {
         self.reach.allow(hosts);
     }
 
-    /// The keeper is inside. Everything that takes time happens after this returns.
+    /// The keeper runs in the container. Everything that takes long happens after this returns.
     fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
         launch.env = self.environment(std::mem::take(&mut launch.env));
         let proxy = Proxy::new(self.reach.clone(), launch.service.take(), launch.refused.take())?;
@@ -632,7 +638,7 @@ impl Workplace for Contained {
         })
     }
 
-    /// The engine's own program knows how to show a terminal of a container.
+    /// Uses the engine's own client, which can attach a terminal to a container.
     fn way_in(&self, command: &[OsString]) -> io::Result<Command> {
         let started =
             container::wait(&self.container, |container| async move { container.up(Use::Host).await });
@@ -741,9 +747,10 @@ impl Workplace for Contained {
 }
 
 impl Drop for Contained {
-    /// A container that this process started does not outlive its use. Whoever drops this does not wait for the engine.
+    /// Ends the container that this process started, without waiting for the engine.
     fn drop(&mut self) {
-        // A person who looks into it may have started it just before the host of its session uses it. It stops by itself.
+        // This process may have started the container for a person just before the session's host began to use it. It
+        // stops by itself.
         if self.visit.get_mut().unwrap_or_else(PoisonError::into_inner).is_some() {
             return;
         }
@@ -764,7 +771,8 @@ fn agent_of(created: &Created) -> Option<&OsStr> {
     created.agent.as_ref()?.command.first().map(OsStr::new)
 }
 
-/// A program of this machine, without links; `None` if there is none of this name, so that the image has to have it.
+/// The resolved path of a program of this machine; `None` if there is none of this name, so that the image has to
+/// have it.
 fn found(program: &OsStr) -> Option<PathBuf> {
     let named = Path::new(program);
     let path = if named.components().count() > 1 {
@@ -776,7 +784,7 @@ fn found(program: &OsStr) -> Option<PathBuf> {
     path.canonicalize().ok().filter(|path| path.is_file())
 }
 
-/// The folder of packages that contains a program.
+/// The `node_modules` folder that contains a program.
 fn package(program: &Path) -> Option<PathBuf> {
     let folders: Vec<_> = program.ancestors().collect();
     folders.into_iter().rev().find(|folder| folder.ends_with("node_modules")).map(Path::to_owned)
@@ -824,8 +832,8 @@ mod tests {
         assert!(refs().is_empty());
     }
 
-    /// Another process makes the directory of all workplaces under the project's lock, and for a moment that is empty, as it is when the
-    /// last workplace has been removed.
+    /// Another process makes the directory of workplaces under the project's lock. For a moment the directory is
+    /// empty, as it is after the last workplace was removed.
     #[test]
     fn the_directory_of_workplaces_is_not_removed_while_another_process_makes_it() {
         let folder = tempfile::tempdir().unwrap();

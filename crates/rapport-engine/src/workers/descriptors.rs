@@ -1,4 +1,4 @@
-//! Descriptors that are passed over a Unix socket, one message at a time.
+//! File descriptors passed over a Unix socket, one message at a time.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

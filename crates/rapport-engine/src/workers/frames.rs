@@ -1,10 +1,10 @@
-//! One stream of bytes for everything between a host and the keeper of a process on another machine: its input and output,
-//! its lifeline, and the connections through its door. Both ends use the same code: `keeper/relay.rs` inside,
+//! One stream of bytes for everything between a host and the keeper of a process on another machine: its input and
+//! output, its lifeline, and the connections through its door. Both ends use the same code: `keeper/relay.rs` inside,
 //! `containers/stream.rs` on the host.
 //!
-//! Each channel has a window: its sender may be so many bytes ahead of its receiver, and the receiver gives credit for what it
-//! has passed on. So a channel that nobody reads delays no other, and nobody's memory fills. What comes from inside is not
-//! trusted: whoever breaks these rules loses the stream.
+//! Each channel has a window: its sender may be so many bytes ahead of its receiver, and the receiver gives credit
+//! for the bytes that it has passed on. So a channel that is not read neither delays the others nor fills the memory.
+//! Data from the container is not trusted: a sender that breaks these rules loses the stream.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) const INPUT: u32 = 0;
 pub(super) const OUTPUT: u32 = 1;
 /// Its error output.
 pub(super) const ERRORS: u32 = 2;
-/// What the keeper of a command tells beside it.
+/// The report of a command's keeper: the names of leftover processes.
 pub(super) const BESIDE: u32 = 3;
 /// Why the process was not started.
 pub(super) const OUTCOME: u32 = 4;
@@ -32,7 +32,7 @@ pub(super) const LIFELINE: u32 = 5;
 /// The first connection through the door.
 pub(super) const FIRST_CONNECTION: u32 = 16;
 
-/// How often each side says that it is there.
+/// How often each side sends a sign of life.
 pub(super) const BEAT: Duration = Duration::from_secs(2);
 
 /// How many bytes of a channel may be under way.
@@ -47,7 +47,7 @@ const AHEAD: usize = 32;
 /// What goes over the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// The sender is there.
+    /// The sender is alive.
     Beat,
     Data(u32, Vec<u8>),
     /// There is no more data.
@@ -56,7 +56,7 @@ pub(super) enum Frame {
     Refuse(u32),
     /// The sender has passed on so many bytes.
     Credit(u32, u32),
-    /// Somebody connected to the door.
+    /// A program connected to the door.
     Open(u32),
     /// The address of the door inside.
     Door(SocketAddr),
@@ -104,7 +104,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The frames that are complete with these bytes.
+    /// Adds bytes, and returns the frames that are now complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<Vec<Frame>> {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
@@ -140,7 +140,7 @@ pub(super) struct Wire {
 /// What this end has of a channel.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The bytes that it may still send.
+    /// How many bytes this end may still send.
     credit: Option<Arc<Semaphore>>,
     received: Option<Received>,
 }
@@ -148,12 +148,12 @@ struct Channel {
 #[derive(Debug)]
 struct Received {
     queue: mpsc::UnboundedSender<Vec<u8>>,
-    /// The bytes that were not passed on yet.
+    /// How many bytes have not been passed on yet.
     waiting: Arc<AtomicUsize>,
 }
 
 impl Wire {
-    /// An end, and the frames that are to be written to the stream.
+    /// One end, and the frames that it wants written to the stream.
     pub(super) fn new() -> (Self, mpsc::Receiver<Frame>) {
         let (out, frames) = mpsc::channel(AHEAD);
         (Self { out, channels: Arc::default() }, frames)
@@ -165,7 +165,7 @@ impl Wire {
         let _ = self.out.send(frame).await;
     }
 
-    /// Says again and again that this end is there.
+    /// Sends a sign of life at regular intervals.
     pub(super) fn beat(&self) -> JoinHandle<()> {
         let wire = self.clone();
         tokio::spawn(async move {
@@ -177,7 +177,7 @@ impl Wire {
         })
     }
 
-    /// Sends what is read here on this channel, to its end.
+    /// Sends everything from this source on this channel, and then the channel's end.
     pub(super) fn send(
         &self,
         channel: u32,
@@ -194,7 +194,7 @@ impl Wire {
         })
     }
 
-    /// Whether it was all sent; otherwise the other side wants no more.
+    /// Whether everything was sent; `false` if the other side wants no more.
     async fn send_all(&self, channel: u32, mut source: impl AsyncRead + Unpin, credit: &Semaphore) -> bool {
         let mut buffer = vec![0; LARGEST];
         while let Ok(size @ 1..) = source.read(&mut buffer).await {
@@ -207,7 +207,7 @@ impl Wire {
         true
     }
 
-    /// Writes what comes on this channel here, to its end.
+    /// Writes everything that arrives on this channel to this sink.
     pub(super) fn receive(
         &self,
         channel: u32,
@@ -233,7 +233,7 @@ impl Wire {
         })
     }
 
-    /// Ends what is received on this channel, as the other side would.
+    /// Ends receiving on this channel, as the other side would.
     pub(super) fn end(&self, channel: u32) {
         self.change(channel, |channel| channel.received = None);
     }
@@ -244,7 +244,7 @@ impl Wire {
         channels.into_values().filter_map(|channel| channel.credit).for_each(|credit| credit.close());
     }
 
-    /// Takes a frame about a channel from the other side; gives back any other.
+    /// Handles a frame about a channel from the other side; returns any other frame.
     pub(super) fn take(&self, frame: Frame) -> io::Result<Option<Frame>> {
         match frame {
             Frame::Data(channel, data) => self.take_data(channel, data)?,
@@ -260,7 +260,7 @@ impl Wire {
 
     fn take_data(&self, channel: u32, data: Vec<u8>) -> io::Result<()> {
         let channels = self.channels();
-        // Nobody wants it any more, and the other side is told so.
+        // This end no longer reads the channel, and tells the other side so.
         let Some(received) = channels.get(&channel).and_then(|channel| channel.received.as_ref()) else {
             return Ok(());
         };
@@ -374,7 +374,7 @@ mod tests {
         assert!(wire.take(piece()).is_err());
         wire.send(INPUT, tokio::io::empty());
         assert!(wire.take(Frame::Credit(INPUT, 1)).is_err());
-        // What is not known is nobody's any more.
+        // Frames of an unknown channel are ignored: it may just have been closed.
         assert_eq!(wire.take(Frame::Data(99, vec![1])).unwrap(), None);
         assert_eq!(wire.take(Frame::Credit(99, u32::MAX)).unwrap(), None);
     }

@@ -1,6 +1,6 @@
 //! Calls of the `git` program, in its plumbing forms. A repository can name programs (hooks, filters, a file monitor,
-//! diff viewers), and one that was unpacked from an archive was written by somebody else: none of these programs is
-//! run. Every call of git in Rapport goes through here.
+//! diff viewers), and may have been unpacked from an untrusted archive, so none of these programs is run. Every call
+//! of git in Rapport goes through here.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _, Write};
@@ -42,15 +42,15 @@ const IDENTITY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "rapport@localhost"),
 ];
 
-/// The variables that say where the person's own configuration is, and where git itself is.
+/// The variables with the paths of the person's own configuration, and of git itself.
 const OF_THE_PERSON: [&str; 4] =
     ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"];
 
 /// The maximum number of lines of git's output in an error.
 const TOLD_LINES: usize = 5;
 
-/// Commands that read no file of a working tree, so that filters do not matter. (Even `write-tree` does: it refreshes
-/// the index.)
+/// Commands that read no file of a working tree, so that filters do not matter. (Even `write-tree` reads files: it
+/// refreshes the index.)
 const WITHOUT_FILES: [&str; 6] =
     ["rev-parse", "symbolic-ref", "cat-file", "ls-tree", "commit-tree", "update-ref"];
 
@@ -85,7 +85,7 @@ pub(super) fn git<'a, S: AsRef<OsStr>>(
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
 }
 
-/// Runs git and writes its output as git makes it. If that fails, git is ended.
+/// Runs git and passes its output on while git writes it. If that fails, git is killed.
 pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     args: &[S],
@@ -95,7 +95,7 @@ pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     let mut git =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(WorkerError::Start)?;
     let (stdout, stderr) = (git.stdout.take(), git.stderr.take());
-    // Read at the same time: git waits while nobody reads what it says.
+    // Read concurrently: git blocks while its error output is not read.
     let said = thread::spawn(move || -> io::Result<Vec<u8>> {
         let mut said = Vec::new();
         stderr.map_or(Ok(0), |mut stderr| stderr.read_to_end(&mut said))?;
@@ -103,7 +103,7 @@ pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     });
     let copied = stdout.map_or(Ok(0), |mut stdout| io::copy(&mut stdout, out));
     if copied.is_err() {
-        // It may have ended by itself.
+        // Git may have ended by itself.
         let _ = git.kill();
     }
     let status = git.wait().map_err(WorkerError::Start)?;
@@ -114,7 +114,7 @@ pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     if status.success() { Ok(()) } else { Err(failure(&output, args)) }
 }
 
-/// The same in the person's own name, as their configuration has it.
+/// Runs git in the person's own name, from their configuration.
 pub(super) fn git_by_person<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     args: &[S],
@@ -150,7 +150,7 @@ pub(super) fn git_saying<'a, S: AsRef<OsStr>>(
     }
 }
 
-/// Why a git that says this of its version cannot merge; `None` if it can, or if no version can be read.
+/// Why a git with this output of `--version` cannot merge; `None` if it can, or if the output contains no version.
 pub fn too_old(said: &str) -> Option<WorkerError> {
     let version = said.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
@@ -189,8 +189,8 @@ fn prepared<S: AsRef<OsStr>>(at: At<'_>, index: Option<&Path>, args: &[S]) -> Re
     Ok(command)
 }
 
-/// What a setting that names one of the repository's programs is replaced by. A merge without a driver would leave the one side
-/// as it is and drop the other without a mark, so git merges such files as text.
+/// The replacement for a setting that names one of the repository's programs. With an empty merge driver git would
+/// silently keep one side and drop the other, so such files are merged as text.
 fn instead_of(key: &str) -> &'static str {
     match key.rsplit_once('.').map(|(_, last)| last) {
         Some("required") => "false",
@@ -200,21 +200,22 @@ fn instead_of(key: &str) -> &'static str {
     }
 }
 
-/// Git in this directory, with nothing of the environment but the person's own configuration.
+/// Git in this directory, with no variable of the environment that concerns git, except for the person's own
+/// configuration.
 fn command(at: At<'_>) -> Command {
     let mut command = Command::new("git");
     command.current_dir(at.directory).stdin(Stdio::null());
     for setting in SETTINGS {
         command.args(["-c", setting]);
     }
-    // A git hook or alias may have set some for another repository.
+    // A git hook or alias may have set variables for another repository.
     for (name, _) in std::env::vars_os() {
         if name.as_encoded_bytes().starts_with(b"GIT_") && !OF_THE_PERSON.iter().any(|own| name == *own) {
             command.env_remove(name);
         }
     }
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_LAZY_FETCH", "1").env("LC_ALL", "C");
-    // A repository can allow a protocol by name, but not against this.
+    // A repository's configuration can allow a protocol by name, but this variable overrides it.
     command.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_TERMINAL_PROMPT", "0").envs(IDENTITY);
     if let Some((repository, top)) = at.repository {
         command.env("GIT_DIR", repository).env("GIT_WORK_TREE", top);
@@ -247,7 +248,7 @@ struct Setting {
     is_of_repository: bool,
 }
 
-/// All settings of git in this place.
+/// All settings of git at this place.
 fn settings(at: At<'_>) -> Result<Vec<Setting>, WorkerError> {
     let list = ["config", "--includes", "--show-scope", "--null", "--list"];
     let output = command(at).args(list).output().map_err(WorkerError::Start)?;
@@ -265,18 +266,20 @@ fn settings(at: At<'_>) -> Result<Vec<Setting>, WorkerError> {
     Ok(own.map(setting).collect())
 }
 
-/// The settings of the repository around this directory, as `key` and `value`, by which git runs a program although it only
-/// looks at files or commits, as other programs have it do unasked. None without a repository: git runs nothing then. Blocks.
+/// The settings of the repository around this directory, as `key` and `value`, that make git run a program although
+/// it only reads files or commits. Other programs read with git without asking the person. Empty without a
+/// repository. Blocks.
 pub(crate) fn programs_by_looking(directory: &Path) -> Vec<(String, String)> {
-    // A repository in which git fails here is one in which it fails for others, too.
+    // If git fails here, it fails for the other programs too.
     let settings = settings(directory.into()).unwrap_or_default().into_iter();
     let named =
         settings.filter(|setting| setting.is_of_repository && runs_by_looking(&setting.key, &setting.value));
     named.map(|setting| (setting.key, setting.value)).collect()
 }
 
-/// Environment variables, after these, with which other programs' calls of git run none of the programs that come with the
-/// repository around this directory. Hooks of the person's own configuration do run. Blocks.
+/// Environment variables that keep other programs' calls of git from running programs of the repository around this
+/// directory. They are numbered after `count_before` settings that already exist. Hooks of the person's own
+/// configuration do run. Blocks.
 pub(crate) fn variables_without_programs(
     directory: &Path,
     count_before: usize,
@@ -306,7 +309,7 @@ const MONITOR: &str = "core.fsmonitor";
 
 fn runs_by_looking(key: &str, value: &str) -> bool {
     const SWITCHES: [&str; 9] = ["", "true", "false", "yes", "no", "on", "off", "1", "0"];
-    // What git-lfs itself configures: a program of the person's, if they have it.
+    // The values that git-lfs itself configures: it is a program of the person, if they have it.
     const LARGE_FILES: [&str; 3] = ["git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs filter-process"];
     match key {
         MONITOR => !SWITCHES.contains(&value.to_lowercase().as_str()),
@@ -352,7 +355,7 @@ fn in_one_line(said: &str) -> String {
     told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same, as one line of text.
+/// Runs git and returns its output as text, without the newline at the end.
 pub(super) fn line<'a, S: AsRef<OsStr>>(at: impl Into<At<'a>>, args: &[S]) -> Result<String, WorkerError> {
     git(at, None, args).map(|out| String::from_utf8_lossy(&out).trim_end().to_owned())
 }
@@ -420,7 +423,7 @@ mod tests {
         }
     }
 
-    /// The output is never in memory as a whole: what takes it is asked while git still writes, and can end git.
+    /// The output is never in memory as a whole: the writer gets it while git still writes, and its failure ends git.
     #[test]
     fn output_is_passed_on_while_git_writes_it() {
         let folder = tempfile::tempdir().unwrap();

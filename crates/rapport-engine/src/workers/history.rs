@@ -1,12 +1,12 @@
-//! The latest commits of a project, for whoever explores it.
+//! The latest commits of a project, for its exploration.
 
 use std::path::Path;
 
 use super::git::git;
 use crate::projects::history::Commit;
 
-/// The latest commits that concern this directory, the newest first; `None` if it is not in a git repository, or has none.
-/// Nothing is verified, because the repository would name the program that does it.
+/// The latest commits that concern this directory, the newest first; `None` if it is not in a git repository, or has
+/// none. Signatures are not verified, because the repository would name the program for that.
 pub fn commits(directory: &Path, most: usize) -> Option<Vec<Commit>> {
     let most = format!("--max-count={most}");
     let mut args = vec![
@@ -19,7 +19,7 @@ pub fn commits(directory: &Path, most: usize) -> Option<Vec<Commit>> {
         &most,
     ];
     if !directory.join(".git").exists() {
-        // It is a part of the repository, or none.
+        // The directory is only a part of its repository.
         args.extend(["--", "."]);
     }
     let out = git(directory, None, &args).ok()?;

@@ -2,11 +2,12 @@
 //! host, together with everything it started. An agent that outlives its host would continue without answers.
 //!
 //! `rapport keep -- PROGRAM ARGS...` runs the program with its own stdin, stdout and stderr, which it then closes.
-//! Descriptor 3 is the reading end of a pipe whose other end only the host holds: bytes in it are requests, its closing
-//! ends everything at once. On descriptor 6 the keeper reports why the program could not be started. Descriptor 4 is the program's input, which the keeper holds open besides the host: the
-//! program must not see its input closed just because the host died, or even the keeper with it (`input`), or it would
-//! continue without answers before it is killed. When the program ends, its leftover processes are killed too; the exit
-//! code is the program's.
+//! Descriptor 3 is the reading end of a pipe whose other end only the host holds: bytes in it are requests, and its
+//! closing ends everything at once. On descriptor 6 the keeper reports why the program could not be started.
+//! Descriptor 4 is the program's input, which the keeper holds open together with the host: the program must not see
+//! its input closed just because the host died, or even the keeper with it (`input`), or it would continue without
+//! answers before it is killed. When the program ends, its leftover processes are killed too; the exit code is the
+//! program's.
 //!
 //! A keeper can be killed too. So the program is started through a `stage` that makes the system kill it with its
 //! keeper, and everything it starts carries a [`mark`] by which it is found later.
@@ -16,9 +17,9 @@
 //! per line.
 //!
 //! In a sandbox, the keeper is inside as its first process: when it ends, so does everything there. With `--door
-//! VARIABLES` it opens the way out of the sandbox (`door`). In a container the keeper gets its descriptors over a socket
-//! (`handover`), or, if the container is on another machine, pipes of a program that carries everything over one stream
-//! (`relay`); the first process there is one that waits (`idle`).
+//! VARIABLES` it opens the way out of the sandbox (`door`). In a container the keeper gets its descriptors over a
+//! socket (`handover`), or, if the container is on another machine, pipes of a program that carries everything over
+//! one stream (`relay`); the first process there is one that waits (`idle`).
 
 mod descendants;
 pub mod descent;
@@ -124,7 +125,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The exit code of a keeper. If it was killed, its processes are found by their mark, and ended.
+/// The exit code of a keeper. If the keeper was killed, its processes are found by their mark, and killed.
 fn exit_code(keeper: ExitStatus) -> u8 {
     match keeper.code() {
         Some(code) => code as u8,
@@ -135,7 +136,8 @@ fn exit_code(keeper: ExitStatus) -> u8 {
     }
 }
 
-/// Where to report that the program does not start, if anybody wants to know. A program that starts does not inherit it.
+/// Where to report that the program does not start, if the host passed that descriptor. A program that starts does
+/// not inherit it.
 fn outcome() -> Option<File> {
     let outcome = File::options().write(true).open(format!("/dev/fd/{OUTCOME}")).ok()?;
     nix::unistd::close(OUTCOME).ok()?;
@@ -210,7 +212,7 @@ fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
             Ok(0) | Err(_) => break,
         }
     }
-    // The agent first; its end wakes the other thread, which kills the rest.
+    // Kill the agent first; its end wakes the other thread, which kills the rest.
     let killed = kill(agent, Signal::SIGKILL);
     if killed.is_ok() {
         warn!("the host is gone, or cut the line: the process is killed");

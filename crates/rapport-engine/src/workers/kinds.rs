@@ -1,5 +1,5 @@
-//! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project supports
-//! it. The list of those that come with Rapport is in `mod.rs`.
+//! The registry of workers. Each kind describes itself to settings, help and `doctor`, and checks whether a project
+//! supports it. The list of those that come with Rapport is in `mod.rs`.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -40,7 +40,8 @@ pub trait WorkerKind: Send + Sync {
         false
     }
 
-    /// Whether its workplace is apart from the project's directory, so that work there has to be applied or discarded.
+    /// Whether its workplace is separate from the project's directory, so that work there has to be applied or
+    /// discarded.
     fn is_apart(&self) -> bool {
         true
     }
@@ -60,7 +61,7 @@ pub trait WorkerKind: Send + Sync {
         if self.is_wall() { include_wish(project).into_iter().collect() } else { Vec::new() }
     }
 
-    /// What a workplace may use that is to be limited to this; refused if the settings allow less.
+    /// The limits of a workplace for this wish; an error if the wish exceeds the settings.
     fn limit(&self, wish: &LimitWish) -> Result<Option<WorkplaceLimits>, String> {
         if *wish == LimitWish::default() {
             return Ok(None);
@@ -76,7 +77,7 @@ pub trait WorkerKind: Send + Sync {
     /// Checks whether this project and this machine support it. May block.
     fn check(&self, project: &Path, setup: &WorkerSetup) -> Result<(), NoWorkplace>;
 
-    /// What people should know before an agent works in such a place of this project, in clauses. May block.
+    /// Warnings for people before an agent works in such a workplace of this project, as clauses. May block.
     fn warnings(&self, project: &Path, setup: &WorkerSetup) -> Vec<String> {
         let missing = if self.is_apart() { submodules(project) } else { Vec::new() };
         let told = format!(
@@ -88,23 +89,25 @@ pub trait WorkerKind: Send + Sync {
         (!missing.is_empty()).then_some(told).into_iter().chain(left_out).collect()
     }
 
-    /// The version of the program that it needs besides git, or why that cannot be used; `None` if it needs none. May block.
+    /// The version of the program that it needs besides git, or why that program cannot be used; `None` if it needs
+    /// none. May block.
     fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
         None
     }
 
-    /// What is said if the machine has nothing of the kind and nobody chose it; `None` if it is worth a warning.
+    /// The remark of `doctor` if the machine lacks what the kind needs and no setting chooses it; `None` if that
+    /// deserves a warning.
     fn without(&self) -> Option<&'static str> {
         None
     }
 
-    /// The longest time that an agent of this kind of place waits for an answer before it is parked; `None` if only the
+    /// The longest time that an agent in such a workplace waits for an answer before it is parked; `None` if only the
     /// person's own setting limits it.
     fn hot_at_most(&self) -> Option<Duration> {
         None
     }
 
-    /// These workers with one of this kind.
+    /// Adds a worker of this kind to these workers.
     fn add_to(&self, workers: Workers, setup: &WorkerSetup) -> Workers;
 }
 
@@ -159,12 +162,12 @@ pub struct WorkerKinds {
 }
 
 impl WorkerKinds {
-    /// Only this kind.
+    /// A registry of only this kind.
     pub(super) fn of(usual: impl WorkerKind + 'static) -> Self {
         Self { usual: Arc::new(usual), others: Vec::new() }
     }
 
-    /// The same with another one.
+    /// Adds another kind.
     #[must_use]
     pub fn with(mut self, kind: impl WorkerKind + 'static) -> Self {
         self.others.push(Arc::new(kind));
@@ -201,12 +204,12 @@ impl WorkerKinds {
         self.iter().filter_map(WorkerKind::at_once).min()
     }
 
-    /// The default first.
+    /// All kinds, the default first.
     pub fn iter(&self) -> impl Iterator<Item = &dyn WorkerKind> {
         [&self.usual].into_iter().chain(&self.others).map(|kind| &**kind)
     }
 
-    /// Those whose workplace is apart from the project's directory.
+    /// The kinds whose workplace is separate from the project's directory.
     pub fn apart(&self) -> impl Iterator<Item = &dyn WorkerKind> {
         self.iter().filter(|kind| kind.is_apart())
     }
@@ -216,7 +219,7 @@ impl WorkerKinds {
         &*self.usual
     }
 
-    /// The kind of this name, or which ones there are.
+    /// The kind of this name; the error lists the known ones.
     pub fn find(&self, name: &str) -> Result<&dyn WorkerKind, String> {
         self.iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names: Vec<_> = self.iter().map(WorkerKind::name).collect();

@@ -24,8 +24,8 @@ pub(crate) fn shortened(path: &Path) -> PathBuf {
     short
 }
 
-/// Where a path leads from this directory below the root, whether or not anything is there. If a link leads out of the
-/// root, it is not followed any further.
+/// Where a path leads from this directory below the root, whether or not a file exists there. A link that leads out
+/// of the root is not followed further.
 pub(super) fn followed(root: &Path, from: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut now = from.to_owned();
     let mut rest = parts(path);

@@ -108,7 +108,7 @@ enum Extent {
 }
 
 impl Directory {
-    /// The one at this path.
+    /// The directory at this path, without the rest of its repository.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), extent: Extent::Directory, repository: None }
     }
@@ -157,14 +157,14 @@ impl Directory {
         Ok(String::from_utf8_lossy(&diff).into_owned())
     }
 
-    /// Writes the same as git makes it.
+    /// Writes the diff between two states while git makes it.
     pub(crate) fn diff_to(&self, from: &str, to: &str, out: &mut dyn io::Write) -> Result<(), WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to];
         git_to(self.git_at(), &args, out)
     }
 
-    /// The same, of these files only.
+    /// The diff between two states, of these files only.
     pub fn diff_of(&self, from: &str, to: &str, files: &[String]) -> Result<String, WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", self.relative(), from, to, "--"];
@@ -223,7 +223,8 @@ impl Directory {
         self.state_with(&[])
     }
 
-    /// The same with these files, named from the top of the repository, even if git ignores them by now.
+    /// The state of the files with these included, even if git ignores them by now. They are named from the top of
+    /// the repository.
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
         if self.extent == Extent::Repository && self.repository.is_none() {
             // Refuses a repository whose files are elsewhere, before they are read.
@@ -231,7 +232,8 @@ impl Directory {
         }
         let scratch = Scratch::take(self.git_at())?;
         let index = Some(scratch.path());
-        // Git writes what a state holds into the repository: a crash test may kill this process around each of its steps.
+        // Git writes what a state holds into the repository: a crash test may kill this process around each of its
+        // steps.
         point(scratch.path());
         self.add_all(index)?;
         point(scratch.path());
@@ -240,7 +242,7 @@ impl Directory {
             let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
             git_as_far_as_it_goes(self.git_at(), index, &[&add[..], some].concat())?;
         }
-        // If it is committed, it is in the index that this one is a copy of.
+        // Rapport's own files may be committed, and are then in the copied index.
         let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
         git(self.git_at(), index, &[&forget[..], &OURS[..]].concat())?;
         point(scratch.path());
@@ -375,7 +377,7 @@ pub fn branch(directory: &Path) -> Option<String> {
     line(directory, &["symbolic-ref", "--short", "--quiet", "HEAD"]).ok().filter(|name| !name.is_empty())
 }
 
-/// Checks that a state is a git object id. A log from somebody else could contain an option of git instead.
+/// Checks that a state is a git object id. A foreign log could contain an option of git instead.
 pub(super) fn named(state: &str) -> Result<&str, WorkerError> {
     let is_name = !state.is_empty() && state.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_name || state == "HEAD" {
@@ -424,8 +426,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Waits for it, and makes it a copy of the repository's own index, which knows which files have not changed;
-    /// without it git would read all of them.
+    /// Waits for the index, and fills it with a copy of the repository's own, which records the files that have not
+    /// changed: without that git would read all of them.
     pub(super) fn take<'a>(at: impl Into<At<'a>>) -> Result<Self, WorkerError> {
         let at = at.into();
         let paths = git(at, None, &["rev-parse", "--git-path", "index", "--git-path", "rapport"])?;
@@ -461,8 +463,9 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies an index with its modification time. Git compares whole seconds, and reads every file that was changed in the second
-/// of its index or later. A copy with a later time would hide a change of the same size within that second.
+/// Copies an index with its modification time. Git compares whole seconds, and reads every file that was changed in
+/// the second of its index or later. A copy with a later time would hide a change of the same size within that
+/// second.
 fn copy_with_time(index: &Path, copy: &Path) -> io::Result<()> {
     let time = fs::metadata(index)?.modified()?;
     fs::copy(index, copy)?;
@@ -498,7 +501,7 @@ fn change_status(letter: &str) -> ChangeStatus {
 mod tests {
     use super::*;
 
-    /// Somebody who put a pipe in place of a file keeps no thread waiting.
+    /// A pipe in place of a file does not block a thread.
     #[test]
     fn only_a_file_is_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -582,8 +585,8 @@ mod tests {
         }
     }
 
-    /// Whoever keeps a repository apart from its files does it by a `.git` beside the files, which refers to it. One that
-    /// declares other files its own is refused.
+    /// A repository may be kept apart from its files if a `.git` beside the files refers to it. One that declares
+    /// other files its own is refused.
     #[test]
     fn the_top_of_a_repository_is_where_its_git_is() {
         let folder = tempfile::tempdir().unwrap();

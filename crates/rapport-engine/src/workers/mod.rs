@@ -80,14 +80,14 @@ pub trait Worker: Send + Sync {
     fn find(&self, session: &SessionId, created: &Created)
     -> Result<Option<Arc<dyn Workplace>>, WorkerError>;
 
-    /// The directory with the files of a session, as far as this machine has them: that of its workplace, or the project
-    /// that it begins from.
+    /// The directory of this machine with the files of a session: that of its workplace, or the project if the
+    /// workplace does not exist or has its files elsewhere.
     fn directory(&self, session: &SessionId, created: &Created) -> Result<PathBuf, WorkerError> {
         let found = self.find(session, created)?;
         Ok(found.map_or_else(|| PathBuf::from(&created.project), |found| found.seen_at().to_owned()))
     }
 
-    /// Makes a workplace again that is gone, from what [`Workplace::work`] told of it.
+    /// Makes a lost workplace again, from the result of [`Workplace::work`].
     fn restore(
         &self,
         session: &SessionId,
@@ -106,29 +106,29 @@ pub trait Worker: Send + Sync {
         Ok(None)
     }
 
-    /// Whether it may keep something of this project's sessions outside of the project, according to the project's own
-    /// folders. Does not take long.
+    /// Whether it may keep workplaces of this project's sessions outside of the project, judging by the project's own
+    /// folders. Fast.
     fn may_keep(&self, _project: &Path) -> bool {
         false
     }
 
-    /// What it keeps of this project's sessions outside of the project.
+    /// The workplaces that it keeps outside of the project for the project's sessions.
     fn kept(&self, _project: &Path) -> Result<Vec<StoredWorkplace>, WorkerError> {
         Ok(Vec::new())
     }
 
-    /// Ends everything that runs in a place. It can be used again.
+    /// Ends everything that runs in a workplace. It can be used again.
     fn stop(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 
-    /// Removes a place that [`Worker::restore`] can make again.
+    /// Removes a workplace that [`Worker::restore`] can make again.
     fn release(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 }
 
-/// A place of a session that its worker keeps outside of the project, or what is left of one.
+/// A workplace that its worker keeps outside of the project, or the remains of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredWorkplace {
     /// The name of its worker.
@@ -137,7 +137,7 @@ pub struct StoredWorkplace {
     /// Its name for its worker.
     pub name: String,
     pub is_running: bool,
-    /// Whether a person looks into it just now.
+    /// Whether a person is in it now.
     pub is_visited: bool,
     /// Since when nothing has run in it, if that is known.
     pub unused_since: Option<Timestamp>,
@@ -145,13 +145,13 @@ pub struct StoredWorkplace {
     pub removal: String,
 }
 
-/// The place in which one session works. All methods may block.
+/// The place where one session works. All methods may block.
 pub trait Workplace: Send + Sync {
     /// The directory as the agent sees it.
     fn directory(&self) -> &Path;
 
-    /// The directory of this machine with what the agent's own configuration is judged by: the same, or, if the agent's
-    /// files are not on this machine, the project that they were copied from.
+    /// The directory of this machine by which the agent's own configuration is judged: the same one, or, if the
+    /// agent's files are not on this machine, the project that they were copied from.
     fn seen_at(&self) -> &Path {
         self.directory()
     }
@@ -161,7 +161,7 @@ pub trait Workplace: Send + Sync {
         None
     }
 
-    /// Whether it still exists, if somebody could have removed it while nothing worked there.
+    /// Whether it still exists. A person can remove some kinds of workplaces while nothing runs there.
     fn is_there(&self) -> Result<bool, WorkerError> {
         Ok(true)
     }
@@ -171,30 +171,33 @@ pub trait Workplace: Send + Sync {
         Ok(())
     }
 
-    /// Notes that nothing runs there, because the session has waited for people for this long: a place that stops by itself counts from
-    /// there. Does not start it. May block.
+    /// Notes that nothing runs there because the session has waited for people for this long. A workplace that stops
+    /// by itself counts its idle time from then. Does not start it. May block.
     fn rest(&self, _waited: Duration) -> Result<(), WorkerError> {
         Ok(())
     }
 
-    /// Makes this machine's copy of a file in the agents' home current, if the home itself is on another machine. Before an
-    /// agent is started, nothing else runs there any more when this returns.
+    /// Makes this machine's copy of a file in the agents' home current, if the home itself is on another machine.
+    /// Ends everything that another process started there, so that only an agent of this process can change the file
+    /// afterwards.
     fn fetch(&self, _file: &Path) -> io::Result<()> {
         Ok(())
     }
 
-    /// Puts this machine's copy of a file in the agents' home there, if the home itself is on another machine and lacks it.
+    /// Copies a file of the agents' home from this machine to the home, if the home itself is on another machine and
+    /// lacks the file.
     fn provide(&self, _file: &Path) -> io::Result<()> {
         Ok(())
     }
 
-    /// Lets processes there reach these hosts, in addition to those allowed before. Takes effect at once.
+    /// Lets processes there reach these hosts, in addition to those of the settings. The list replaces an earlier
+    /// one. Takes effect at once.
     fn allow(&self, _hosts: &[String]) {}
 
     /// Starts a process there, under its keeper. This is the only way in which Rapport starts an agent or its commands.
     fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
 
-    /// The command that runs another one there for a person, or a shell if there is none, at this terminal.
+    /// The command that runs this command there for a person, at this terminal; a shell if it is empty.
     fn way_in(&self, command: &[OsString]) -> io::Result<Command> {
         let shell = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or("sh".into());
         let mut entered = Command::new(command.first().cloned().unwrap_or_else(shell));
@@ -202,8 +205,8 @@ pub trait Workplace: Send + Sync {
         Ok(entered)
     }
 
-    /// Where this path there leads, if that is elsewhere because of links; also if nothing is there yet. What the agents
-    /// there cannot see is not looked at. Blocks.
+    /// Where this path there leads, if links make that another place; also if no file exists there yet. Files that
+    /// the agents there cannot see are not examined. Blocks.
     fn leads_to(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let directory = self.directory();
         let named = links::shortened(&directory.join(path));
@@ -218,8 +221,8 @@ pub trait Workplace: Send + Sync {
         Ok((real != links::shortened(&from.join(inside))).then_some(real))
     }
 
-    /// Reads a file, if it exists. Its path is from the directory, and must not leave it. Anything but a regular file of at
-    /// most `LARGEST_FILE` bytes is refused.
+    /// Reads a file, if it exists. Its path is from the directory, and must not leave it. Anything but a regular file
+    /// of at most `LARGEST_FILE` bytes is refused.
     fn read(&self, path: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Replaces a file atomically. Durable when this returns.
@@ -228,35 +231,36 @@ pub trait Workplace: Send + Sync {
     /// Every file that git would not ignore, by path.
     fn list(&self) -> Result<Vec<String>, WorkerError>;
 
-    /// A name for the current state of the files; `None` if nothing could tell later what changed.
+    /// A name for the current state of the files; `None` if changes cannot be determined later.
     fn snapshot(&self) -> Result<Option<String>, WorkerError>;
 
-    /// The work as it is now, to be stored with the session, if the place could be gone when it is needed again.
+    /// The work as it is now, to be stored with the session, if the workplace could be lost before it is needed
+    /// again.
     fn work(&self) -> Result<Option<Vec<u8>>, WorkerError> {
         Ok(None)
     }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError>;
 
-    /// Writes the same as a diff, as it is made; since the beginning if no state is given.
+    /// Writes the changes as a diff while it is made; since the start of the work if no state is given.
     fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError>;
 
     /// Merges the work with the current state of the project. Changes no file.
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError>;
 
-    /// Applies a merge to the project: all of it or, if the project was changed meanwhile, nothing. A commit of it is about
-    /// this task. Idempotent.
+    /// Applies a merge to the project: all of it or, if the project was changed meanwhile, nothing. A commit of it
+    /// gets a message about this task. Idempotent.
     fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError>;
 }
 
-/// Workers by name, which a session's facts contain.
+/// Workers by the names that sessions record.
 #[derive(Clone, Default)]
 pub struct Workers {
     by_name: BTreeMap<&'static str, Arc<dyn Worker>>,
 }
 
 impl Workers {
-    /// The same with another one.
+    /// Adds a worker under this name.
     #[must_use]
     pub fn with(mut self, name: &'static str, worker: impl Worker + 'static) -> Self {
         self.by_name.insert(name, Arc::new(worker));
@@ -324,7 +328,7 @@ impl Worker for Workers {
     }
 }
 
-/// Waits, for a while, until what workers finish in the background is done. For the end of a program.
+/// Waits, for a limited time, for the tasks that workers finish in the background. Called at the end of the program.
 pub fn settle() {
     #[cfg(feature = "containers")]
     containers::settle();
@@ -361,7 +365,7 @@ pub enum WorkerError {
         /// Git's message, or its exit status.
         why: String,
     },
-    /// Whoever reads git's output takes no more of it.
+    /// The receiver of git's output failed.
     #[error("git {what} was not read to its end: {error}")]
     Unread { what: String, error: io::Error },
     #[error("there is no worker called {name}; there are: {}", known.join(", "))]
@@ -369,7 +373,7 @@ pub enum WorkerError {
     /// The project's directory does not exist.
     #[error("the project's directory {} is gone", directory.display())]
     ProjectGone { directory: PathBuf },
-    /// The workplace existed once.
+    /// The workplace existed, and was removed.
     #[error("the workplace {} is gone, and what was done there with it", directory.display())]
     WorkplaceGone { directory: PathBuf },
     /// The session works in the project itself.

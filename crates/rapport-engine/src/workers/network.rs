@@ -26,7 +26,7 @@ impl Network {
     }
 }
 
-/// What the processes of one workplace can reach: according to the settings, and what was allowed since.
+/// The hosts that the processes of one workplace can reach: those of the settings, and those that were allowed later.
 #[derive(Debug, Default)]
 pub(super) struct NetworkAccess {
     network: Network,
@@ -47,7 +47,7 @@ impl NetworkAccess {
         self.network.allows(host, port) || allowed.iter().any(|pattern| pattern.matches(host, port))
     }
 
-    /// Allows these hosts in addition. Invalid ones are ignored.
+    /// Sets the hosts that are allowed in addition to the settings. Invalid ones are ignored.
     pub(super) fn allow(&self, hosts: &[String]) {
         let patterns = hosts.iter().filter_map(|host| host.parse().ok()).collect();
         *self.allowed.write().unwrap_or_else(PoisonError::into_inner) = patterns;

@@ -29,7 +29,7 @@ const KEEPER_TIME: Duration = Duration::from_secs(2);
 /// How much is read of the reason for which a program was not started, in bytes.
 const LONGEST_REASON: usize = 4096;
 
-/// The arguments by which Rapport's own processes log to the same place as this one.
+/// The arguments that make Rapport's own processes log to the same place as this one.
 static LOG_ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Sets the log arguments of keepers.
@@ -55,10 +55,10 @@ pub struct Launch<'a> {
     /// The keeper's second descriptor: for an agent its input, to be held; for a command where to report leftover
     /// processes.
     pub beside: OwnedFd,
-    /// Folders of the person's home that it is installed in, beside those of usual tools. A place that is apart from the host lets
-    /// it read them.
+    /// Folders of the person's home in which the program is installed, besides those of usual tools. A workplace that
+    /// is separate from the host lets the program read them.
     pub tools: &'static [&'static str],
-    /// The service that it talks to with a person's credentials, if it does.
+    /// The service that the program uses with a person's credentials, if it does.
     pub service: Option<Service>,
     /// Receives the hosts that the workplace refused, at every attempt.
     pub refused: Option<UnboundedSender<String>>,
@@ -66,7 +66,7 @@ pub struct Launch<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessKind {
-    /// It is controlled through its input.
+    /// The host controls it through its input.
     Agent,
     /// It gets neither input nor a terminal.
     Command,
@@ -77,7 +77,7 @@ pub fn no_input() -> io::Result<OwnedFd> {
     std::fs::File::open("/dev/null").map(Into::into)
 }
 
-/// Starts it in this directory of this machine.
+/// Starts a process in this directory of this machine.
 pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
     let mut command = Command::new(launch.keeper);
     command.args(LOG_ARGUMENTS.get().into_iter().flatten());
@@ -95,7 +95,7 @@ pub(super) struct Door {
     pub(super) handed_over: OwnedFd,
 }
 
-/// Starts the keeper by this command, with its arguments.
+/// Starts the keeper with this command, to which its arguments are added.
 pub(super) fn start(
     mut command: Command,
     directory: &Path,
@@ -173,7 +173,7 @@ impl std::fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
-    /// Waits for its end. If nobody can tell any more, it was killed. Cancel safe.
+    /// Waits for its end. If the status can no longer be received, the process was killed. Cancel safe.
     async fn wait(&mut self) -> ExitStatus {
         if let Some(status) = self.status {
             return status;
@@ -203,7 +203,7 @@ impl Kept {
         Self { _proxying: Some(proxying), ..self }
     }
 
-    /// Whether its keeper is not a process of this machine's own.
+    /// Whether its keeper is not a child of this process, because it runs in a container.
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.runner, Runner::Elsewhere(_))
     }
@@ -218,7 +218,7 @@ impl Kept {
 
     /// Why the program was not started, once it is [`gone`](Self::gone); `None` if it was.
     pub fn not_started(&mut self) -> Option<String> {
-        // Without waiting: a process that nobody could end may still hold the other end.
+        // Without blocking: a process that could not be killed may still hold the other end.
         fcntl(&self.outcome, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok()?;
         let mut reason = [0; LONGEST_REASON];
         let length = self.outcome.read(&mut reason).ok()?;
@@ -226,7 +226,7 @@ impl Kept {
         (!reason.is_empty()).then_some(reason)
     }
 
-    /// Sends a signal to its whole group. If it is not a group of this machine, or not yet, nothing happens.
+    /// Sends a signal to the whole process group. Does nothing if there is none on this machine, or none yet.
     pub fn signal(&self, signal: Signal) {
         if let Runner::Here { group: Some(group), .. } = &self.runner {
             let _ = killpg(*group, signal);
@@ -239,7 +239,7 @@ impl Kept {
         self.keeper_until.get_or_insert_with(|| Instant::now() + KEEPER_TIME);
     }
 
-    /// Waits until nothing of it is left. Cancel safe.
+    /// Waits until no process of it is left. Cancel safe.
     pub async fn gone(&mut self) -> io::Result<ExitStatus> {
         let keeper_until = self.keeper_until;
         let status = tokio::select! {

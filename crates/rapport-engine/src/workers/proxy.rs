@@ -46,7 +46,8 @@ pub struct Service {
 #[derive(Clone)]
 pub enum CredentialValue {
     Fixed(SecretString),
-    /// Read anew for every request, because a program at home renews it; or why there is none, and what to do. Blocks.
+    /// Read anew for every request, because a program on the host renews it. The error says why there is no value,
+    /// and what to do. Blocks.
     Renewed(Arc<dyn Fn() -> Result<SecretString, String> + Send + Sync>),
 }
 
@@ -162,7 +163,7 @@ impl Proxy {
         env
     }
 
-    /// Serves the door that is handed over here, until the result is dropped. Requires a runtime.
+    /// Serves the door that the keeper hands over on this socket, until the result is dropped. Requires a runtime.
     pub(super) fn serve(self, handed_over: StdStream) -> io::Result<Proxying> {
         handed_over.set_nonblocking(true)?;
         let handed_over = UnixStream::from_std(handed_over)?;
@@ -194,7 +195,7 @@ impl Proxy {
         }
     }
 
-    /// Answers on a connection to the door, which has this address.
+    /// Answers requests on a connection to the door at this address.
     pub(super) async fn connection(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -242,7 +243,7 @@ impl Proxy {
         Ok(Response::new(Body::default()))
     }
 
-    /// Passes on a request that is not encrypted.
+    /// Forwards a request that is not encrypted.
     async fn forward(&self, request: Request<Incoming>) -> Answer {
         let addresses = self.reached(request.uri(), 80).await?;
         let host = request.uri().host().unwrap_or_default().to_owned();
@@ -346,7 +347,7 @@ impl StandIn {
 }
 
 fn client() -> reqwest::ClientBuilder {
-    // If another provider was installed before, that one stays.
+    // If another provider was installed before, it stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     // A redirect would send the key elsewhere.
     Client::builder().redirect(redirect::Policy::none())
@@ -379,7 +380,7 @@ fn unreachable(error: impl std::error::Error) -> Refused {
     (StatusCode::BAD_GATEWAY, why)
 }
 
-/// Whether a host is given by its address, or as this machine: then it is intended.
+/// Whether a host is given as an address, or as `localhost`: then an address of this machine is intended.
 fn names_itself(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok()
 }
@@ -400,7 +401,7 @@ async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     Ok((stream, here))
 }
 
-/// The socket that the keeper hands over; `None` if it ends without.
+/// The socket that the keeper hands over; `None` if the keeper ends without doing so.
 pub(super) async fn door(handed_over: &UnixStream) -> io::Result<Option<TcpListener>> {
     loop {
         handed_over.readable().await?;

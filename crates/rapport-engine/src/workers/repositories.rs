@@ -11,8 +11,8 @@ use super::git::{git, line};
 use super::local;
 use super::take_over::steps;
 
-/// The repositories below `top` with work that is not in the state `base`, from the top: at another commit, with
-/// uncommitted changes, or new.
+/// The repositories below `top` with work that is not in the state `base`: at another commit, with uncommitted
+/// changes, or new. Paths are from the top.
 pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
     let moved = steps(top, base, state)?.into_iter();
     let mut found: BTreeSet<_> =
@@ -26,15 +26,15 @@ pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<
     Ok(found)
 }
 
-/// Those that git does not track. Git lists a directory only if it is a repository; without a commit it is in no state
-/// either.
+/// The nested repositories that git does not track. Git lists a directory only if it is a repository; one without a
+/// commit is in no state either.
 fn untracked(top: &Path) -> Result<Vec<PathBuf>, WorkerError> {
     let out = git(top, None, &["ls-files", "-z", "--others", "--exclude-standard"])?;
     let folders = out.split(|byte| *byte == 0).filter_map(|path| path.strip_suffix(b"/"));
     Ok(folders.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
 }
 
-/// Those of a state, with their commits.
+/// The nested repositories of a state, with their commits.
 fn tracked(top: &Path, state: &str) -> Result<Vec<(PathBuf, String)>, WorkerError> {
     let out = git(top, None, &["ls-tree", "-r", "-z", "--full-tree", state])?;
     let parsed = |entry: &[u8]| {
@@ -63,7 +63,7 @@ pub(super) fn checked_out(project: &Path, state: &str) -> Result<Vec<CheckedOut>
     Ok(all.filter(|module| is_here(&top, module)).collect())
 }
 
-/// Whether the repository of a submodule is here. One whose `.git` leads elsewhere is that of other files.
+/// Whether the repository of a submodule is here. One whose `.git` leads elsewhere belongs to other files.
 fn is_here(top: &Path, module: &CheckedOut) -> bool {
     let found = |at: &Path, option: &str| {
         let told = line(at, &["rev-parse", option]).ok()?;
@@ -98,7 +98,7 @@ fn is_dirty(repository: &Path) -> Result<bool, WorkerError> {
 /// The submodules of the project's repository, by their paths from its top, wherever in it the project is: no workplace
 /// outside of the project's directory has their files.
 pub fn submodules(project: &Path) -> Vec<String> {
-    // Without a repository there is no such workplace, which is told elsewhere.
+    // Without a repository there is no such workplace, which is reported elsewhere.
     let Ok(top) = local::top(project) else { return Vec::new() };
     let listed = git(&top, None, &["ls-files", "--stage", "-z"]).unwrap_or_default();
     let entries = listed.split(|byte| *byte == 0).filter(|entry| entry.starts_with(b"160000 "));
@@ -106,7 +106,7 @@ pub fn submodules(project: &Path) -> Vec<String> {
     paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }
 
-/// Of the project's submodules those that a copy made from bundles does not have, and those whose changes it does not have.
+/// The project's submodules that a copy made from bundles lacks, and those whose changes it lacks.
 pub(super) fn not_bundled(project: &Path) -> (Vec<String>, Vec<String>) {
     let mut missing = submodules(project);
     let here = checked_out(project, "HEAD").unwrap_or_default();
@@ -115,9 +115,9 @@ pub(super) fn not_bundled(project: &Path) -> (Vec<String>, Vec<String>) {
     (missing, changed.map(|module| module.path.display().to_string()).collect())
 }
 
-/// The files of the project's repository whose content the person's git-lfs keeps outside of it, by their paths from its top:
-/// its history, and so a copy of it elsewhere, has only pointers to them. A filter that the repository itself names is not
-/// run (`git.rs`), so that its files are copied as they are.
+/// The files of the project's repository whose content the person's git-lfs keeps outside of it, by their paths from
+/// its top: its history, and so a copy of it elsewhere, has only pointers to them. A filter that the repository
+/// itself names is not run (`git.rs`), so that its files are copied as they are.
 pub(super) fn kept_by_lfs(project: &Path) -> Vec<String> {
     let Ok(top) = local::top(project) else { return Vec::new() };
     let is_set = |key: &str| line(&top, &["config", "--get", key]).is_ok_and(|value| !value.is_empty());

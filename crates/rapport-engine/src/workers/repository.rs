@@ -20,7 +20,7 @@ const SHOWN: [&str; 10] = [
     "user.email",
 ];
 
-/// Those that say how the repository itself is stored.
+/// The settings about how the repository itself is stored.
 const FORMAT: [&str; 2] = ["core.repositoryformatversion", "core.bare"];
 
 /// The settings of a project's repository, as a git config file.
@@ -28,7 +28,7 @@ pub(super) fn settings(project: &Path) -> Result<Vec<u8>, WorkerError> {
     chosen(project, |_| true)
 }
 
-/// The same for another repository with the same history, which has its own format.
+/// The settings for another repository with the same history, which has its own format.
 pub(super) fn of_people(project: &Path) -> Result<Vec<u8>, WorkerError> {
     chosen(project, |key| !FORMAT.contains(&key) && !key.starts_with("extensions."))
 }

@@ -31,7 +31,7 @@ use walls::Walls;
 /// The sandbox program.
 const PROGRAM: &str = "bwrap";
 
-/// Why bubblewrap may not work although it is installed.
+/// What to do if bubblewrap is installed but does not work.
 const NOT_ALLOWED: &str =
     "Let ordinary users make namespaces: sysctl kernel.unprivileged_userns_clone=1 on older Debian,
 an AppArmor profile for bwrap on newer Ubuntu.";
@@ -56,7 +56,7 @@ impl Sandboxes {
         Self { worktrees, folder, network: Network::default(), person }
     }
 
-    /// Sets the trust by which ignored files of the project come inside.
+    /// Sets the trust that decides whether ignored files of the project are copied into sandboxes.
     #[must_use]
     pub fn with_trust(self, trust: Trust) -> Self {
         Self { worktrees: self.worktrees.behind_walls(trust), ..self }
@@ -205,7 +205,7 @@ impl Workplace for Sandbox {
     fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
         let directory = self.directory();
         let mut command = tokio::process::Command::new(PROGRAM);
-        // Otherwise Ctrl-C at the host's terminal would interrupt this.
+        // Otherwise Ctrl-C at the host's terminal would interrupt the sandbox.
         command.process_group(0);
         command.args(self.walls.arguments(&launch)?).arg("--chdir").arg(directory);
         if *self.reach.network() != Network::Open {

@@ -1,8 +1,8 @@
 //! Work that is done apart from the project: the state at its start, and how the work is merged with the project and
-//! applied to it. Worktrees and containers have this in common.
+//! applied to it. Worktrees, sandboxes and containers share this.
 //!
-//! The ref `refs/rapport/<session>` holds the state at the start of the work. It is created when the place is complete,
-//! and removed last.
+//! The ref `refs/rapport/<session>` holds the state at the start of the work. It is created once the workplace is
+//! complete, and removed last.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ use super::work_tree::WorkTree;
 use super::{OURS, WorkerError, file_error};
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 
-/// The project's file that names ignored files to copy to a place apart, in the syntax of `.gitignore`.
+/// The project's file that names ignored files to copy to a separate workplace, in the syntax of `.gitignore`.
 const INCLUDE: &str = ".worktreeinclude";
 
 /// The message of the commits that Rapport makes.
@@ -30,7 +30,7 @@ const MESSAGE: &str = "The files as they were when the session began";
 /// The largest such file to look at.
 const LARGEST_INCLUDE: u64 = 64 * 1024;
 
-/// The project's wish for ignored files, if it has one, for a person to trust.
+/// The project's file about ignored files, if it has one, for a person to trust.
 pub(super) fn include_wish(project: &Path) -> Option<Brought> {
     let content = match durable::read_file(&project.join(INCLUDE), LARGEST_INCLUDE) {
         Ok(content) => content,
@@ -49,7 +49,7 @@ fn is_include_trusted(project: &Path, trust: &Trust) -> bool {
     trust.standing(&wish) == TrustLevel::Trusted
 }
 
-/// What people should know if the project's wish does not count, as a clause.
+/// A warning, as a clause, if the project's file about ignored files has no effect because it is not trusted.
 pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> {
     let told =
         || format!("the ignored files that {INCLUDE} names are left out until you trust it: rapport trust");
@@ -63,7 +63,8 @@ pub(super) struct Apart {
     pub(super) session: SessionId,
     /// The ref of the state at its start.
     pub(super) base: String,
-    /// If there are walls around the work: the trust by which ignored files of the project come inside.
+    /// For work in a sandbox or a container: the trust that decides whether ignored files of the project are copied
+    /// there.
     walls: Option<Trust>,
 }
 
@@ -77,12 +78,12 @@ impl Apart {
         }
     }
 
-    /// The same behind walls.
+    /// The same work in a sandbox or a container.
     pub(super) fn behind_walls(self, trust: Trust) -> Self {
         Self { walls: Some(trust), ..self }
     }
 
-    /// Whether the place was completed.
+    /// Whether the workplace was completed.
     pub(super) fn is_made(&self) -> bool {
         self.has(&self.base)
     }
@@ -96,12 +97,12 @@ impl Apart {
         line(&self.project, &["rev-parse", "--verify", &self.base])
     }
 
-    /// Marks the place as complete, with this state at its start.
+    /// Marks the workplace as complete, with this state at its start.
     pub(super) fn begin(&self, base: &str) -> Result<(), WorkerError> {
         git(&self.project, None, &["update-ref", &self.base, base]).map(drop)
     }
 
-    /// Forgets it, and the note of its apply.
+    /// Removes the ref of the state at its start, and the note of an apply.
     pub(super) fn forget(&self) -> Result<(), WorkerError> {
         if self.is_made() {
             git(&self.project, None, &["update-ref", "-d", &self.base])?;
@@ -109,12 +110,12 @@ impl Apart {
         WriteAhead::of(&self.project, &self.session)?.clear()
     }
 
-    /// The project with its whole repository, as in the place apart.
+    /// The project with its whole repository, which a separate workplace contains too.
     pub(super) fn project_here(&self) -> Directory {
         Directory::with_repository(&self.project)
     }
 
-    /// The commit at which the work begins: the project's commit, or, if the files differ from it, one more.
+    /// The commit at which the work begins: the project's commit, or one on top of it if the files differ from it.
     pub(super) fn start(&self, state: &str) -> Result<String, WorkerError> {
         let tree = self.with_ours(state)?;
         let head = line(&self.project, &["rev-parse", "HEAD", "HEAD^{tree}"])?;
@@ -146,15 +147,15 @@ impl Apart {
         Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
     }
 
-    /// A commit with this tree, on top of the parent if there is to be one.
+    /// A commit with this tree, on top of the parent if one is given.
     pub(super) fn commit(&self, tree: &str, parent: Option<&str>) -> Result<String, WorkerError> {
         let parent = parent.map(|parent| ["-p", parent]).into_iter().flatten();
         let args: Vec<_> = ["commit-tree"].into_iter().chain(parent).chain(["-m", MESSAGE, tree]).collect();
         line(&self.project, &args)
     }
 
-    /// The ignored files that the project wants in a place apart, from its directory. Such files often are the person's secrets,
-    /// so what came with a clone does not decide that they go inside of walls.
+    /// The ignored files that the project wants in a separate workplace, relative to the project's directory. Such
+    /// files are often the person's secrets, so a cloned file alone does not bring them into a sandbox or container.
     pub(super) fn included(&self) -> Result<Vec<PathBuf>, WorkerError> {
         let is_refused = self.walls.as_ref().is_some_and(|trust| !is_include_trusted(&self.project, trust));
         if is_refused || !self.project.join(INCLUDE).is_file() {
@@ -166,7 +167,7 @@ impl Apart {
         Ok(ignored.intersection(&wanted).filter(|path| !ours(path)).cloned().collect())
     }
 
-    /// The files that are not tracked and match such patterns.
+    /// The untracked files that match these patterns.
     fn others(&self, patterns: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
         let found = git(&self.project, None, &["ls-files", "-z", "--others", "--ignored", patterns])?;
         let paths = found.split(|byte| *byte == 0).filter(|path| !path.is_empty() && !path.ends_with(b"/"));
@@ -185,7 +186,7 @@ impl Apart {
         let base = format!("--merge-base={}", self.base()?);
         let args =
             ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
-        // From the top, so that its paths are too.
+        // From the top, so that the paths in the output are too.
         let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
         let mut fields = out.split(|byte| *byte == 0);
         let to = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();
@@ -199,7 +200,7 @@ impl Apart {
         Ok(Err(NotMerged { conflicts, ..NotMerged::default() }))
     }
 
-    /// Applies a merge to the project. What cannot be committed changes no file either.
+    /// Applies a merge to the project. If the work is to be committed and cannot be, no file changes either.
     pub(super) fn apply(
         &self,
         merged: &Merged,
@@ -223,8 +224,8 @@ impl Apart {
         Ok(files)
     }
 
-    /// A commit of this work alone, on the project's commit, in the person's name; the project's own if that has it. No
-    /// branch has it yet.
+    /// A commit of only this work on top of the project's commit, in the person's name; the project's own commit if
+    /// that contains the work. No branch has the new commit yet.
     fn committed(&self, merged: &Merged, task: &str) -> Result<String, WorkerError> {
         let commit = |tree: &str| self.commit(tree, Some("HEAD"));
         let base = format!("--merge-base={}", commit(&merged.from)?);
@@ -246,7 +247,7 @@ impl Apart {
         Ok(String::from_utf8_lossy(&made).trim_end().to_owned())
     }
 
-    /// Makes a branch with this commit, unless that was done.
+    /// Makes a branch with this commit, unless a branch with this work already exists.
     fn branch_off(&self, name: &str, commit: &str) -> Result<(), WorkerError> {
         let branch = format!("refs/heads/{name}");
         git(&self.project, None, &["check-ref-format", &branch])?;
@@ -265,7 +266,8 @@ impl Apart {
         Ok(())
     }
 
-    /// Moves the current branch to this commit of the work. The index then has the files of the work as the commit has them.
+    /// Moves the current branch to this commit of the work. The index then has the files of the work as they are in
+    /// the commit.
     fn advance(&self, commit: &str, merged: &Merged) -> Result<(), WorkerError> {
         point(&self.project);
         git(&self.project, None, &["update-ref", "-m", "rapport apply", "HEAD", commit])?;
@@ -281,14 +283,14 @@ impl Apart {
     }
 }
 
-/// Creates the directory of worktrees, for the owner alone, with rules for git: it is not to be shown or committed.
+/// Creates the directory of worktrees, readable only by its owner, with a rule that makes git ignore it.
 pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
     let rules = folder.join(".gitignore");
     let made = durable::private_folder(folder).and_then(|()| durable::replace_private(&rules, b"*\n"));
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 
-/// Removes the directory of worktrees with the last of them.
+/// Removes the directory of worktrees if no worktree is left in it.
 pub(super) fn remove_last(folder: &Path) {
     let Ok(entries) = read_dir(folder) else { return };
     if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
@@ -298,8 +300,8 @@ pub(super) fn remove_last(folder: &Path) {
     }
 }
 
-/// Waits until no other process creates or removes places apart from this project, or applies or undoes work. A process
-/// that is just ending may still do so.
+/// Waits until no other process creates or removes separate workplaces of this project, or applies or undoes work. A
+/// process that is about to end may still do so.
 pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
     let folder = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
     let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));

@@ -45,7 +45,8 @@ impl<'a> RepositoryPath<'a> {
         Ok(covered.partition(|step| !step.is_of_a_repository()))
     }
 
-    /// The current differences from the state at which these steps begin, by path.
+    /// The current differences from the state `from`, by path. The paths of these steps are included even if git
+    /// ignores them.
     fn since(&self, from: &str, steps: &[Step]) -> Result<BTreeMap<PathBuf, Entry>, WorkerError> {
         let paths: Vec<_> = steps.iter().map(|step| step.path.clone()).collect();
         let now = self.project.state_with(&paths)?;
@@ -67,7 +68,7 @@ pub(super) fn take_over(
 ) -> Result<Vec<FileChange>, WorkerError> {
     let place = RepositoryPath::of(project)?;
     let placing = Placing::new(&place, merged)?;
-    // Listed before anything is written: everything written is reported as applied.
+    // Listed before anything is written, so that every file that is written is reported as applied.
     let files = project.files_between(&merged.from, &merged.to);
     let begun = match note.read(merged)? {
         // Later changes are changes to the applied work.
@@ -78,7 +79,7 @@ pub(super) fn take_over(
     let begun_before = || begun.iter().map(|path| place.name(path)).collect();
     let files = files.map_err(|error| half_done(error, begun_before()))?;
     let (steps, _) = place.steps(merged).map_err(|error| half_done(error, begun_before()))?;
-    // Before the state is read: later changes are detected by the stamp.
+    // Before the state is read, so that the stamps show later changes.
     let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
     let since = place.since(&merged.from, &steps).map_err(|error| half_done(error, begun_before()))?;
     let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
@@ -121,7 +122,7 @@ fn changed(place: &RepositoryPath<'_>, steps: &[Step], since: &BTreeMap<PathBuf,
         let is_below = |step: &Step| step.path != folder && step.path.starts_with(folder);
         steps.iter().any(|step| step.new.is_absent() && is_below(step))
     };
-    // A file that git cannot add is in no state, and may be in the way.
+    // A file that git cannot add is in no state, but may be in the way.
     let is_in_the_way = |step: &Step| {
         let found = place.top.join(&step.path).symlink_metadata();
         step.old.is_absent() && found.is_ok_and(|found| !(found.is_dir() && goes(&step.path)))
@@ -132,8 +133,8 @@ fn changed(place: &RepositoryPath<'_>, steps: &[Step], since: &BTreeMap<PathBuf,
     changed.map(|step| place.name(&step.path)).collect()
 }
 
-/// Reverts the project from one state to the one before, path by path. A path that is as the work left it is reverted;
-/// one that somebody changed since stays, and is listed. Idempotent.
+/// Reverts the project from one state to the one before, path by path. A path that is as the work left it is
+/// reverted. A path that was changed since then stays, and is listed. Idempotent.
 pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, WorkerError> {
     local::is_there(project.directory())?;
     let _lock = lock(project.directory())?;
@@ -173,8 +174,8 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
     Ok(undone)
 }
 
-/// Reverts several stretches of work, one after the other. A file that one of them reverts is not listed as changed by
-/// another: the change may be from this very undo, or a person's change that it was reverted to.
+/// Reverts several stretches of work, one after the other. A file that one of them reverts is not listed as changed
+/// by another: the change may come from this very undo, or the file was reverted to a person's change.
 pub fn take_all_back(project: &Directory, stretches: &[Merged]) -> Result<UndoneFiles, WorkerError> {
     let mut all = UndoneFiles::default();
     for states in stretches {
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(["a.txt", "b.txt"].map(|path| read(&project, path).unwrap()), ["A\n", "mine\n"]);
     }
 
-    /// A file that somebody changed meanwhile is not reverted, but listed.
+    /// A file that was changed meanwhile is not reverted, but listed.
     #[test]
     fn what_cannot_be_put_back_is_named() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);

@@ -1,9 +1,9 @@
 //! A git worktree for each session, on its own branch. Sessions in one project do not disturb each other, and a person
 //! decides afterwards whether to apply the work.
 //!
-//! The worktree starts with the project's files, committed or not; that of a branch with the files of a recorded state. It
-//! contains no ignored files, except for those that the project's `.worktreeinclude` names. `separate_work` has what does not
-//! depend on where the files are.
+//! The worktree starts with the project's files, committed or not; that of a branch with the files of a recorded
+//! state. It contains no ignored files, except for those that the project's `.worktreeinclude` names. `separate_work`
+//! has everything that does not depend on where the files are.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -32,7 +32,7 @@ pub const NAME: &str = "worktree";
 pub struct WorktreeStart {
     /// The files at the start.
     pub state: String,
-    /// The files without any of the work: what is applied later is the difference from here.
+    /// The files without any of the work. Later the difference from here is applied.
     pub base: String,
 }
 
@@ -40,7 +40,7 @@ pub struct WorktreeStart {
 #[derive(Clone, Debug)]
 pub struct Worktrees {
     folder: PathBuf,
-    /// If there are walls around them: the trust by which ignored files of the project come inside.
+    /// For worktrees in a sandbox: the trust that decides whether ignored files of the project are copied there.
     walls: Option<Trust>,
 }
 
@@ -49,7 +49,7 @@ impl Worktrees {
         Self { folder: folder.into(), walls: None }
     }
 
-    /// The same behind walls.
+    /// The same worktrees for use in a sandbox.
     #[must_use]
     pub(super) fn behind_walls(self, trust: Trust) -> Self {
         Self { walls: Some(trust), ..self }
@@ -66,14 +66,15 @@ impl Worktrees {
     /// Whether a project can have worktrees.
     pub fn check(project: &Path) -> Result<(), WorkerError> {
         prefix(project)?;
-        // Said before the work rather than when it is to be applied.
+        // Checked before the work rather than when it is applied.
         is_new_enough()
     }
 }
 
-/// The session that a directory beside the worktrees belongs to. A worktree is named after its session, and the name of a
-/// session with a separate workplace contains no dot: what else such a workplace needs is beside it, as `NAME.home` (the
-/// agent's home), `NAME.given` (files of the host) and `NAME.run` (the sockets by which the host reaches it).
+/// The session that a directory beside the worktrees belongs to. A worktree is named after its session, and the name
+/// of a session with a separate workplace contains no dot: what else such a workplace needs is beside it, as
+/// `NAME.home` (the agent's home), `NAME.given` (files of the host) and `NAME.run` (the sockets by which the host
+/// reaches it).
 pub fn session_of(directory: &str) -> &str {
     let ending = [".home", ".given", ".run"].into_iter().find_map(|ending| directory.strip_suffix(ending));
     ending.unwrap_or(directory)
@@ -122,7 +123,7 @@ impl WorkerKind for WorktreeKind {
 
 impl Worktrees {
     /// Makes the workplace of a session that is to begin in the middle of another's work. The session itself is made
-    /// afterwards: its workplace is complete then, and opened like any other.
+    /// afterwards, when its workplace is complete, and opens it like any other.
     pub fn make_at(
         &self,
         session: &SessionId,
@@ -138,7 +139,7 @@ impl Worktrees {
         Ok(Arc::new(self.make(session, project, Some(start_at))?))
     }
 
-    /// Counts the files of a workplace as they are now as its beginning: none of their changes are work.
+    /// Makes the current files of a workplace the start of its work: earlier changes do not count as work.
     pub fn begin_here(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
         let tree = self.tree(session, project, &prefix(project)?);
         point(&tree.root);
@@ -155,20 +156,20 @@ impl Worktrees {
     ) -> Result<Tree, WorkerError> {
         let tree = self.tree(session, project, &prefix(project)?);
         let _lock = lock(project)?;
-        // The leftover of a process that was killed while creating it; nobody has worked there.
+        // A killed process may have left an incomplete worktree, in which no agent has worked.
         tree.clear()?;
         tree.make(start_at)?;
         Ok(tree)
     }
 
-    /// Removes the workplace of a session, or what is left of one.
+    /// Removes the workplace of a session, or the remains of one.
     pub fn remove(&self, session: &SessionId, project: &Path) -> Result<(), WorkerError> {
         let tree = self.tree(session, project, "");
         let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
         tree.clear()
     }
 
-    /// The workplace of a session, if it exists and is complete, fixed to the project's repository whatever an agent
+    /// The workplace of a session, if it exists and is complete, bound to the project's repository whatever an agent
     /// puts into it.
     pub(super) fn find_fixed(
         &self,
@@ -242,8 +243,8 @@ impl Tree {
         }
     }
 
-    /// The same with the repository given explicitly. Git would find it by a file in the worktree; git's own data about
-    /// the worktree tell too.
+    /// The same worktree with the repository given explicitly. Git would find the repository by a file in the
+    /// worktree, which an agent could change; git's own data about its worktrees names it as well.
     fn fixed(self) -> Result<Self, WorkerError> {
         let common = self.apart.project.join(line(&self.apart.project, &["rev-parse", "--git-common-dir"])?);
         let root = self.root.canonicalize().map_err(file_error("find", &self.root))?;
@@ -293,7 +294,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes it; the ref that marks it as existing last.
+    /// Removes the worktree. The ref that marks it as complete goes last.
     fn clear(&self) -> Result<(), WorkerError> {
         point(&self.root);
         durable::remove_folder(&self.root).map_err(file_error("remove", &self.root))?;

@@ -1,5 +1,5 @@
-//! Decides the engine's inputs for turns: what is in the directories, whether a plan can be carried out, the progress
-//! of a batch, written reports, undone batches. An input that nothing waits for changes nothing.
+//! Decides the engine's inputs for turns: the content of the directories, whether a plan can be carried out, the
+//! progress of a batch, written reports, undone batches. An input for which no want is open changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -26,14 +26,14 @@ impl TurnsFlow {
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// The turns whose directories contain something that is in no fact and that Rapport did not write: it came from
-    /// elsewhere, with a `git pull` for example. Nothing is done with them before a person has looked at them.
+    /// The turns whose directories contain something that is neither in a fact nor written by Rapport: it came from
+    /// elsewhere, with a `git pull` for example. It is not used before a person has seen it.
     pub(crate) fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {
         let is_unknown = |found: &&FoundTurn| !found.is_ours && self.is_untold(found);
         found.turns.iter().filter(is_unknown).map(|found| found.folder.clone()).collect()
     }
 
-    /// Whether a directory contains something that would take effect and is in no fact.
+    /// Whether a directory contains something that would take effect and that no fact mentions.
     fn is_untold(&self, found: &FoundTurn) -> bool {
         let Some(known) = self.file_turn(&found.folder) else { return found.says_anything() };
         let is_ready = found.is_ready || known.stage == TurnStage::Unplanned { is_ready: true };
@@ -43,7 +43,7 @@ impl TurnsFlow {
             || is_unplanned && (found.plan.is_some() || is_ready && found.shown != known.shown)
     }
 
-    /// What the directories contain in addition to the facts, after the session was replayed from its log.
+    /// The facts that follow from the directories and are not in the log, after the session was replayed.
     pub(super) fn found_turns(&self, shared: &Shared, found: &FoundTurns) -> Vec<Event> {
         let mut facts = Vec::new();
         for turn in &found.turns {
@@ -165,7 +165,7 @@ impl TurnsFlow {
 
     pub(super) fn batch_ended(&self, shared: &Shared, batch: &str, ended: &World) -> Vec<Event> {
         let World::BatchEnded { status, report, has_changes, .. } = ended else { return Vec::new() };
-        // The batch may have ended just when it was paused.
+        // The batch may have ended at the moment when it was paused.
         let is_due = self.batch(batch).is_some_and(|(turn, _)| is_open(turn, batch));
         let is_free = self.running(shared) == Some(batch) || self.is_resting(shared);
         let ended = || Event::BatchEnded {
@@ -210,7 +210,8 @@ fn is_open(turn: &FileTurn, batch: &str) -> bool {
         && turn.batch().is_some_and(|latest| latest.name == batch && latest.stands())
 }
 
-/// Whether a directory contains something that is in no fact: the origin of the turn, or a plan that was put there.
+/// Whether a directory contains something that no fact mentions: the origin of the turn, or a plan that was put
+/// there.
 fn is_news(known: &FileTurn, found: &FoundTurn) -> bool {
     known.origin.is_none()
         || matches!(known.stage, TurnStage::Unplanned { .. })

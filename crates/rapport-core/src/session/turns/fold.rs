@@ -147,7 +147,7 @@ impl TurnsFlow {
         }
     }
 
-    /// Records that a turn is being planned. Any other turn is no longer.
+    /// Records that a turn is being planned, and no other one.
     fn draft_started(&mut self, turn: TurnId, draft: DraftedTurn, origin: Option<&TurnOrigin>) {
         self.phase = TurnsPhase::Planning;
         self.said = Vec::new();
@@ -179,7 +179,7 @@ impl TurnsFlow {
         self.leave_drafting(shared);
     }
 
-    /// Records that nothing is being planned, so that planning is not what failed either.
+    /// Records that nothing is being planned. If planning had failed, the session is active again.
     fn leave_drafting(&mut self, shared: &mut Shared) {
         let is_drafting = matches!(self.phase, TurnsPhase::Planning | TurnsPhase::Filing);
         if is_drafting && !shared.is_over() {
@@ -211,7 +211,7 @@ impl TurnsFlow {
             turn.problems = Vec::new();
             turn.stage = TurnStage::Planned;
         });
-        // The log of an older version has neither the turn's origin nor the plan's result; the directory has.
+        // The log of an older version has neither the turn's origin nor the plan's result, but the directory has.
         match self.file_turn(&folder).and_then(|turn| turn.origin.as_ref()) {
             Some(_) => self.check(&folder, false),
             None => self.phase = TurnsPhase::Resting,
@@ -294,7 +294,7 @@ impl TurnsFlow {
         });
     }
 
-    /// Applies what a directory contains in addition to the facts. A known plan keeps the text that the facts have.
+    /// Applies what a directory contains besides the facts. A known plan keeps its text from the facts.
     fn turn_found(&mut self, shared: &Shared, found: &FoundTurn) {
         if self.file_turn(&found.folder).is_none() {
             self.turns.push(FileTurn::new(&found.folder));

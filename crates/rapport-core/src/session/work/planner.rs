@@ -1,4 +1,5 @@
-//! Rounds of questions that a planner makes before any agent runs: when the next round is wanted, and its consequences.
+//! Rounds of questions that a planner makes before any agent runs: when the next round is wanted, and what follows
+//! from it.
 
 use super::{WorkFlow, WorkPhase, ask_for_confirmation, plan_names};
 use crate::created::Clarifier;

@@ -1,5 +1,5 @@
-//! A question that the agent asks in its reply, instead of with its tool (WORK-6). The session guesses that from the
-//! form of the reply, so it does so only where the settings switch it on, and only for a turn that changed nothing.
+//! A question that the agent asks in its reply, instead of with its tool (WORK-6). The session guesses this from the
+//! form of the reply, so it does that only if the settings enable it, and only for a turn that changed nothing.
 
 use super::WorkFlow;
 use crate::answer::{Answer, By};
@@ -26,7 +26,7 @@ fn is_in_text(round: &Round) -> bool {
 
 impl WorkFlow {
     /// The question in the reply that ended a turn, if there is one. A turn that used a writing tool may have done
-    /// its work, and only asks whether there is anything else.
+    /// its work, and may only be asking whether there is anything else.
     pub(super) fn ask_in_text(&self, shared: &Shared, turn: &Turn, reply: &str) -> Option<Event> {
         let asked = shared.rounds.iter().filter(|round| is_in_text(round)).count() as u64;
         let terms = &shared.created.terms;

@@ -15,13 +15,13 @@ use crate::actions::outcome::Outcome;
 /// Records what a command did that has ended, or that a person decided not to wait for.
 pub(in crate::actions) fn note_changes(journaled: &mut JournaledFiles) {
     let JournaledFiles { root, journal, .. } = journaled;
-    // Without this record, an undo takes these changes for changes of others, and asks.
+    // Without this record, an undo takes these changes for those of others, and asks.
     let _: Result<(), JournalError> = note_own_files(root, journal);
     // The same for all files that Git knows.
     let _: Result<(), JournalError> = note_command_changes(root, journal);
 }
 
-/// Records what a command did that was killed together with the batch, before its changes were recorded.
+/// Records the changes of a command that was killed together with the batch before they were recorded.
 pub(in crate::actions) fn note_interrupted(root: &Path, journal: &mut Journal) -> Result<(), JournalError> {
     if journal.facts().iter().any(|fact| is_interrupted(fact, journal.facts())) {
         note_own_files(root, journal)?;

@@ -33,7 +33,7 @@ pub(in crate::actions) fn note_state(journaled: &mut JournaledFiles, n: usize) {
     }
 }
 
-/// Records the changes of commands for which they are not known yet.
+/// Records the changes of commands whose changes are not recorded yet.
 pub(in crate::actions) fn note_command_changes(
     root: &Path,
     journal: &mut Journal,

@@ -15,7 +15,7 @@ use crate::actions::{Observer, Requester, Stop, blocking};
 /// The result of an action for now.
 pub(in crate::actions) enum Came {
     Settled(Outcome),
-    /// It was stopped, with this result so far. It is not settled when the batch resumes.
+    /// The action was stopped, with this result so far. It is not settled when the batch resumes.
     Stopped(Outcome),
 }
 
@@ -68,7 +68,7 @@ impl Step<'_> {
         self.note_ended(journaled, settled, course).await
     }
 
-    /// Finds out whether an interrupted change was made. `None` if it still has to be made.
+    /// Finds out whether an interrupted change took effect. `None` if it still has to be made.
     async fn look(&self, journaled: JournaledFiles, intent: Intent) -> (JournaledFiles, Option<Outcome>) {
         let n = self.n;
         let path = self.action.kind.effect().changed().last().unwrap_or(&intent.file).to_owned();
@@ -144,7 +144,8 @@ impl Step<'_> {
     }
 }
 
-/// Waits for work that must not be abandoned halfway: it ends by itself when it is told to stop, and is then not done.
+/// Waits for work that must not be abandoned halfway. When it is told to stop, it ends by itself, and counts as not
+/// done.
 pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     match work.await {
         outcome @ Outcome::Failed { .. } if stop.is_told() => Came::Stopped(outcome),
@@ -152,10 +153,10 @@ pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Outpu
     }
 }
 
-/// Waits for work that only waits for others, and can be repeated later.
+/// Waits for work that only waits for others, and that can therefore be repeated later.
 pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
     tokio::select! {
-        // The person who is asked may be told to stop too, and has no answer then.
+        // The requester may be told to stop at the same time, and would then report that there is no answer.
         biased;
         () = stop.told() => Came::Stopped(Outcome::failed("interrupted")),
         outcome = work => Came::Settled(outcome),

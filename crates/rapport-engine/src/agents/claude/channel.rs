@@ -15,7 +15,7 @@ pub const LIVE_SINCE: Version = Version(2, 0, 0);
 /// The last known version without the question tool on the live channel.
 const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
-/// How long a CLI may take to say something about itself.
+/// How long a CLI may take for an answer about itself, such as its version.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How to communicate with the agent's CLI.
@@ -39,9 +39,9 @@ impl Setting for ChannelChoice {
 /// The channel in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CliChannel {
-    /// Over stdin and stdout, while it runs.
+    /// Messages over stdin and stdout while the process runs.
     Live,
-    /// With one message on its command line.
+    /// One message on the command line of each process.
     Print,
 }
 
@@ -111,7 +111,7 @@ impl ChannelChoice {
     }
 }
 
-/// Asks the CLI for its version where that matters, in the place where it is to run, and decides.
+/// Decides on the channel. Asks the CLI for its version if that matters, in the workplace where it is to run.
 pub(super) async fn choose(config: &ClaudeConfig, workplace: &dyn Workplace) -> CliChannel {
     match config.channel {
         ChannelChoice::Auto => config.channel.decide(version(config, workplace).await),

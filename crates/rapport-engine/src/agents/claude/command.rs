@@ -23,7 +23,7 @@ pub(super) fn takes_variable(name: &str) -> bool {
     VARIABLES.contains(&name) || VARIABLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The configuration of the driver. The environment is all that the agent gets.
+/// The configuration of the driver. The agent gets no variables but those of `env`.
 #[derive(Clone, Debug)]
 pub struct ClaudeConfig {
     /// The CLI, or a program that speaks its protocol.
@@ -39,9 +39,9 @@ pub struct ClaudeConfig {
     pub channel: ChannelChoice,
     /// The permission mode in which the agent works; planning uses plan mode.
     pub work_mode: String,
-    /// How long the agent may be silent while it waits for nobody.
+    /// How long the agent may be silent while it does not wait for a person.
     pub silence: Duration,
-    /// How long it may take to end when it is asked to.
+    /// How long the agent may take to end after the request to end.
     pub grace: Duration,
     /// Whether the project's own configuration of the CLI is trusted.
     pub trust: Trust,
@@ -53,7 +53,7 @@ pub struct ClaudeConfig {
     pub is_rehearsal: bool,
 }
 
-/// What the CLI uses of the project that it is started in.
+/// What the CLI uses of the project in which it is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromProject {
     /// Everything it finds.
@@ -101,8 +101,9 @@ impl ClaudeConfig {
         }
     }
 
-    /// The same for a workplace. If its files are on another machine, the agent may have changed there the configuration that the
-    /// person trusted here. So that counts only while it is unchanged there, and if there was none here, none counts.
+    /// What the CLI may use of the project in a workplace. If the files are on another machine, the agent may have
+    /// changed the configuration there that the person trusted here. So the configuration counts only while it is
+    /// unchanged there; if the project has none here, none counts.
     pub(super) fn of_project_at(&self, place: &dyn Workplace) -> FromProject {
         let seen = place.seen_at();
         let from_project = self.from_project(seen);
@@ -116,15 +117,14 @@ impl ClaudeConfig {
         from_project
     }
 
-    /// The same for an agent that drafts a plan of actions: it is shown the content of `_context.log`, and nothing
-    /// else.
+    /// The configuration for an agent that drafts a plan of actions: it is shown only the content of `_context.log`.
     pub(super) fn for_drafts(&self) -> Self {
         let added = NOTHING_ADDED.iter().map(|name| (OsString::from(name), OsString::from("1")));
         Self { env: self.env.iter().cloned().chain(added).collect(), ..self.clone() }
     }
 
-    /// The same for a project whose configuration does not count: the CLI calls git as soon as it starts, and git runs nothing
-    /// that comes with the repository. Blocks.
+    /// The configuration for a project whose own configuration does not count: the CLI calls git as soon as it
+    /// starts, and git then runs no program that comes with the repository. Blocks.
     pub(super) fn without_git_programs(&self, directory: &Path) -> Self {
         let count = transcript::variable(&self.env, "GIT_CONFIG_COUNT");
         let count = count.and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
@@ -134,7 +134,7 @@ impl ClaudeConfig {
         Self { env: kept.chain(added).collect(), ..self.clone() }
     }
 
-    /// The same for this workplace. Blocks.
+    /// The configuration for this workplace. Blocks.
     pub(super) fn at(&self, place: &dyn Workplace) -> Self {
         match place.home() {
             None => self.clone(),
@@ -172,10 +172,10 @@ impl ClaudeConfig {
             "stream-json",
             "--permission-prompt-tool",
             "stdio",
-            // The CLI echoes messages when the model reads them: so it is known what was read.
+            // The CLI echoes a message when the model reads it: so the driver knows which ones were read.
             "--replay-user-messages",
-            // A question is asked before its message is complete. Only the end of the message tells whether it is the
-            // only call.
+            // The CLI asks a question before the message with it is complete. Only the end of that message shows
+            // whether it is the only call.
             "--include-partial-messages",
         ];
         let naming = match opening {
@@ -190,8 +190,8 @@ impl ClaudeConfig {
         leading.chain(ours).chain(self.extra_args.iter().cloned()).collect()
     }
 
-    /// The arguments for one message, which comes last (CLARIFY-10) unless it is sent over stdin. The CLI names a new
-    /// conversation.
+    /// The arguments for one message, which is the last argument (CLARIFY-10) unless it is sent over stdin. The CLI
+    /// names a new conversation itself.
     pub(crate) fn print_arguments(
         &self,
         opening: Opening,
@@ -213,8 +213,9 @@ impl ClaudeConfig {
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
 
-    /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process that
-    /// runs the session. What speaks there is known by its ancestors, so the arguments hold no secret.
+    /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process
+    /// that runs the session. That process recognizes its caller by the caller's ancestors, so the arguments contain
+    /// no secret.
     pub(super) fn tools(&self, place: &AgentContext) -> Option<[OsString; 2]> {
         let (address, session) = (place.reached_at.as_ref()?, place.mark.session()?);
         let server = json!({
@@ -255,9 +256,10 @@ pub(super) const NOT_FOR_DRAFTS: &str = "Edit,Write,MultiEdit,NotebookEdit,Bash,
 const NOT_FOR_PLANS: &str =
     "EnterPlanMode,EnterWorktree,ExitWorktree,CronCreate,CronDelete,ScheduleWakeup,Workflow";
 
-/// Tools that a working agent cannot use. Rapport reports, undoes and applies what changes in the session's workplace. An
-/// agent that moved to a worktree of its own would change files elsewhere, and some versions of the CLI (2.1.197) do not
-/// return there when they are resumed, which would split the work. `--worker worktree` is the way to work apart.
+/// Tools that a working agent cannot use. Rapport reports, undoes and applies what changes in the session's
+/// workplace. An agent that moved to a worktree of its own would change files elsewhere, and some versions of the CLI
+/// (2.1.197) do not return there when they are resumed, which would split the work. `--worker worktree` is the way to
+/// work separately.
 const NOT_FOR_WORK: &str = "EnterWorktree,ExitWorktree";
 
 /// The flags that make the CLI use only the person's settings, hooks and servers. Versions 2.1.90 to 2.1.325 then
@@ -284,7 +286,8 @@ impl FromProject {
         Self::Nothing { instructions: project_setup::instructions(directory, own) }
     }
 
-    /// The system prompt after the project's instructions, if they have to be passed: the last word is not the project's.
+    /// The system prompt after the project's instructions, if these have to be passed: the project does not get the
+    /// last word.
     pub(super) fn with_instructions(&self, system: Option<&str>) -> Option<String> {
         let system = system.filter(|system| !system.is_empty()).map(str::to_owned);
         let Self::Nothing { instructions: Some(instructions) } = self else { return system };
@@ -296,7 +299,7 @@ impl FromProject {
 /// The arguments for the system prompt and the disallowed tools. A draft is made only from what it is shown.
 fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
-        // It has no other tool, and is told exactly what is on record.
+        // The agent has no other tool, and its whole prompt is on record.
         TurnKind::TurnPlan => {
             ("--system-prompt", system.filter(|system| !system.is_empty()).map(str::to_owned))
         }

@@ -23,7 +23,7 @@ pub const NAME: &str = "claude";
 /// How long an agent may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How to be let in.
+/// How to log in.
 pub(super) const LOG_IN: &str = "Log in with: claude auth login
 or give it a key: export ANTHROPIC_API_KEY=KEY";
 
@@ -75,7 +75,7 @@ impl AgentKind for ClaudeCode {
     }
 
     fn remedy(&self, failure: &str) -> &'static str {
-        // The command of the CLI's own screen.
+        // `/login` is a command of the CLI's own screen.
         if failure.contains("/login") { LOG_IN } else { "" }
     }
 

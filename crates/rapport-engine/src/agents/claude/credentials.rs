@@ -16,7 +16,7 @@ use crate::workers::proxy::{CredentialValue, Service};
 const ADDRESS: &str = "ANTHROPIC_BASE_URL";
 const USUAL_ADDRESS: &str = "https://api.anthropic.com";
 
-/// The variables that hold what lets somebody in there; the last is for a login.
+/// The variables that hold credentials for that API; the last is for a login.
 pub(super) const CREDENTIALS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", LOGIN];
 const LOGIN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
@@ -27,7 +27,7 @@ const AT_HOME: [&str; 3] = ["HOME", "CLAUDE_CONFIG_DIR", "ANTHROPIC_CUSTOM_HEADE
 const FILE: &str = ".credentials.json";
 const LARGEST: u64 = 1024 * 1024;
 
-/// How a login is renewed; the word of the CLI's own command for it tells `remedy` the rest.
+/// How a login is renewed. `remedy` recognizes the name of the CLI's own command in it, and adds the rest.
 const REMEDY: &str = "Run claude on this machine, which renews it, or log in again there: /login";
 
 /// The API that the CLI uses, according to its environment, and to a file with a person's login.
@@ -50,17 +50,17 @@ pub(super) fn away_from_home(env: &[(OsString, OsString)], home: &Path) -> Vec<(
     away
 }
 
-/// The file with the login of the person, if they are logged in and nothing else lets the agent in. Blocks.
+/// The file with the person's login, if they are logged in and no variable holds a credential. Blocks.
 pub(super) fn login(env: &[(OsString, OsString)]) -> Option<PathBuf> {
     if CREDENTIALS.iter().any(|name| variable(env, name).is_some()) {
         return None;
     }
     let file = transcript::home(env)?.join(FILE);
-    // If it cannot be read, nobody is logged in, which the CLI reports.
+    // If the file cannot be read, the person is not logged in, which the CLI reports.
     read(&file).is_some().then_some(file)
 }
 
-/// The token in such a file, unless it has expired: only the CLI at home can renew it. Blocks.
+/// The token in a login file, unless it has expired: only the CLI in the person's home can renew it. Blocks.
 fn token(file: &Path, now: Timestamp) -> Result<SecretString, String> {
     let Some(login) = read(file) else {
         return Err(format!("nobody is logged in to Claude Code any more. {REMEDY}"));
@@ -77,7 +77,7 @@ fn token(file: &Path, now: Timestamp) -> Result<SecretString, String> {
 #[serde(rename_all = "camelCase")]
 struct Login {
     access_token: String,
-    /// When it ends, in milliseconds since 1970.
+    /// When the login expires, in milliseconds since 1970.
     expires_at: Option<i64>,
 }
 
@@ -141,7 +141,7 @@ mod tests {
         let service = service(&away, Some(&file));
         assert_eq!(service.url, USUAL_ADDRESS);
 
-        // The CLI at home renews it while the agent runs.
+        // The CLI in the person's home renews the login while the agent runs.
         let CredentialValue::Renewed(renewed) = &service.credentials[0].1 else { panic!("{service:?}") };
         let value = || renewed().map(|secret| secret.expose_secret().to_owned());
         write("newer", r#","expiresAt":32503680000000"#);

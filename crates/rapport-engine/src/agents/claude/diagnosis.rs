@@ -22,10 +22,10 @@ use crate::workers::local::Directory;
 /// How to get a version that supports everything.
 const UPDATE: &str = "Update it with: npm install -g @anthropic-ai/claude-code";
 
-/// What is said of a CLI that says nothing.
+/// The error about a CLI that does not answer.
 const NO_ANSWER: &str = "it gave no answer within ten seconds";
 
-/// From which version on the CLI says whether somebody is logged in.
+/// The first version of the CLI that can report whether a person is logged in.
 const TELLS_LOGIN: Version = Version(2, 1, 90);
 
 /// A directory that belongs to no project.
@@ -53,8 +53,8 @@ impl OneShot for Claude {
 }
 
 impl Conversations for Claude {
-    /// The CLI writes a moment after it asks, and may have been killed in that moment. If nothing follows the question,
-    /// the existing lines precede it.
+    /// The CLI writes the transcript a moment after it asks, and may have been killed in that moment. If the agent
+    /// still waits for the answer, all lines of the transcript precede the call.
     fn branch(&self, cut: &Cut<'_>) -> io::Result<Option<Vec<u8>>> {
         let fork = |original: Vec<u8>| {
             let forked = transcript::fork(&original, cut.call, cut.from, cut.to);
@@ -77,8 +77,8 @@ impl Claude {
         said.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER)))
     }
 
-    /// Whether the CLI says that nobody is logged in. Older versions would take these words for a prompt, and our scripted agent
-    /// has no account.
+    /// Whether the CLI reports that no person is logged in. Older versions would take the arguments for a prompt, and
+    /// the scripted agent has no account: they are not asked.
     async fn is_logged_out(&self, version: Option<Version>, directory: &Path) -> bool {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -95,8 +95,8 @@ impl Claude {
         login.is_some_and(|login| !login.logged_in)
     }
 
-    /// Where the CLI is asked about the login: in the project if its settings count, else where no project has any. A
-    /// project can claim a login by naming a program that prints a key.
+    /// Where the CLI is asked about the login: in the project if its settings count, else in a directory without
+    /// settings. A project can claim a login by naming a program that prints a key.
     async fn asked_at(&self, directory: &Path) -> PathBuf {
         let (config, directory) = (self.config.clone(), directory.to_owned());
         let find = move || match config.from_project(&directory) {

@@ -1,4 +1,4 @@
-//! One run of an agent, from order to leave: the loop that connects the process with the talk.
+//! One run of an agent, from order to leave: the loop that connects the process with the protocol (`talk`).
 //!
 //! Reports wait in a queue, so that a slow engine never delays a command; if the queue is long, the agent's output is
 //! not read until it is shorter. `Leave` is reported once, last, when no process is left.
@@ -40,8 +40,8 @@ const LONGEST_ARGUMENT: usize = 100_000;
 /// The maximum number of queued reports before reading the agent pauses.
 const MAX_QUEUED: usize = 256;
 
-/// The warning if the conversation or the work could not be copied: the session continues, but not on another machine,
-/// nor after the originals are gone.
+/// The warning if the conversation or the work could not be copied: the session continues, but not on another
+/// machine, nor once the originals are gone.
 const UNKEPT: &str = "no copy of the agent's conversation and work could be kept with the session";
 
 /// The pause before the transcript is read again.
@@ -60,7 +60,7 @@ pub(super) async fn drive(
     let mut order = order;
     let workplace = place.workplace.clone();
     let given = config.clone();
-    // If that fails, the configuration is unchanged, and the start reports the error.
+    // If this fails, the configuration stays unchanged, and the start reports the error.
     let config = spawn_blocking(move || Arc::new(config.at(&*workplace))).await.unwrap_or(given);
     let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
         Ok((process, lines, talk, refused)) => {
@@ -102,10 +102,10 @@ type Lines = mpsc::Receiver<Heard>;
 /// Receives the hosts that the workplace refused, at every attempt.
 type Refused = mpsc::UnboundedReceiver<String>;
 
-/// Removes the files that the agent was started with, and stores a copy of its conversation with the session, before
-/// the end of the agent is reported; of its work as well, if the place of that could be gone later. The copies are not
-/// essential: without them the session continues as long as the CLI and the workplace have their own, so a failure is a
-/// warning, not an error.
+/// Cleans up before the end of the agent is reported: removes the files that the agent was started with, and stores a
+/// copy of its conversation with the session, and of its work if the workplace could be gone later. The copies are
+/// not essential: without them the session continues as long as the CLI and the workplace have their own, so a
+/// failure is a warning, not an error.
 async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentContext) -> io::Result<()> {
     let workplace = place.workplace.clone();
     let work = spawn_blocking(move || workplace.work()).await?.map_err(io::Error::other);
@@ -128,13 +128,13 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentContext
     kept
 }
 
-/// Brings the conversation to this machine, if the workplace is on another one.
+/// Copies the conversation to this machine, if the workplace is on another one.
 fn fetch(config: &ClaudeConfig, place: &dyn Workplace, conversation: &ConversationId) -> io::Result<()> {
     let file = transcript::expected(&config.env, place.directory(), conversation);
     file.map_or(Ok(()), |file| place.fetch(&file))
 }
 
-/// Refuses a conversation that is outside the home of its workplace: the agent can create links there, and the host can
+/// Refuses a conversation outside of the home of its workplace: the agent can create links there, and the host can
 /// read files that the agent cannot.
 fn stays_at_home(
     config: &ClaudeConfig,
@@ -173,7 +173,7 @@ async fn begin(
         CliChannel::Live => {
             let args = config.arguments(opening, &order.conversation, order.kind, system, &from_project);
             let tools = order.tools.then(|| config.tools(place)).flatten();
-            // The flag takes all words up to the next one, so it comes last.
+            // The flag takes all arguments up to the next flag, so it comes last.
             args.into_iter().chain(tools.into_iter().flatten()).collect()
         }
         CliChannel::Print => {
@@ -201,7 +201,7 @@ async fn begin(
     Ok((process, lines, talk, refused))
 }
 
-/// Whether a message can be the last argument: one that begins with a hyphen would be a flag.
+/// Whether a message can be the last argument: if it begins with a hyphen, the CLI would take it for a flag.
 fn can_be_argument(message: &str) -> bool {
     message.len() < LONGEST_ARGUMENT && !message.starts_with('-') && !message.contains('\0')
 }
@@ -210,9 +210,9 @@ fn can_be_argument(message: &str) -> bool {
 struct Found {
     /// The state of the conversation.
     transcript: Transcript,
-    /// What it may use of the project.
+    /// What the CLI may use of the project.
     from_project: FromProject,
-    /// The configuration with its settings, or why there are none.
+    /// The configuration with the settings for this start, or why they could not be made.
     config: Result<ClaudeConfig, String>,
 }
 
@@ -277,20 +277,20 @@ struct Driver<'a> {
     talk: Talk,
     /// `None` at the end of its output.
     lines: Option<Lines>,
-    /// `None` once no more can be refused.
+    /// `None` once no more hosts can be refused.
     refused: Option<Refused>,
     /// `None` once the sender is gone.
     commands: Option<mpsc::UnboundedReceiver<Command>>,
     reports: &'a mpsc::Sender<Report>,
-    /// When the agent last printed something, or got what it waited for.
+    /// When the agent last printed a line, or got what it waited for.
     heard_at: Instant,
     ending: Ending,
-    /// How long it waits after the end of a turn.
+    /// How long the agent waits after the end of a turn.
     linger: Duration,
     conversation: Conversation,
     /// Where it works.
     workplace: Arc<dyn Workplace>,
-    /// Until when the transcript is checked for what the agent printed, and the next time.
+    /// While the transcript is checked for what the agent printed: until when, and when the next time.
     proving: Option<(Instant, Instant)>,
 }
 
@@ -299,12 +299,12 @@ struct Conversation {
     config: Arc<ClaudeConfig>,
     workplace: Arc<dyn Workplace>,
     id: ConversationId,
-    /// The part of it that was read.
+    /// The part of the transcript that was read.
     growing: Growing,
 }
 
 impl Conversation {
-    /// Reads new lines of the transcript, under the name that the agent has given it since.
+    /// Reads new lines of the transcript. The agent may have given the conversation another name meanwhile.
     async fn read(&mut self, now_called: Option<&ConversationId>) -> io::Result<&Transcript> {
         let id = now_called.unwrap_or(&self.id).clone();
         let (config, workplace) = (self.config.clone(), self.workplace.clone());
@@ -332,7 +332,7 @@ enum Event<'a> {
     Gone(Option<ExitStatus>),
     /// A deadline passed.
     TimeIsUp,
-    /// The transcript may contain by now what the agent printed.
+    /// It is time to check whether the transcript contains what the agent printed.
     Prove,
 }
 
@@ -415,7 +415,7 @@ impl<'a> Driver<'a> {
                     self.end_at(&call);
                 }
             }
-            // A process that is ending reads no messages: the next turn delivers it.
+            // A process that is ending reads no messages: the next turn delivers this one.
             Some(Command::Say(_)) if self.ending.has_begun() => {}
             Some(Command::Say(said)) => self.talk.say(said),
             Some(Command::Next { prompt }) => {
@@ -431,8 +431,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends it gracefully. But an agent that waits for an answer is killed at once, because it would take a stop
-    /// request or the end of its input for an answer. One with unread messages would begin another turn with them.
+    /// Ends the agent gracefully. But an agent that waits for an answer is killed at once, because it would take a
+    /// stop request or the end of its input for an answer; and one with unread messages would begin another turn with
+    /// them.
     fn stop(&mut self) {
         if !self.ending.begin(Leave::Stopped, self.config.grace) {
             return;
@@ -451,7 +452,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Without an engine nothing it does can be stored, and no question be answered.
+    /// Without an engine nothing that the agent does can be stored, and no question can be answered.
     fn nobody_listens(&mut self) {
         self.talk.reports.clear();
         self.ending.begin(Leave::Stopped, self.config.grace);
@@ -475,8 +476,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Checks whether the transcript contains an answer that the agent printed as taken. The CLI writes a moment later
-    /// than it prints; an answer that does not appear is lost, and is told by message.
+    /// Checks whether the transcript contains an answer that the agent printed as taken. The CLI writes the
+    /// transcript a moment after it prints. An answer that does not appear there is lost, and is told by message.
     async fn prove(&mut self) {
         let Some(call) = self.talk.unproven().cloned() else { return self.park_by_ending().await };
         let now = Instant::now();
@@ -494,8 +495,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends the process at a call that the CLI cannot defer, once the transcript contains that call: resumed from
-    /// there, the agent knows what it wanted.
+    /// Ends the process at a call that the CLI cannot defer, once the transcript contains that call: an agent that is
+    /// resumed from there knows what it wanted.
     async fn park_by_ending(&mut self) {
         let Some(call) = self.talk.ends_at().cloned() else { return };
         let now = Instant::now();
@@ -549,7 +550,7 @@ impl<'a> Driver<'a> {
 
     fn time_is_up(&mut self) {
         if self.ending.is_gone() {
-            // Another process holds its output open. Nothing more of the agent can come.
+            // Another process holds the output open. The agent itself cannot print anything more.
             self.lines = None;
             return;
         }

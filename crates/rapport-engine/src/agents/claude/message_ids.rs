@@ -5,7 +5,7 @@ use rapport_core::Said;
 use rapport_durable::sha256_of;
 use uuid::{Builder, Uuid};
 
-/// The prefix of every such name: a name is a UUID, and no other one begins like this.
+/// The first bytes of every such name: a name is a UUID, and no other UUID begins like this.
 const MARK: [u8; 4] = *b"said";
 
 /// The name of a message. The same words at the same position have the same name, even in a copy of the conversation.

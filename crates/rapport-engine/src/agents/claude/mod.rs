@@ -1,10 +1,11 @@
 //! Claude Code, driven over its live stream-json channel, and other programs that speak this protocol.
 //!
-//! `config` makes one from the settings, `command` says how it is started, `process` runs it, `channel` says which way of talking it knows, `wire` is the
-//! language, `response` what came of a message, `transcript` what a conversation knows already, `driver` the talk itself.
-//! `once` and `structured` are talks of their own, outside of any session; `diagnosis` has what the agent does beside driving.
-//! `prices` tells about what a message costs.
-//! `project_setup` is what the CLI would take from a project, `credentials` what it takes from the person.
+//! `config` makes an agent from the settings, `command` has its program, arguments and environment, `process` runs
+//! it, `channel` chooses between the live channel and one process per message. `wire` is the protocol, `response` the
+//! output for one message, `transcript` the stored conversation, and `driver` runs a session's turns. `one_shot` and
+//! `structured` are calls outside of any session; `diagnosis` has the agent's abilities besides driving. `prices`
+//! estimates what a message costs. `project_setup` finds what the CLI would take from a project, `credentials` what
+//! it takes from the person.
 
 pub mod channel;
 pub mod one_shot;

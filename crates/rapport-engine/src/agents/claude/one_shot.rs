@@ -16,8 +16,8 @@ use crate::workers::Workplace;
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
-/// Sends the prompt, with only these tools, and returns the last text. Hooks and servers of the project do not run, trusted or
-/// not. Dropping the future ends the agent.
+/// Sends the prompt, with only these tools, and returns the last text. Hooks and servers of the project do not run,
+/// trusted or not. Dropping the future ends the agent.
 pub async fn ask(
     config: &ClaudeConfig,
     directory: &Path,
@@ -46,7 +46,7 @@ pub async fn ask(
     let (mut process, lines) =
         Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
-    // The prompt is no argument, because the CLI would read it as another tool after a list of tools.
+    // The prompt is not an argument, because the CLI would take it for another tool of the list before.
     process.tell(wire::user_message(prompt));
     process.close_input();
     let Some(line) = result_line(&mut process, lines).await else {
@@ -62,7 +62,7 @@ pub async fn ask(
     Ok(result.result.to_string())
 }
 
-/// The same configuration, with which git runs nothing of the repository around this directory.
+/// The configuration with which git runs no program of the repository around this directory.
 pub(super) async fn without_git_programs(
     config: &ClaudeConfig,
     directory: &Path,
@@ -72,7 +72,7 @@ pub(super) async fn without_git_programs(
     changed.map_err(|error| format!("cannot look at the repository: {error}"))
 }
 
-/// The output of a CLI that was run alone.
+/// The output of a CLI that was run without a conversation.
 #[derive(Debug)]
 pub(super) struct SaidOfItself {
     /// The exit status of its process.
@@ -83,8 +83,8 @@ pub(super) struct SaidOfItself {
     pub(super) errors: Vec<String>,
 }
 
-/// Runs the CLI with these arguments, without a conversation, in this workplace and under its keeper. Dropping the future
-/// ends the CLI.
+/// Runs the CLI with these arguments, without a conversation, in this workplace and under its keeper. Dropping the
+/// future ends the CLI.
 pub(super) async fn run(
     config: &ClaudeConfig,
     words: &[&str],

@@ -1,5 +1,5 @@
-//! What a message costs, about: the CLI reports money only at the end of a turn, and a budget must not be found exceeded
-//! only then.
+//! An estimate of what a message costs: the CLI reports money only at the end of a turn, which is too late to notice
+//! that a budget is exceeded.
 
 use rapport_core::Usage;
 
@@ -10,8 +10,8 @@ struct Price {
     output: f64,
 }
 
-/// The beginnings of the models' names, the longest first where one is the beginning of another. Writing to the cache
-/// costs 1.25 times the input, reading from it a tenth.
+/// Prefixes of the models' names, longer ones before their own prefixes. Writing to the cache costs 1.25 times the
+/// input, reading from it a tenth.
 const PRICES: [(&str, Price); 9] = [
     ("claude-opus-4-0", Price { input: 15.0, output: 75.0 }),
     ("claude-opus-4-1", Price { input: 15.0, output: 75.0 }),
@@ -27,7 +27,7 @@ const PRICES: [(&str, Price); 9] = [
 /// The price of a model that is not listed: the highest, so that a budget is reached too early rather than too late.
 const UNKNOWN: Price = Price { input: 15.0, output: 75.0 };
 
-/// About what these tokens of a model cost, in millionths of a dollar.
+/// The estimated cost of these tokens of a model, in millionths of a dollar.
 pub(super) fn estimate(model: &str, tokens: Usage) -> u64 {
     let listed = PRICES.iter().find(|(name, _)| model.starts_with(name));
     let price = listed.map_or(UNKNOWN, |(_, price)| *price);

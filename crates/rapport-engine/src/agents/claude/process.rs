@@ -117,18 +117,18 @@ impl Process {
         self.kept.ask(keeper::PLEASE_END);
     }
 
-    /// Kills it with everything it started. The keeper holds its input open until it is gone, so that it cannot react
-    /// to the end of its input.
+    /// Kills the agent with everything it started. The keeper holds the agent's input open until the agent is gone,
+    /// so that it cannot react to the end of its input.
     pub(super) fn kill(&mut self) {
         self.kept.cut();
     }
 
-    /// Whether it runs in a place with a keeper of its own, such as a container.
+    /// Whether it runs in a place with its own keeper, such as a container.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.kept.is_elsewhere()
     }
 
-    /// Waits until nothing of it is left. Cancel safe.
+    /// Waits until no process of it is left. Cancel safe.
     pub(super) async fn gone(&mut self) -> io::Result<ExitStatus> {
         self.kept.gone().await
     }

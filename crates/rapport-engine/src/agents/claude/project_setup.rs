@@ -1,7 +1,7 @@
-//! Files of a project that configure Claude Code itself. The CLI runs hooks, starts servers and takes permissions from
-//! them as soon as it starts, and in non-interactive use it asks nobody. This module finds these files and describes
-//! them; if the person does not trust them, the CLI is started without them and gets the project's instructions as
-//! text.
+//! Files of a project that configure Claude Code itself. The CLI runs hooks, starts servers and takes permissions
+//! from them as soon as it starts, and in non-interactive use it asks no person. This module finds these files and
+//! describes them. If the person does not trust them, the CLI is started without them and gets the project's
+//! instructions as text.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::workers::{Workplace, programs_by_looking};
 const FOLDER: &str = ".claude";
 const SERVERS: &str = ".mcp.json";
 const SETTINGS: [&str; 2] = ["settings.json", "settings.local.json"];
-/// What the CLI reads as text, or stores for itself.
+/// Files that the CLI reads as text, or stores for itself.
 const HARMLESS: [&str; 10] = [
     "CLAUDE.md",
     "CLAUDE.local.md",
@@ -32,7 +32,7 @@ const HARMLESS: [&str; 10] = [
 ];
 /// Files of instructions in a project, in the CLI's order.
 const INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
-/// The maximum number and size of files to read; beyond that nobody can trust them.
+/// The maximum number and size of files to read. More or larger ones cannot be trusted.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1024 * 1024;
 /// The line before and after the front matter of a skill, command or agent.
@@ -78,7 +78,7 @@ pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     found
 }
 
-/// The programs that git runs as soon as the CLI looks at the repository. A clone has none; what was unpacked from an archive
+/// The programs that git runs as soon as the CLI reads the repository. A clone has none; a repository from an archive
 /// can have any.
 fn git_programs(directory: &Path) -> Option<Brought> {
     let programs = programs_by_looking(directory);
@@ -86,7 +86,8 @@ fn git_programs(directory: &Path) -> Option<Brought> {
     (!says.is_empty()).then(|| Brought::new(".git/config", says.join("\n").as_bytes(), says))
 }
 
-/// Whether what gives the CLI permissions, hooks and servers in a workplace is what the project has. Blocks.
+/// Whether the files that give the CLI permissions, hooks and servers in a workplace are those of the project.
+/// Blocks.
 pub(super) fn is_unchanged(place: &dyn Workplace) -> bool {
     let settings = SETTINGS.map(|name| format!("{FOLDER}/{name}"));
     settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match place.read(name) {
@@ -130,7 +131,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// The text of a file in this directory, unless a link leads elsewhere.
+/// The text of a file in this directory, unless a link leads out of it.
 fn own_text(place: &Path, path: &Path) -> Option<String> {
     let real = path.canonicalize().ok().filter(|real| real.starts_with(place))?;
     let text = String::from_utf8(read_file(&real, LARGEST).ok()?).ok()?;
@@ -166,7 +167,8 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         let own_name = entry.file_name().to_string_lossy().into_owned();
-        // The CLI locks some of its files by others beside them. Deeper, and as a directory, `x.lock` is a name like any other.
+        // The CLI locks some of its files by others beside them. In a subdirectory, or as a directory, `x.lock` is a
+        // name like any other.
         let is_lock = || own_name.ends_with(".lock") && entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_known = || HARMLESS.contains(&own_name.as_str()) || SETTINGS.contains(&own_name.as_str());
         if name == FOLDER && (is_known() || is_lock()) {
@@ -194,8 +196,8 @@ fn others(folder: &Path, name: &str, found: &mut Vec<Brought>) {
     }
 }
 
-/// What a skill, command or agent of the CLI decides and runs: its front matter, which has hooks, tools that are allowed and the
-/// model, and the commands that the CLI runs when it reads the text.
+/// What a skill, command or agent of the CLI allows and runs: its front matter, which has hooks, allowed tools and
+/// the model, and the commands that the CLI runs when it reads the text.
 fn would_run(content: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(content);
     let mut lines = text.trim_start_matches('\u{feff}').trim_start().lines().peekable();
@@ -337,7 +339,7 @@ mod tests {
         assert_eq!(brought(folder.path(), &Own::default()), [], "a lock of the CLI");
     }
 
-    /// Trust pins what was shown, so what would run is shown.
+    /// Trust is bound to what was shown, so everything that would run is shown.
     #[test]
     fn what_skills_commands_and_agents_would_run_is_told() {
         for (content, expected) in [

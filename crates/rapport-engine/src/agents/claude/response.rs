@@ -1,5 +1,5 @@
-//! The agent's output for one message, collected line by line: its conversation, text, usage, and the questions that
-//! nobody has answered. CLIs without the live channel ask only in this way.
+//! The agent's output for one message, collected line by line: its conversation, text, usage, and the questions
+//! without an answer. CLIs without the live channel ask only in this way.
 
 use rapport_core::{CallId, NewQuestion, Usage};
 
@@ -95,7 +95,7 @@ impl Response {
         self.total.unwrap_or_else(|| self.spending.so_far())
     }
 
-    /// About what its messages cost so far, in millionths of a dollar.
+    /// The estimated cost of its messages so far, in millionths of a dollar.
     pub(super) fn cost_so_far(&self) -> u64 {
         self.spending.cost()
     }

@@ -1,9 +1,9 @@
 //! The settings with which the CLI is started.
 //!
-//! Newer versions let a model decide about tools in plan mode without asking anybody: what it considers harmless runs
-//! before any plan is confirmed. One setting makes the CLI ask a person instead. The CLI uses only one `--settings`, so
-//! if the person has settings of their own, both go into one file. It is private: settings may contain secrets, and
-//! everybody on the machine can read arguments.
+//! Newer versions let a model decide about tools in plan mode without asking a person: what it considers harmless
+//! runs before any plan is confirmed. One setting makes the CLI ask a person instead. The CLI uses only one
+//! `--settings`, so if the person has their own settings, both go into one file. The file is private: settings may
+//! contain secrets, and every user of the machine can read arguments.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -97,7 +97,8 @@ fn write(settings: &str, config: &ClaudeConfig, conversation: &ConversationId) -
     Ok(file)
 }
 
-/// One file for each conversation, so that a leftover is replaced. The name of a conversation may come from outside.
+/// One file for each conversation, so that a leftover is replaced. The name is a digest, because the id of a
+/// conversation may come from outside.
 fn file(config: &ClaudeConfig, conversation: &ConversationId) -> Option<PathBuf> {
     let name = format!("settings-{}.json", durable::digest(conversation.as_str().as_bytes()));
     config.private.as_ref().map(|folder| folder.join(name))
@@ -157,7 +158,7 @@ mod tests {
         assert!(!world.folder.path().join("run").exists());
     }
 
-    /// As the CLI does (observed with 2.1.325): the last one wins, in either form.
+    /// The same as the CLI does (observed with 2.1.325): the last settings count, in either form.
     #[test]
     fn the_last_settings_count_and_nobody_reads_them_among_the_arguments() {
         let world = World::new();

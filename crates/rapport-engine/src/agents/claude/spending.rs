@@ -7,8 +7,8 @@ use rapport_core::Usage;
 use super::prices;
 use super::wire::{Line, Message, Tokens};
 
-/// The sum over all messages. A message comes in several pieces, each with its whole usage so far; messages of
-/// sub-agents that work in parallel come between the pieces of others.
+/// The sum over all messages. A message comes in several pieces, each with its whole usage so far, and messages of
+/// sub-agents that work in parallel come between them.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     /// By the ids of the messages.
@@ -22,7 +22,7 @@ pub(super) struct Spending {
 #[derive(Debug, Default)]
 struct Spent {
     model: String,
-    /// Its usage so far, with about what that costs.
+    /// Its usage so far, with the estimated cost.
     usage: Usage,
 }
 
@@ -48,7 +48,7 @@ impl Spending {
         spent.count(Usage { output, ..usage(tokens) }, &mut self.sum);
     }
 
-    /// Applies what the model wrote in the whole message of the agent, which its pieces do not tell.
+    /// Applies the output tokens of the agent's whole message, which the pieces do not tell.
     pub(super) fn complete(&mut self, tokens: &Tokens) {
         if let Some(spent) = self.messages.get_mut(&self.own) {
             let output = tokens.output_tokens.count().max(spent.usage.output);
@@ -56,7 +56,7 @@ impl Spending {
         }
     }
 
-    /// About what all of it cost, in millionths of a dollar.
+    /// The estimated cost of all messages, in millionths of a dollar.
     pub(super) fn cost(&self) -> u64 {
         self.sum.cost_micros
     }

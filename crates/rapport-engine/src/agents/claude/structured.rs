@@ -50,14 +50,14 @@ pub async fn call(
         Ok(None) => Err(StructuredError::Failed(last_words(&program, &mut process).await)),
         Err(_) => {
             process.kill();
-            // The keeper takes care of the rest.
+            // The keeper kills what is left after that.
             let _ = timeout(config.grace, process.gone()).await;
             Err(StructuredError::TooLong { program, time: call.timeout })
         }
     }
 }
 
-/// The arguments. Nothing of the project is used but its instructions, as text.
+/// The arguments. Of the project only its instructions are used, as text.
 fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> Vec<OsString> {
     let system = FromProject::nothing(directory, &config.own())
         .with_instructions(Some(&call.system))
@@ -95,7 +95,7 @@ pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver
             result = Some(line.into_owned());
         }
     }
-    // Its output is closed; a failure to wait for it does not invalidate the result.
+    // The output is closed; a failure to wait for the process does not invalidate the result.
     let _ = process.gone().await;
     result
 }

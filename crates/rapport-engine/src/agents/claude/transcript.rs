@@ -1,7 +1,7 @@
-//! A conversation as the CLI stores it on disk: which parts of an order it contains already.
+//! A conversation as the CLI stores it on disk: which parts of an order it already contains.
 //!
-//! The file belongs to the CLI. It is read, ignoring unknown lines and a torn last line; and a stored copy is restored
-//! if the CLI has none any more.
+//! The file belongs to the CLI. Reading ignores unknown lines and a torn last line. A stored copy is restored if the
+//! CLI has lost its own.
 
 mod fork;
 mod pending;
@@ -38,11 +38,11 @@ pub struct Transcript {
     modes: Vec<(CallId, PlanMode)>,
 }
 
-/// What a call does about plan mode.
+/// The effect of a call on plan mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanMode {
     Entered,
-    /// It ends, if a person agrees.
+    /// Plan mode ends, if a person agrees.
     Left,
 }
 
@@ -52,8 +52,8 @@ struct ToolResult {
     is_error: bool,
 }
 
-/// Which line follows which. A resumed conversation can leave lines behind that no later request contains: the model
-/// never sees them again.
+/// Which line follows which. A resumed conversation can continue on another branch: the model never sees the lines of
+/// the old branch again.
 #[derive(Debug, Default)]
 struct Branches {
     parents: HashMap<String, String>,
@@ -148,7 +148,7 @@ impl Transcript {
         self.results.get(call.as_str()).filter(|result| self.branches.is_live(&result.uuid))
     }
 
-    /// Whether a message of this name is on the live branch.
+    /// Whether a message with this name is on the live branch.
     pub(super) fn has_said(&self, name: &str) -> bool {
         self.said.get(name).is_some_and(|line| self.branches.is_live(line))
     }
@@ -166,7 +166,7 @@ impl Transcript {
         messages.any(|(_, told)| told.contains(&format!(": {question}\n")))
     }
 
-    /// Whether the call was deferred and will be repeated when the conversation is resumed. That is no longer so once
+    /// Whether the call was deferred and will be repeated when the conversation is resumed. That no longer holds once
     /// the conversation continued, with any result or message: the CLI may repeat the call even then, but the model
     /// reads that the result is missing.
     pub fn is_deferred(&self, call: &CallId) -> bool {
@@ -244,7 +244,7 @@ impl Transcript {
             self.said.insert(uuid.to_owned(), uuid.to_owned());
             return;
         }
-        // A message in two pieces is one message. Nothing is told twice in one message.
+        // A message in two pieces is one message. A text counts once per message.
         let whole: String = message.texts().take(2).collect();
         let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
         self.told
@@ -331,7 +331,8 @@ pub(super) fn is_missing(
     path(env, directory, conversation).is_none()
 }
 
-/// Restores a conversation to where the CLI expects it: from another directory's name, or from the stored copy.
+/// Restores a conversation to where the CLI expects it: from the folder of another directory, or from the stored
+/// copy.
 pub(super) fn restore(
     env: &[(OsString, OsString)],
     directory: &Path,
@@ -341,7 +342,7 @@ pub(super) fn restore(
     let Some(expected) = expected(env, directory, conversation).filter(|path| !path.is_file()) else {
         return Ok(());
     };
-    // The conversation of a moved project is under the old name, where older CLIs do not look.
+    // The conversation of a moved project is in the folder of the old directory, which older CLIs do not read.
     let moved = content(env, directory, conversation)?;
     let Some(content) = moved.or(kept) else { return Ok(()) };
     durable::private_folder(expected.parent().unwrap_or(&expected))?;
@@ -379,7 +380,7 @@ pub(super) fn variable(env: &[(OsString, OsString)], name: &str) -> Option<PathB
     values.next_back().map(|(_, value)| PathBuf::from(value)).filter(|path| !path.as_os_str().is_empty())
 }
 
-/// The id is a name from outside: one that could lead elsewhere is refused.
+/// The id comes from outside: one that could lead to another path is refused.
 fn file_name(conversation: &ConversationId) -> Option<String> {
     let id = conversation.as_str();
     let plain = |c: char| c.is_alphanumeric() || c == '-' || c == '_';

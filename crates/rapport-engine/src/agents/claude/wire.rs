@@ -32,7 +32,7 @@ pub(crate) const EXIT_PLAN_MODE: &str = "ExitPlanMode";
 /// The tool with which an agent enters plan mode by itself.
 pub(crate) const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
-/// Why a line is not one of the protocol.
+/// Why a line is not part of the protocol.
 pub type Error = serde_json::Error;
 
 /// Reads one line.
@@ -125,7 +125,7 @@ pub struct Line<'a> {
     pub event: Part<StreamEvent<'a>>,
     #[serde(borrow)]
     pub deferred_tool_use: Part<DeferredUse<'a>>,
-    /// The tool that was refused without asking anybody.
+    /// The tool that was refused without asking a person.
     #[serde(borrow)]
     pub tool_name: Text<'a>,
     #[serde(borrow)]
@@ -164,7 +164,7 @@ pub enum WireKind {
     TaskEnded,
     /// Part of a streamed message.
     Stream,
-    /// A receipt, a keep-alive, or something that is known already or not needed.
+    /// A receipt, a keep-alive, or a line that repeats something or is not needed.
     Receipt,
     Result,
     Other,
@@ -205,7 +205,7 @@ impl Line<'_> {
         Some(&*note.source_uuid).filter(|name| !name.is_empty())
     }
 
-    /// Whether the API limits anything: every response may report how much of the limit is left.
+    /// Whether the API limits requests: every response may report how much of the limit is left.
     pub(crate) fn is_limited(&self) -> bool {
         self.rate_limit_info.as_ref().is_none_or(|limit| &*limit.status != "allowed")
     }
@@ -230,14 +230,14 @@ impl Line<'_> {
         matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_deferred").then_some(call)
     }
 
-    /// Whether a turn ended before the model did: its stream broke off, or it said nothing. CLIs that do not report why
-    /// a turn ended do not report this either.
+    /// Whether a turn ended before the model did: its stream broke off, or the model said nothing. CLIs that do not
+    /// report why a turn ended do not report this either.
     pub(crate) fn has_no_end(&self) -> bool {
         matches!(self.stop_reason, Word::Null)
     }
 
-    /// Whether the reason for the end of a turn is that the model called a tool. That ends no turn, so it is the reason
-    /// of an earlier message.
+    /// Whether the reported reason for the end of a turn is a tool call. A tool call ends no turn, so this is the
+    /// reason of an earlier message.
     pub(crate) fn has_stale_end(&self) -> bool {
         matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_use")
     }

@@ -151,7 +151,7 @@ impl Disk {
         match self.begin(&id, &dir, at, facts, holder) {
             Ok((entry, log)) => Ok((id, entry, log)),
             Err(error) => {
-                // Readers ignore a directory that cannot be removed.
+                // If the directory cannot be removed, readers ignore it.
                 let _ = durable::remove_folder(&dir);
                 Err(error)
             }
@@ -229,7 +229,7 @@ impl Disk {
         place_in(&self.find_for(id, name)?, &self.sealing(id), name, content)
     }
 
-    /// The same for the holder of this lock, while it holds it.
+    /// Stores an attachment for the holder of this lock, while it holds the lock.
     pub(super) fn attach_held(
         &self,
         id: &SessionId,
@@ -305,7 +305,7 @@ impl Disk {
 pub(super) struct OpenAttachment {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    /// The number of bytes that are left; all until the end if it has fewer.
+    /// The number of bytes that are left to read; a file with fewer is read to its end.
     pub(super) left: u64,
 }
 
@@ -318,7 +318,7 @@ impl OpenAttachment {
         Ok(piece)
     }
 
-    /// All that is left.
+    /// The rest of the content.
     pub(super) fn whole(self) -> Result<Vec<u8>, StoreError> {
         let mut whole = Vec::new();
         (&self.file).take(self.left).read_to_end(&mut whole).map_err(io_error("read", &self.path))?;
@@ -359,7 +359,7 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
 fn is_last(log: &Path, checked: &CheckedAttachment) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
     let is_part = |place: &Chain| place.is_of(bytes.split(|byte| *byte == b'\n'));
-    // The last one may have been in an earlier log of this name.
+    // The last head may be of an earlier log of this name.
     let is_older =
         checked.last.as_ref().is_some_and(|last| last.seq() > checked.bound.seq() && is_part(last));
     Ok(is_part(&checked.bound) && !is_older)

@@ -31,7 +31,7 @@ impl Disk {
             let Some(name) = folder_name(&entry) else { continue };
             let path = entry.path();
             let named = entries(&path)?.into_iter().filter_map(|file| {
-                // A link counts if it leads somewhere. Whether it may is checked when it is read.
+                // A link counts if its target exists. Whether it may be followed is checked when it is read.
                 let is_document = file.file_type().is_ok_and(|kind| match kind.is_symlink() {
                     true => file.path().exists(),
                     false => kind.is_file(),
@@ -66,8 +66,8 @@ impl Disk {
             documents.iter().try_for_each(|(document, content)| replace(&path.join(document), content));
         let made = written.and_then(|()| dirs::sync(&dir));
         if made.is_err() {
-            // No other process knows of it yet. If it cannot be removed, it is a folder without all of its documents,
-            // as after a kill.
+            // No other process knows of the folder yet. If it cannot be removed, it lacks some of its documents, as
+            // after a kill.
             let _ = durable::remove_folder(&path);
         }
         made.map(|()| true)

@@ -34,7 +34,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Appends output. Shows each line that is kept; lines that a burst pushes out at once are skipped.
+    /// Appends output, and shows each line that is kept. Lines that the same burst pushes out again are not shown.
     pub(super) fn push(&mut self, bytes: &[u8], mut show: impl FnMut(&str)) {
         self.bytes += bytes.len() as u64;
         let newlines = memchr_iter(b'\n', bytes).count();

@@ -1,4 +1,4 @@
-//! The stop signal of running commands, as by Ctrl-C.
+//! The stop signal of running commands, sent for example at Ctrl-C.
 
 use tokio::sync::watch;
 
@@ -22,7 +22,7 @@ impl Stop {
         Self::new().1
     }
 
-    /// Whether it has come.
+    /// Whether the signal was sent.
     pub fn is_told(&self) -> bool {
         *self.0.borrow()
     }
@@ -31,7 +31,7 @@ impl Stop {
     pub async fn told(&self) {
         let mut receiver = self.0.clone();
         if receiver.wait_for(|told| *told).await.is_err() {
-            // The sender is gone.
+            // The sender was dropped, so the signal cannot come.
             std::future::pending::<()>().await;
         }
     }

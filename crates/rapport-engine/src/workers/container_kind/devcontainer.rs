@@ -1,5 +1,6 @@
-//! `.devcontainer/devcontainer.json`, the file by which editors make a container for a project: the image, the command that
-//! runs once it is made, and variables. It comes with the repository, so it takes effect only if the person trusts it.
+//! `.devcontainer/devcontainer.json`, the file from which editors make a container for a project: the image, the
+//! command that runs once the container is made, and variables. It comes with the repository, so it takes effect only
+//! if the person trusts it.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::projects::trust::Brought;
 
-/// Where the file can be, from the project's directory.
+/// The paths of the file, relative to the project's directory.
 const PLACES: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
 
-/// Properties that say nothing about how the container is made.
+/// Properties that do not affect how the container is made.
 const NO_MATTER: [&str; 8] = [
     "$schema",
     "name",
@@ -24,7 +25,7 @@ const NO_MATTER: [&str; 8] = [
     "containerUser",
 ];
 
-/// The path that stands for the project in the file's variables, and the same in older files.
+/// The variables of the file that stand for the project's directory; the second is the name in older files.
 const FOLDERS: [&str; 2] = ["${containerWorkspaceFolder}", "${workspaceFolder}"];
 
 /// What a project's file says of its containers.
@@ -58,13 +59,13 @@ impl DevcontainerFile {
         Ok(None)
     }
 
-    /// The same as something that needs the person's trust.
+    /// The file as an item for the person to trust.
     pub(super) fn brought(&self) -> Brought {
         let text = String::from_utf8_lossy(&self.content);
         Brought::new(self.name, &self.content, text.lines().map(str::to_owned).collect())
     }
 
-    /// What it says. The project is in this directory of the container.
+    /// Parses the file. `directory` is the project's directory in the container.
     pub(super) fn read(&self, directory: &str) -> Result<Devcontainer, String> {
         let text = String::from_utf8_lossy(&self.content);
         let object: Map<String, Value> =
@@ -106,7 +107,8 @@ fn variable(name: &str, value: &Value, directory: &str) -> Option<(String, Strin
     (is_plain && !value.contains("${")).then(|| (name.to_owned(), value))
 }
 
-/// A command as one line for a shell: a line, the words of a program, or several of these by name.
+/// A command as one line for a shell. The file may contain a line, the words of a program, or an object of such
+/// commands by name.
 fn commands(command: &Value) -> Option<String> {
     match command {
         Value::String(line) if !line.trim().is_empty() => Some(line.clone()),

@@ -123,7 +123,7 @@ impl ContainerSettings {
         }
     }
 
-    /// What a container may use that is to be limited to this.
+    /// The limits of a container for this wish; an error if the wish exceeds the settings.
     pub(super) fn limit(&self, wish: &LimitWish) -> Result<WorkplaceLimits, String> {
         let more = |what: &str, most: String| format!("the settings allow at most {most} ({what})");
         let memory = wish.memory.as_deref().map(Size::parse).transpose()?.map(|Size(bytes)| bytes);
@@ -151,7 +151,7 @@ impl ContainerSettings {
         self.caches.iter().map(PathBuf::as_path).partition(|path| path.is_absolute() && path.is_dir())
     }
 
-    /// The same for the container of a session, which may use less.
+    /// These settings for the container of a session, which may have tighter limits.
     pub(in crate::workers) fn of(&self, created: &Created) -> Self {
         let less = created.limits.unwrap_or_default();
         let limits = Limits {
@@ -160,7 +160,7 @@ impl ContainerSettings {
             processes: self.limits.processes,
         };
         let idle = less.idle_ms.map_or(self.idle, |idle| self.idle.min(Duration::from_millis(idle)));
-        // It counts in seconds.
+        // The container's first program counts in whole seconds.
         let idle = idle.max(Duration::from_secs(1));
         Self { limits, idle, ..self.clone() }
     }
@@ -182,7 +182,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// These limits on a machine of this size, which is not larger than it is.
+    /// These limits, reduced to what a machine of this size has.
     pub(in crate::workers) fn within(self, processors: Option<u64>, memory: Option<u64>) -> Self {
         let processors = processors.and_then(|there| u32::try_from(there).ok()).unwrap_or(u32::MAX);
         Self {
@@ -192,7 +192,7 @@ impl Limits {
         }
     }
 
-    /// How these limits of a machine differ from those that were set, as a clause.
+    /// Where the limits on this machine are lower than those that were set, as a clause.
     pub(in crate::workers) fn less(self, here: Self) -> Option<String> {
         let megabytes = |bytes: u64| format!("{} MB", bytes >> 20);
         let memory = (here.memory < self.memory)
@@ -241,7 +241,8 @@ mod tests {
         }
     }
 
-    /// WORK-16: as many agents work as fit into the memory for all, and one container never has more than that.
+    /// WORK-16: as many agents run at once as fit into the memory for all, and no container gets more than that
+    /// memory.
     #[test]
     fn the_memory_of_all_limits_each_and_their_number() {
         let layer = |memory: Option<u64>, total: Option<u64>| ContainerLayer {

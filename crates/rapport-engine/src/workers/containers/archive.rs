@@ -1,5 +1,4 @@
-//! Archives in the format of `tar`, in which an engine takes files: for what cannot be mounted, because the engine is on
-//! another machine.
+//! Archives in the format of `tar`, for files that cannot be mounted because the engine is on another machine.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
@@ -11,11 +10,11 @@ use std::path::Path;
 const BLOCK: usize = 512;
 /// The longest name in a header.
 const LONGEST: usize = 100;
-/// The name of what says the name of the next entry.
+/// The name of the entry that contains the long name of the next entry, as GNU tar writes it.
 const LONG_NAME: &[u8] = b"././@LongLink";
 
-/// Writes an archive, whose entries all belong to one user. The times of files are left out: the same content is the same
-/// archive.
+/// Writes an archive in which one user owns all entries. The times of files are left out, so that equal content makes
+/// an equal archive.
 pub(super) struct Archive<W> {
     out: W,
     owner: (u32, u32),
@@ -26,7 +25,7 @@ impl<W: Write> Archive<W> {
         Self { out, owner }
     }
 
-    /// Adds a file, a link, or a folder with all that is in it, under this name.
+    /// Adds a file, a link, or a folder with its content, under this name.
     pub(super) fn add(&mut self, source: &Path, name: &Path) -> io::Result<()> {
         let about = fs::symlink_metadata(source)?;
         let mode = about.permissions().mode() & 0o7777;
@@ -50,7 +49,7 @@ impl<W: Write> Archive<W> {
         self.fill(copied)
     }
 
-    /// Adds a folder without what is in it.
+    /// Adds a folder without its content.
     pub(super) fn folder(&mut self, name: &Path, mode: u32) -> io::Result<()> {
         self.header(name, mode, 0, b'5', b"")
     }
@@ -91,21 +90,21 @@ impl<W: Write> Archive<W> {
         block[156] = kind;
         block[157..157 + target.len()].copy_from_slice(target);
         block[257..265].copy_from_slice(b"ustar\x0000");
-        // The sum counts its own field as spaces.
+        // The checksum counts its own field as spaces.
         block[148..156].fill(b' ');
         let sum: u64 = block.iter().map(|byte| u64::from(*byte)).sum();
         put_number(&mut block[148..155], sum);
         self.out.write_all(&block)
     }
 
-    /// Fills the last block of a content of this size.
+    /// Pads the last block of a content of this size.
     fn fill(&mut self, size: u64) -> io::Result<()> {
         let rest = (BLOCK - (size % BLOCK as u64) as usize) % BLOCK;
         self.out.write_all(&[0; BLOCK][..rest])
     }
 }
 
-/// Writes a number in octal digits with an end, or, if it is too large for that, in bytes.
+/// Writes a number as octal digits with a terminator, or in binary if it is too large for that.
 fn put_number(field: &mut [u8], number: u64) {
     let digits = format!("{number:0width$o}", width = field.len() - 1);
     if digits.len() < field.len() {
@@ -125,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// The system's own program reads it as it was.
+    /// The system's own `tar` extracts exactly what was added.
     #[test]
     fn an_archive_has_files_folders_links_modes_and_long_names() {
         let folder = tempfile::tempdir().unwrap();

@@ -29,19 +29,19 @@ use crate::workers::{NoWorkplace, WorkerError, file_error};
 
 /// The network of containers that may reach everything.
 const OPEN: &str = "rapport";
-/// The user of agents, if the person is root: inside nobody is.
+/// The user id of agents if the person is root: agents never run as root.
 const USER: u32 = 1000;
 
-/// Notes how much time is left.
+/// Notes how many seconds the container may still run unused (`keeper/idle.rs`).
 const NOTE: &str = r#"rm -rf -- "$2" && echo "$1" > "$2""#;
 
 /// How often to start a container that stops before it is used.
 const TRIES: usize = 5;
 
-/// The ending of the name of the folder with sockets, by which one sees that a container was made.
+/// The suffix of the folder with sockets. Its existence shows that a container was made.
 pub(super) const RUN_FOLDER: &str = "run";
 
-/// Rapport's own program inside, with an engine on another machine.
+/// The path of Rapport's own program in a container, if the engine is on another machine.
 const TOOLS_PROGRAM: &str = "/rapport/tools/rapport";
 
 /// The labels of containers and volumes.
@@ -59,10 +59,11 @@ pub(super) struct Making {
     pub(super) keeper: PathBuf,
     /// What the agent's program needs of this machine: itself, or the packages that it is part of.
     pub(super) agent: Option<PathBuf>,
-    /// Rapport's home, by which those who bring programs to an engine on another machine know what is theirs.
+    /// Rapport's home. It labels the programs that were copied to an engine on another machine, so that each home
+    /// removes only its own.
     pub(super) rapport_home: PathBuf,
     pub(super) clock: Clock,
-    /// The volume with what the setup made, if its files are filled from one.
+    /// The volume with the results of the setup, if the files are filled from one.
     pub(super) prepared: Option<String>,
     pub(super) labels: HashMap<String, String>,
 }
@@ -74,17 +75,17 @@ pub(super) struct Container {
     /// Its name, and that of its volume.
     pub(super) name: String,
     making: Making,
-    /// The agent's home on this machine, which is at the same path inside. With an engine on another machine it is a volume
-    /// there, and a few files of it have copies here.
+    /// The agent's home on this machine, mounted at the same path. With an engine on another machine, the home is a
+    /// volume there, and this folder has copies of a few of its files.
     pub(super) home: PathBuf,
-    /// A folder of this machine with files that the container is given, and cannot change: what an agent can write to,
-    /// it can replace by a link, and the host would write through it.
+    /// A folder of this machine with files for the container, mounted read-only: an agent could replace a writable
+    /// file by a link, and the host would write through that link.
     pub(super) given: PathBuf,
-    /// A folder of this machine with sockets by which both sides meet.
+    /// A folder of this machine with the sockets between the host and the container.
     pub(super) run: PathBuf,
-    /// Only one call at a time starts it.
+    /// Lets only one call at a time start the container.
     starting: tokio::sync::Mutex<()>,
-    /// When it was started by this process, as the engine tells it.
+    /// The start time that the engine reports, if this process started the container.
     started: Mutex<Option<String>>,
 }
 
@@ -100,12 +101,12 @@ impl Container {
         Self { docker, name, making, home, given, run, starting, started }
     }
 
-    /// Rapport's own program inside.
+    /// The path of Rapport's own program in the container.
     pub(super) fn program(&self) -> &'static str {
         if self.docker.is_remote() { TOOLS_PROGRAM } else { PROGRAM }
     }
 
-    /// A program of the agent's package inside.
+    /// The path of a program of the agent's package in the container.
     pub(super) fn agent_program(&self, program: &Path) -> PathBuf {
         match &self.making.agent {
             Some(package) if self.docker.is_remote() => tools::inside(AGENT, package, program),
@@ -113,12 +114,12 @@ impl Container {
         }
     }
 
-    /// The volume of its home, with an engine on another machine.
+    /// The volume of the home, with an engine on another machine.
     fn home_volume(&self) -> String {
         home_volume(&self.name)
     }
 
-    /// The folders of this machine that it uses.
+    /// The folders of this machine that the container uses.
     pub(super) fn folders(&self) -> [&Path; 3] {
         [&self.home, &self.given, &self.run]
     }
@@ -129,13 +130,13 @@ impl Container {
         if user.is_root() { (USER, USER) } else { (user.as_raw(), group.as_raw()) }
     }
 
-    /// The same as the engine names it.
+    /// The user and group in the engine's notation.
     pub(super) fn user_name() -> String {
         let (user, group) = Self::user();
         format!("{user}:{group}")
     }
 
-    /// Makes the folders of this machine that it uses.
+    /// Makes the folders of this machine that the container uses.
     pub(super) fn make_folders(&self) -> Result<(), WorkerError> {
         for folder in self.folders() {
             durable::private_folder(folder).map_err(file_error("make", folder))?;
@@ -155,17 +156,18 @@ impl Container {
         self.make_template().await
     }
 
-    /// The same with a volume that the engine makes with the container.
+    /// Makes and starts the container. The engine makes its volume with it.
     pub(super) async fn make_template(&self) -> Result<(), WorkerError> {
         self.create().await?;
         self.up(Use::Host).await?;
         self.open_volumes().await
     }
 
-    /// Lets agents write to its volumes: a new one belongs to root, who has no rights here except those of an owner.
+    /// Lets agents write to the volumes. A new volume belongs to root, and in the container root can do no more than
+    /// the owner of a file.
     async fn open_volumes(&self) -> Result<(), WorkerError> {
         if self.docker.is_remote() {
-            // The engine makes it theirs.
+            // An upload makes the agents' user the owner of the folder.
             self.put(self.home.clone(), Vec::new()).await?;
         }
         let open = Exec {
@@ -178,9 +180,9 @@ impl Container {
         if ran.code == 0 { Ok(()) } else { Err(unusable(self.making.settings.image(), &ran)) }
     }
 
-    /// Starts it if it does not run; makes it again if only its volume is left. Without that its work is gone, and an empty
-    /// container would pass for it. Before an agent starts, whatever another
-    /// process started there is ended: it has no host any more.
+    /// Starts the container if it does not run, and makes it again if only its volume is left. Without the volume
+    /// this fails: the work is lost, and an empty container would pass for it. Before an agent starts, everything
+    /// that another process started there is ended, because its host is gone.
     pub(super) async fn up(&self, user: Use) -> Result<(), WorkerError> {
         let _one = self.starting.lock().await;
         let found = self.docker.inspect(&self.name).await?;
@@ -201,14 +203,14 @@ impl Container {
             if !is_there {
                 return Err(error);
             }
-            // Something of this machine that it was made from may have moved.
+            // A file or folder of this machine that the container mounts may have moved.
             self.docker.remove(&self.name).await?;
             self.create().await?;
             self.docker.start(&self.name).await?;
         }
         let found = self.docker.inspect(&self.name).await?;
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = found.as_ref().and_then(running_since);
-        // Its home may be a new volume.
+        // The volume of the home may be new.
         if is_there || !self.docker.is_remote() { Ok(()) } else { self.open_volumes().await }
     }
 
@@ -216,21 +218,22 @@ impl Container {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs a shell script inside to its end, in the directory of the files.
+    /// Runs a shell script in the container to its end, in the directory of the files.
     pub(super) async fn script(&self, script: &str, args: &[&str]) -> Result<Ran, WorkerError> {
         let words = ["sh", "-c", script, "sh"].into_iter().chain(args.iter().copied());
         let exec = Exec {
             user: Self::user_name(),
             directory: FILES.to_owned(),
             command: words.map(str::to_owned).collect(),
-            // Nothing that the agent configured for itself.
+            // The agent's own configuration must not affect the script.
             env: ["HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"].map(str::to_owned).to_vec(),
         };
         for _ in 1..TRIES {
             self.up(Use::Host).await?;
             match self.docker.run(&self.name, exec.clone()).await {
                 Err(_) if self.has_stopped().await? => {}
-                // It was stopped just then, because its session is over: programs there end, or do not begin.
+                // The container was stopped meanwhile, because its session is over: its programs ended, or did not
+                // start.
                 Ok(ran) if ran.code != 0 && self.has_stopped().await? => {}
                 ran => return ran,
             }
@@ -239,7 +242,7 @@ impl Container {
         self.docker.run(&self.name, exec).await
     }
 
-    /// Starts a program for an agent inside, and does not wait for it. Returns the name of its run.
+    /// Starts a program for an agent in the container, and does not wait for it. Returns the id of the run.
     pub(super) async fn begin(&self, exec: Exec) -> Result<String, WorkerError> {
         for _ in 1..TRIES {
             self.up(Use::Agent).await?;
@@ -252,7 +255,7 @@ impl Container {
         self.docker.begin(&self.name, exec).await
     }
 
-    /// Starts a program for an agent inside, with this process at its input and output.
+    /// Starts a program for an agent in the container, with its input and output connected to this process.
     pub(super) async fn attach(&self, exec: Exec) -> Result<Attached, WorkerError> {
         for _ in 1..TRIES {
             self.up(Use::Agent).await?;
@@ -265,7 +268,7 @@ impl Container {
         self.docker.attach(&self.name, exec).await
     }
 
-    /// Lets the container see these files of the given ones: an engine on another machine gets copies.
+    /// Makes these given files visible in the container: an engine on another machine gets copies.
     pub(super) async fn show(&self, names: &[PathBuf]) -> Result<(), WorkerError> {
         if !self.docker.is_remote() || names.is_empty() {
             return Ok(());
@@ -274,7 +277,7 @@ impl Container {
         self.put(PathBuf::from(GIVEN), files).await
     }
 
-    /// Removes the copies that were shown.
+    /// Removes the copies that `show` made.
     pub(super) async fn hide(&self, names: &[PathBuf]) -> Result<(), WorkerError> {
         if !self.docker.is_remote() || names.is_empty() {
             return Ok(());
@@ -285,7 +288,7 @@ impl Container {
         if ran.code == 0 { Ok(()) } else { Err(WorkerError::Engine { what: "remove files", why: ran.why() }) }
     }
 
-    /// Puts files of this machine into a folder inside, under these names, for agents.
+    /// Puts files of this machine into a folder of the container, under these names, for agents.
     pub(super) async fn put(
         &self,
         folder: PathBuf,
@@ -307,12 +310,12 @@ impl Container {
         self.docker.upload(&self.name, "/", write).await
     }
 
-    /// Whether it does not run: an unused one stops by itself, perhaps just before it is used again.
+    /// Whether the container does not run: an unused one stops by itself, perhaps just before it is needed again.
     async fn has_stopped(&self) -> Result<bool, WorkerError> {
         Ok(self.docker.inspect(&self.name).await?.as_ref().and_then(running_since).is_none())
     }
 
-    /// What the engine tells of it; `None` if it does not exist.
+    /// The state that the engine reports; `None` if the container does not exist.
     pub(super) async fn now(&self) -> Result<Option<WorkplaceNow>, WorkerError> {
         let found = self.docker.inspect(&self.name).await?;
         Ok(found.map(|found| WorkplaceNow {
@@ -321,22 +324,22 @@ impl Container {
         }))
     }
 
-    /// Ends everything in it. It can be started again.
+    /// Ends everything in the container. It can be started again.
     pub(super) async fn end(&self) -> Result<(), WorkerError> {
         self.docker.kill(&self.name).await
     }
 
-    /// Ends it, if it still runs since this process started it.
+    /// Ends the container if it still runs since this process started it.
     pub(super) async fn end_own(&self) -> Result<(), WorkerError> {
         let Some(ours) = self.started_here() else { return Ok(()) };
         let found = self.docker.inspect(&self.name).await?;
         if found.as_ref().and_then(running_since) == Some(ours) { self.end().await } else { Ok(()) }
     }
 
-    /// Tells its first program that its session has waited for this long. Whatever uses it after that begins the time anew.
+    /// Notes in the container how long its session has already waited. A later use starts the idle time anew.
     pub(super) async fn rest(&self, waited: Duration) -> Result<(), WorkerError> {
         let idle = self.making.settings.idle;
-        // Of a question that was just asked there is nothing to tell.
+        // A wait this short makes no difference.
         if waited < idle / 10 || self.has_stopped().await? {
             return Ok(());
         }
@@ -351,12 +354,12 @@ impl Container {
         if ran.code == 0 { Ok(()) } else { Err(WorkerError::Engine { what: "note a time", why: ran.why() }) }
     }
 
-    /// Removes it, and its volume.
+    /// Removes the container and its volumes.
     pub(super) async fn remove(&self) -> Result<(), WorkerError> {
         remove(&self.docker, &self.name).await
     }
 
-    /// Removes it, and the volume of its home, and leaves that of its files.
+    /// Removes the container and the volume of its home, and keeps the volume of its files.
     pub(super) async fn remove_around(&self) -> Result<(), WorkerError> {
         self.docker.remove(&self.name).await?;
         if self.docker.is_remote() { self.docker.remove_volume(&self.home_volume()).await } else { Ok(()) }
@@ -388,12 +391,12 @@ impl Container {
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(vec!["no-new-privileges".to_owned()]),
             memory: i64::try_from(limits.memory).ok(),
-            // No swap beyond that.
+            // Memory and swap together: the container gets no swap.
             memory_swap: i64::try_from(limits.memory).ok(),
             nano_cpus: Some(i64::from(limits.processors) * 1_000_000_000),
             pids_limit: Some(i64::from(limits.processes)),
             network_mode: Some(if self.making.network == Network::Open { OPEN } else { "none" }.to_owned()),
-            // What a container prints is of no use, and would fill the disk.
+            // The container's own output is useless, and a log of it would fill the disk.
             log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
             mounts: Some(self.mounts().await?),
             ..HostConfig::default()
@@ -432,9 +435,9 @@ impl Container {
         Ok(mounts)
     }
 
-    /// What a container on another machine has instead of folders and programs of this one.
+    /// The volumes that a container on another machine has in place of this machine's folders and programs.
     async fn volumes_instead(&self) -> Result<Vec<Mount>, WorkerError> {
-        // It goes with the volume of the files, which has the other labels, and is nobody's without that.
+        // This volume is found by the name of the volume with the files, which has the other labels.
         let of_home = HashMap::from([self.epoch()]);
         let mut mounts = vec![volume(&self.home_volume(), &self.home, of_home)];
         let keeper = Tool { source: self.making.keeper.clone(), name: "rapport".into() };
@@ -454,9 +457,9 @@ impl Container {
 /// For whom a container is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// The host looks into it.
+    /// The host runs its own scripts in the container.
     Host,
-    /// An agent is to run in it.
+    /// An agent is to run in the container.
     Agent,
 }
 
@@ -469,13 +472,13 @@ fn bound(source: &Path, target: &Path) -> Mount {
     }
 }
 
-/// A volume of the engine at a path inside, with these labels if it is new.
+/// A volume of the engine at this path of the container, with these labels if it is new.
 fn volume(name: &str, target: &Path, labels: HashMap<String, String>) -> Mount {
     Mount {
         typ: Some(MountType::VOLUME),
         source: Some(name.to_owned()),
         target: Some(target.to_string_lossy().into_owned()),
-        // What the image has at that path is not copied there.
+        // Do not copy the image's content of that path into the volume.
         volume_options: Some(MountVolumeOptions {
             no_copy: Some(true),
             labels: Some(labels),
@@ -485,7 +488,7 @@ fn volume(name: &str, target: &Path, labels: HashMap<String, String>) -> Mount {
     }
 }
 
-/// The same for reading.
+/// The same mount, read-only.
 fn shown(mount: Mount) -> Mount {
     Mount { read_only: Some(true), ..mount }
 }
@@ -501,7 +504,7 @@ pub(super) fn removal(docker: &Docker, name: &str) -> String {
     format!("docker rm --force {name}; docker volume rm {name}{home}")
 }
 
-/// Removes a container and its volumes; that of its files, by which the others are found, at the end.
+/// Removes a container and its volumes. The volume of the files is last, because the others are found by it.
 pub(super) async fn remove(docker: &Docker, name: &str) -> Result<(), WorkerError> {
     docker.remove(name).await?;
     if docker.is_remote() {
@@ -514,7 +517,7 @@ pub(super) async fn remove(docker: &Docker, name: &str) -> Result<(), WorkerErro
 pub(super) fn stopped_since(found: &ContainerInspectResponse) -> Option<Timestamp> {
     let state = found.state.as_ref().filter(|state| state.running == Some(false))?;
     let at: Timestamp = state.finished_at.as_ref()?.to_string().parse().ok()?;
-    // The engine's time of a container that has never run is in the year 1.
+    // For a container that has never run, the engine reports a time in the year 1.
     (at > Timestamp::UNIX_EPOCH).then_some(at)
 }
 
@@ -530,8 +533,8 @@ pub(super) fn give(path: &Path) -> io::Result<()> {
     if nix::unistd::getuid().is_root() { lchown(path, Some(user), Some(group)) } else { Ok(()) }
 }
 
-/// Makes the user of agents the owner of a pipe, which they could not open by its path otherwise. Anything that is no pipe keeps its
-/// owner.
+/// Makes the agents' user the owner of a pipe: otherwise an agent could not open it by its path. Anything but a pipe
+/// keeps its owner.
 pub(super) fn give_pipe(pipe: &OwnedFd) -> io::Result<()> {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let (user, group) = Container::user();
@@ -539,8 +542,8 @@ pub(super) fn give_pipe(pipe: &OwnedFd) -> io::Result<()> {
     if is_pipe && nix::unistd::getuid().is_root() { chown(&path, Some(user), Some(group)) } else { Ok(()) }
 }
 
-/// Gives them everything in a folder, without following links: the folder is theirs already, and they may have replaced
-/// any part of it.
+/// Gives everything in a folder to the agents' user, without following links: agents can already write to the folder,
+/// and may have replaced any part of it.
 pub(super) fn give_all(folder: &Path) -> io::Result<()> {
     if !nix::unistd::getuid().is_root() {
         return Ok(());

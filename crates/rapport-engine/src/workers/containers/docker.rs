@@ -1,6 +1,6 @@
-//! The container engine, over its API: Docker, or what speaks the same.
+//! The container engine, over its API: Docker, or another engine with the same API.
 //!
-//! Workplaces block, and are used from any thread, with a runtime and without; so the calls run on a runtime of their
+//! Workplaces block, and are used from threads with and without a runtime, so these calls run on a runtime of their
 //! own.
 
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ use super::remote::Way;
 use crate::workers::container_kind::ENGINE;
 use crate::workers::{NoWorkplace, WorkerError};
 
-/// Where the engine is otherwise.
+/// The default address of the engine.
 const USUAL: &str = "unix:///var/run/docker.sock";
 
 /// How long a call may take, in seconds.
@@ -52,7 +52,7 @@ const PIECE: usize = 256 * 1024;
 const MOST_OUTPUT: usize = 512 * 1024 * 1024;
 /// The name under which crash tests count changes at the engine.
 const POINT: &str = "container-engine";
-/// The exit code of a program that ended without one.
+/// Stands for the exit code of a program that ended without one.
 const UNKNOWN_CODE: i64 = -1;
 
 const START_IT: &str = "Start the engine, on Debian and Ubuntu with: systemctl start docker";
@@ -63,10 +63,10 @@ const NAME_IT: &str =
 const LOOK_THERE: &str = "See whether the engine answers: docker --host ADDRESS version";
 const USE_SSH: &str = "Reach the engine through ssh instead: DOCKER_HOST=ssh://USER@HOST";
 
-/// The variable by which Docker's own programs use TLS.
+/// The variable that makes Docker's own programs use TLS.
 const TLS: &str = "DOCKER_TLS_VERIFY";
 
-/// A container engine at an address. It is asked for the first time when it is needed.
+/// A container engine at an address. The first call connects.
 #[derive(Debug)]
 pub(super) struct Docker {
     address: String,
@@ -81,7 +81,7 @@ pub(super) struct Attached {
     pub(super) input: Pin<Box<dyn AsyncWrite + Send>>,
 }
 
-/// What a program in a container said, and how it ended.
+/// The output and the exit code of a program in a container.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
     pub(super) code: i64,
@@ -90,7 +90,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// The last words of a program that failed.
+    /// The last line of error output of a program that failed.
     pub(super) fn why(&self) -> String {
         let said = String::from_utf8_lossy(&self.err);
         let told = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
@@ -113,7 +113,7 @@ pub(super) struct Image {
 pub(super) struct Labelled {
     pub(super) name: String,
     pub(super) labels: HashMap<String, String>,
-    /// Whether it is more than a volume.
+    /// Whether this is a container, and not only a volume.
     pub(super) is_container: bool,
     pub(super) is_running: bool,
 }
@@ -138,12 +138,13 @@ impl Docker {
         &self.address
     }
 
-    /// Whether it is on another machine, as far as its address tells: then it sees no file of this one.
+    /// Whether the engine is on another machine, judging by its address. Such an engine cannot read this machine's
+    /// files.
     pub(super) fn is_remote(&self) -> bool {
         self.way.is_some()
     }
 
-    /// Connects, the first time.
+    /// The client, which connects at the first call.
     async fn client(&self) -> Result<&bollard::Docker, NoWorkplace> {
         let connect = async || {
             let connected = match self.new_client()? {
@@ -214,7 +215,7 @@ impl Docker {
         created.map(drop).map_err(failed("make the container"))
     }
 
-    /// Starts a container; one that runs already continues.
+    /// Starts a container. One that already runs continues.
     pub(super) async fn start(&self, name: &str) -> Result<(), WorkerError> {
         let started =
             counted(self.connected().await?.start_container(name, None::<StartContainerOptions>)).await;
@@ -226,7 +227,7 @@ impl Docker {
         let killed = self.connected().await?.kill_container(name, None::<KillContainerOptions>).await;
         match there(killed) {
             Ok(_) => Ok(()),
-            // The engine refuses to kill what does not run.
+            // The engine refuses to kill a container that does not run.
             Err(Error::DockerResponseServerError { .. }) if !self.is_running(name).await? => Ok(()),
             Err(error) => Err(failed("stop the container")(error)),
         }
@@ -282,13 +283,13 @@ impl Docker {
             ..NetworkCreateRequest::default()
         };
         match client.create_network(request).await {
-            // Another process was faster.
+            // Another process made the network meanwhile.
             Err(Error::DockerResponseServerError { status_code: 409, .. }) => Ok(()),
             made => made.map(drop).map_err(failed("make the network")),
         }
     }
 
-    /// The containers with this label, and the volumes that are left without one.
+    /// The containers with this label, and the volumes with it that have no container of their name.
     pub(super) async fn labelled(&self, label: &str) -> Result<Vec<Labelled>, WorkerError> {
         let client = self.connected().await?;
         let filters = HashMap::from([("label", vec![label])]);
@@ -325,7 +326,7 @@ impl Docker {
         Ok(found)
     }
 
-    /// Starts a program in a running container, and does not wait for it. Returns the name of its run.
+    /// Starts a program in a running container, and does not wait for it. Returns the id of the run.
     pub(super) async fn begin(&self, container: &str, exec: Exec) -> Result<String, WorkerError> {
         let client = self.connected().await?;
         let options = options(exec, false);
@@ -335,7 +336,7 @@ impl Docker {
         Ok(run.id)
     }
 
-    /// Starts a program in a running container with this process at its input and output.
+    /// Starts a program in a running container, with its input and output connected to this process.
     pub(super) async fn attach(&self, container: &str, exec: Exec) -> Result<Attached, WorkerError> {
         let client = self.connected().await?;
         let options = CreateExecOptions { attach_stdin: Some(true), ..options(exec, true) };
@@ -364,7 +365,8 @@ impl Docker {
             let mut out = io::BufWriter::with_capacity(PIECE, Pieces(pieces));
             let written = write(&mut out).and_then(|()| out.flush());
             if let Err(error) = written {
-                // The engine must not take a part of an archive for all of it.
+                // The error breaks the upload off, so that the engine does not take a part of the archive for all of
+                // it.
                 let _ = failed_to.blocking_send(Err(error));
             }
         });
@@ -381,7 +383,7 @@ impl Docker {
         Ok(exit_code(&found))
     }
 
-    /// Runs a program in a running container to its end. One that says too much fails.
+    /// Runs a program in a running container to its end. Fails if the program prints too much.
     pub(super) async fn run(&self, container: &str, exec: Exec) -> Result<Ran, WorkerError> {
         const WHAT: &str = "run a program in the container";
         let client = self.connected().await?;
@@ -395,7 +397,7 @@ impl Docker {
                     LogOutput::StdErr { message } => ran.err.extend_from_slice(&message),
                     said => ran.out.extend_from_slice(&said.into_bytes()),
                 }
-                // The agent decides how large its files are, and this machine's memory is not its own.
+                // The agent controls how large its files are, and must not exhaust this machine's memory.
                 if ran.out.len().max(ran.err.len()) > MOST_OUTPUT {
                     let why = format!("its output is larger than {} MB", MOST_OUTPUT / 1024 / 1024);
                     return Err(WorkerError::Engine { what: WHAT, why });
@@ -408,7 +410,7 @@ impl Docker {
     }
 }
 
-/// The pieces of an archive on their way.
+/// The pieces of an archive that is being uploaded.
 struct Pieces(mpsc::Sender<io::Result<Bytes>>);
 
 impl Write for Pieces {
@@ -447,7 +449,7 @@ async fn counted<T>(change: impl Future<Output = T>) -> T {
     done
 }
 
-/// `None` if what was asked about does not exist.
+/// `None` if the engine does not know the requested object.
 fn there<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
     match found {
         Err(Error::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
@@ -497,7 +499,7 @@ impl Docker {
     }
 }
 
-/// Runs it on the runtime of the engine's calls, and blocks until its end.
+/// Runs a call on the runtime for the engine, and blocks until its end.
 pub(super) fn wait<T: Send + 'static>(
     call: impl Future<Output = Result<T, WorkerError>> + Send + 'static,
 ) -> Result<T, WorkerError> {
@@ -511,13 +513,13 @@ pub(super) fn wait<T: Send + 'static>(
     outcome.recv().map_err(|error| lost(io::Error::other(error)))?
 }
 
-/// Runs it on the runtime of the engine's calls.
+/// Runs a call on the runtime for the engine.
 pub(super) fn spawn(call: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     runtime()?.spawn(call);
     Ok(())
 }
 
-/// Runs it on the runtime of the engine's calls; [`settle`] waits for it.
+/// Runs a call on the runtime for the engine; [`settle`] waits for it.
 pub(super) fn finish(call: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     let finishing = runtime()?.spawn(call);
     let mut all = FINISHING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -526,13 +528,13 @@ pub(super) fn finish(call: impl Future<Output = ()> + Send + 'static) -> io::Res
     Ok(())
 }
 
-/// Blocks until everything that was left to [`finish`] is done, or the time is over.
+/// Blocks until all calls that were given to [`finish`] are done, or the time is over.
 pub(super) fn settle(at_most: Duration) {
     let finishing = std::mem::take(&mut *FINISHING.lock().unwrap_or_else(PoisonError::into_inner));
     if finishing.is_empty() {
         return;
     }
-    // An engine that does not answer is not waited for.
+    // Do not wait for an engine that does not answer.
     let _ = wait(async move { Ok(tokio::time::timeout(at_most, join_all(finishing)).await) });
 }
 

@@ -1,5 +1,5 @@
-//! How a process is started in a container: the engine starts its keeper there, which connects to a socket of the host
-//! and gets the process's input and output (`keeper/handover.rs`). With an engine on another machine see `stream`.
+//! Starting a process in a container: the engine starts its keeper there, which connects to a socket of the host and
+//! receives the process's input and output (`keeper/handover.rs`). For an engine on another machine see `stream`.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -41,17 +41,17 @@ pub(super) struct NewProcess {
     pub(super) env: Vec<String>,
     pub(super) directory: PathBuf,
     pub(super) ends: Ends,
-    /// Its name for people.
+    /// The program's name in messages to people.
     pub(super) program: String,
-    /// What it needs of the folder of given files.
+    /// The files that it needs from the folder of given files.
     pub(super) given: Vec<PathBuf>,
 }
 
 /// The process's way out.
 pub(super) enum WayOut {
-    /// Its keeper hands the door over here.
+    /// The keeper hands the door over on this socket.
     HandedOver(OwnedFd),
-    /// Its connections are carried to this proxy.
+    /// The stream carries the connections through the door to this proxy.
     Carried(Arc<Proxy>),
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Ends {
     pub(super) output: OwnedFd,
     pub(super) errors: OwnedFd,
     pub(super) lifeline: OwnedFd,
-    /// What the keeper has beside these.
+    /// The descriptor for `keeper::BESIDE`.
     pub(super) beside: OwnedFd,
     /// Where the keeper reports why the program was not started.
     pub(super) outcome: OwnedFd,
@@ -81,7 +81,7 @@ pub(super) async fn run(container: Arc<Container>, start: Start) -> ExitStatus {
             if status.signal().is_some()
                 && let Err(error) = container.end().await
             {
-                // Nobody is left there to end the rest.
+                // No keeper is left there to end the other processes.
                 warn!(%error, "a container was not ended");
             }
             status
@@ -142,7 +142,7 @@ fn hand_over(keeper: &UnixStream, given: &[OwnedFd]) -> io::Result<()> {
     descriptors::send(keeper.as_raw_fd(), &descriptors)
 }
 
-/// The exit status that the keeper reports; a keeper that does not report it was killed.
+/// The exit status that the keeper reports. A keeper that reports none was killed.
 async fn status(keeper: &mut UnixStream) -> ExitStatus {
     match keeper.read_u8().await {
         Ok(code) => ExitStatus::from_raw(i32::from(code) << 8),
@@ -160,7 +160,7 @@ struct Meeting {
 impl Meeting {
     fn new(folder: &Path) -> io::Result<Self> {
         let name = uuid::Uuid::new_v4().simple().to_string();
-        // The path of a socket must be short, and that of the folder may not be.
+        // The path of a socket has to be short, and that of the folder may be long.
         let opened = std::fs::File::open(folder)?;
         let short = format!("/proc/self/fd/{}/{name}", opened.as_raw_fd());
         let listener = UnixListener::bind(short)?;
@@ -172,7 +172,7 @@ impl Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // It is of no use any more.
+        // A leftover socket does no harm.
         let _ = rapport_durable::remove(&self.path);
     }
 }

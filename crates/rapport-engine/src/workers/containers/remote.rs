@@ -1,5 +1,5 @@
-//! How an engine on another machine is reached: over TCP, or through `ssh`, which runs `docker system dial-stdio` there, as
-//! Docker's own client does. Each call has a connection of its own.
+//! The connection to an engine on another machine: over TCP, or through `ssh`, which runs `docker system dial-stdio`
+//! there, as Docker's own client does. Each call has its own connection.
 
 use std::io;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How much is read of what `ssh` complains about, in bytes.
+/// How many bytes of the error output of `ssh` are read.
 const LONGEST_COMPLAINT: u64 = 4096;
 
 /// How long `ssh` may take to say why it failed.
@@ -36,11 +36,11 @@ pub(super) enum Way {
     Ssh(Vec<String>),
 }
 
-/// What `ssh` says about a failure.
+/// The last line of the error output of `ssh`.
 type Complaint = JoinHandle<Option<String>>;
 
 impl Way {
-    /// Sends a request on a connection of its own.
+    /// Sends a request on its own connection.
     pub(super) async fn request(self, mut request: BollardRequest) -> Result<Response<Incoming>, Error> {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
         *request.uri_mut() = path.parse::<Uri>().map_err(|error| Error::from(io::Error::other(error)))?;
@@ -78,23 +78,23 @@ impl Way {
 async fn send(connection: Dialled, request: BollardRequest) -> Result<Response<Incoming>, Error> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(connection)).await?;
     tokio::spawn(async move {
-        // Its end is noticed by whoever waits for an answer.
+        // The caller that waits for the response notices the end of the connection.
         let _ = connection.with_upgrades().await;
     });
     Ok(sender.send_request(request).await?)
 }
 
-/// The last line of what `ssh` complains about.
+/// The last line of the error output of `ssh`.
 async fn last_line(errors: ChildStderr) -> Option<String> {
     let mut said = Vec::new();
-    // Whatever was read counts.
+    // If reading fails, the bytes so far are used.
     let _ = errors.take(LONGEST_COMPLAINT).read_to_end(&mut said).await;
     let said = String::from_utf8_lossy(&said);
     said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 impl Way {
-    /// The way to the engine at this address; `None` if it is not one of another machine.
+    /// The way to the engine at this address; `None` if the address does not name another machine.
     pub(super) fn to(address: &str) -> Option<Self> {
         if let Some(host) = address.strip_prefix("tcp://").or_else(|| address.strip_prefix("http://")) {
             let host = host.trim_end_matches('/');
@@ -104,7 +104,7 @@ impl Way {
         if !matches!(url.path(), "" | "/") {
             return None;
         }
-        // Nobody is there to type a password.
+        // No person can type a password here.
         let mut args = vec!["-o".to_owned(), "BatchMode=yes".to_owned()];
         if !url.username().is_empty() {
             args.extend(["-l".to_owned(), url.username().to_owned()]);
@@ -131,7 +131,7 @@ enum Dialled {
     Ssh {
         input: ChildStdin,
         output: ChildStdout,
-        /// It ends with the connection.
+        /// The `ssh` process, which ends with the connection.
         _ssh: Box<Child>,
     },
 }
@@ -189,7 +189,7 @@ mod tests {
                 "ssh://me@build.example:2222",
                 ssh("-o BatchMode=yes -l me -p 2222 -- build.example docker system dial-stdio"),
             ),
-            // An option of ssh is no host.
+            // A host that looks like an option of ssh is passed as a host.
             ("ssh://-oProxyCommand=x", ssh("-o BatchMode=yes -- -oProxyCommand=x docker system dial-stdio")),
             ("ssh://build.example/run/docker.sock", None),
             ("tcp://", None),

@@ -1,8 +1,9 @@
-//! What a project needs before an agent can build it: the command `worker.setup`, run once for each state of the lock files,
-//! in a container of its own that no agent ever uses. What it made stays in a volume, from which new containers are filled.
+//! The setup of a project, which an agent needs to build it: the command `worker.setup`, run once for each state of
+//! the lock files, in its own container that no agent ever uses. Its results stay in a volume, from which new
+//! containers are filled.
 //!
-//! The volume is complete if it exists without that container: the container is made first, together with the volume, and
-//! removed last. What a killed process left is therefore not used, but made again.
+//! The volume is complete if it exists without that container: the container is made first, together with the volume,
+//! and removed last. What a killed process left is therefore not used, but made again.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -49,21 +50,21 @@ const LOCK_FILES: [&str; 20] = [
 
 /// How long the command may take.
 const TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// The number of lines of its output to tell if it fails.
+/// How many lines of the command's output an error contains.
 const MOST_LINES: usize = 12;
 
-/// The label of a setup's container and volume: the project.
+/// The label of a setup's container and volume. Its value is the project.
 const LABEL: &str = "rapport.setup";
 
-/// Runs the command with a home in the volume, so that what it keeps there stays.
+/// Runs the command with a home in the volume, so that the files it keeps there stay.
 const RUN: &str = r#"mkdir -p /work/home && export HOME=/work/home && exec sh -c "$1""#;
 
-/// Removes what is not filled from.
+/// Removes the files that new containers are not filled from.
 const TIDY: &str = "rm -rf base.git project/.git ready && sync";
 
 impl Containers {
-    /// The volume with what the setup made for the project as it is now. Runs the setup unless that was done; `None` if there
-    /// is no setup.
+    /// The volume with the results of the setup for the project as it is now. Runs the setup unless that volume
+    /// exists; `None` if the settings name no setup.
     pub(super) fn prepared(
         &self,
         session: &SessionId,
@@ -72,9 +73,9 @@ impl Containers {
         let Some(command) = self.settings.setup.clone() else { return Ok(None) };
         let apart = Apart::of(Path::new(&created.project), session).behind_walls(self.trust.clone());
         let name = self.prepared_name(&command, &apart)?;
-        // The directory stays while this is done: the caller made the session's own folders in it.
+        // The directory cannot be removed meanwhile: the caller made the session's own folders in it.
         let file = self.folder.join("setup.lock");
-        // Others that need the same wait until it is made.
+        // Other processes that need the same volume wait here until it is made.
         let lock = Lock::wait(&file).map_err(file_error("lock", &file))?;
         let made = self.make_prepared(&command, &name, apart, created);
         lock.remove();
@@ -106,12 +107,12 @@ impl Containers {
             fetched: Mutex::default(),
             visit: Mutex::default(),
         });
-        // What a killed process left.
+        // A killed process may have left parts of it.
         self.remove(&place.container)?;
         place.container.make_folders()?;
         let made = self.set_up(command, &place);
         if made.is_err() {
-            // If it cannot be removed either, the next attempt does.
+            // If this fails too, the next attempt removes the container.
             let _ = self.remove(&place.container);
             return made;
         }
@@ -164,7 +165,7 @@ impl Containers {
         Container::new(self.docker.clone(), name.to_owned(), making, folder)
     }
 
-    /// The name of the volume: it stands for everything that the setup depends on.
+    /// The name of the volume: a digest of everything that the setup depends on.
     fn prepared_name(&self, command: &str, apart: &Apart) -> Result<String, WorkerError> {
         let (docker, image) = (self.docker.clone(), self.settings.image().to_owned());
         let image = docker::wait(async move { docker.image(&image).await })?.map(|image| image.id);
@@ -180,7 +181,7 @@ impl Containers {
         Ok(format!("rapport-setup-{}-{}", &project[project.len() - 8..], &digest[digest.len() - 12..]))
     }
 
-    /// Removes what earlier setups of the project left, unless a container still has it.
+    /// Removes the volumes of earlier setups of the project, unless a container still uses them.
     fn remove_older(&self, name: &str, created: &Created) {
         let (docker, label) = (self.docker.clone(), format!("{LABEL}={}", created.project));
         let name = name.to_owned();

@@ -1,6 +1,6 @@
-//! How a process is started in a container on another machine: the engine there starts its keeper with a relay
-//! (`keeper/relay.rs`), and carries one stream between that and this process, in which all that belongs to the process goes as
-//! frames (`frames`), with the connections through its door to the host's proxy.
+//! Starting a process in a container on another machine: the engine there starts its keeper behind a relay
+//! (`keeper/relay.rs`), and carries one stream between the relay and this process. Frames in that stream (`frames`)
+//! carry everything that belongs to the process, and the connections through its door to the host's proxy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::workers::proxy::Proxy;
 
 /// How long the keeper may be silent before it counts as lost.
 const KEEPER_TIME: Duration = Duration::from_secs(30);
-/// How long to wait for the keeper's message why a program was not started.
+/// How long to wait for the keeper's message about why a program was not started.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The maximum number of connections through the door at the same time.
 const MOST_CONNECTIONS: usize = 256;
@@ -76,7 +76,7 @@ pub(super) async fn attempt(
         }
     }
     if link.is_heard {
-        // The keeper was killed, or its machine cannot be reached any more.
+        // The keeper was killed, or its machine cannot be reached.
         return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32));
     }
     let said = String::from_utf8_lossy(&said).trim().to_owned();
@@ -91,9 +91,9 @@ fn failed(why: String) -> WorkerError {
 struct Link {
     wire: Wire,
     decoder: Decoder,
-    /// Whether anything has come.
+    /// Whether any frame has arrived.
     is_heard: bool,
-    /// When the other end is lost, if nothing comes before.
+    /// When the other end counts as lost, unless it sends something before.
     until: Instant,
     proxy: Arc<Proxy>,
     /// The address of the door inside.
@@ -101,7 +101,7 @@ struct Link {
     connections: JoinSet<()>,
     /// Passes on why the program was not started.
     outcome: JoinHandle<()>,
-    /// These end with the stream.
+    /// Tasks that end with the stream.
     tasks: JoinSet<()>,
 }
 
@@ -119,9 +119,9 @@ impl Link {
         wire.receive(frames::OUTPUT, sink(ends.output)?);
         wire.receive(frames::ERRORS, sink(ends.errors)?);
         match kind {
-            // Nobody writes to the input of a command.
+            // A command has no input; its keeper reports leftover processes.
             ProcessKind::Command => drop(wire.receive(frames::BESIDE, sink(ends.beside)?)),
-            // The other end of its input is held open inside, not here.
+            // The keeper there holds the agent's input open, so the host need not.
             ProcessKind::Agent => drop(wire.send(frames::INPUT, pipe::Receiver::from_owned_fd(ends.input)?)),
         }
         wire.send(frames::LIFELINE, pipe::Receiver::from_owned_fd(ends.lifeline)?);
@@ -141,7 +141,7 @@ impl Link {
         })
     }
 
-    /// Takes what came. Returns the exit code of the keeper, if it has ended.
+    /// Handles received bytes. Returns the keeper's exit code if the keeper has ended.
     fn hear(&mut self, bytes: &[u8]) -> io::Result<Option<u8>> {
         self.until = Instant::now() + KEEPER_TIME;
         for frame in self.decoder.push(bytes)? {
@@ -177,9 +177,10 @@ impl Link {
         self.connections.spawn(self.proxy.clone().connection(ours, here));
     }
 
-    /// The status of a keeper that ended with this code, once it is known why its program was not started, if it was not.
+    /// The exit status of a keeper that ended with this code. Waits until it is known why the program was not
+    /// started, if it was not.
     async fn exited(&mut self, code: u8) -> ExitStatus {
-        // A keeper that reports nothing has ended this channel.
+        // A keeper without anything to report has closed this channel.
         let _ = timeout(LAST_WORDS, &mut self.outcome).await;
         ExitStatus::from_raw(i32::from(code) << 8)
     }
@@ -195,13 +196,13 @@ impl Drop for Link {
 async fn write(mut frames: mpsc::Receiver<Frame>, mut input: Pin<Box<dyn AsyncWrite + Send>>) {
     while let Some(frame) = frames.recv().await {
         if input.write_all(&frame.encode()).await.is_err() || input.flush().await.is_err() {
-            // Whoever reads the stream notices its end.
+            // The reader of the stream notices its end.
             return;
         }
     }
 }
 
-/// A pipe to write to; a device in its place, such as `/dev/null`, gets nothing.
+/// A writer for a pipe. A device in its place, such as `/dev/null`, gets nothing.
 fn sink(descriptor: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     let file = std::fs::File::from(descriptor.as_fd().try_clone_to_owned()?);
     if file.metadata()?.file_type().is_char_device() {

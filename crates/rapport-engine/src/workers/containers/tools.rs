@@ -1,9 +1,9 @@
-//! Programs of this machine for containers on another one: Rapport's own, and the agent's. They cannot be mounted there, so
-//! each is put into a volume of the engine, once, which all containers share and none can change.
+//! Programs of this machine for containers on another one: Rapport's own, and the agent's. They cannot be mounted
+//! there, so each is copied once into a volume of the engine, which all containers share and none can change.
 //!
-//! A second, empty volume marks the first one as complete: it is made last, and its labels name the first. Every process fills a
-//! volume with a unique name, so that two processes that do so at the same time, perhaps on two machines, do not interfere. The
-//! next process of the same home removes what a killed one left.
+//! A second, empty volume marks the first one as complete: it is made last, and its labels name the first. Every
+//! process fills a volume with a unique name, so that two processes that do so at the same time, perhaps on two
+//! machines, do not interfere. The next process of the same home removes what a killed one left.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -21,10 +21,11 @@ use crate::workers::{WorkerError, file_error};
 
 /// The label of a volume with a program, and of the container through which it is filled: its path on its own machine.
 const PATH: &str = "rapport.tool";
-/// The labels of the volume that says that another one is complete: the digest of its content, and its name.
+/// The labels of the volume that marks another one as complete: the digest of the content, and the name of the other
+/// volume.
 const DIGEST: &str = "rapport.digest";
 const COMPLETE: &str = "rapport.complete";
-/// Where the volume is while it is filled.
+/// Where the volume is mounted while it is filled.
 const HERE: &str = "/tool";
 
 /// A program, or a folder with one.
@@ -36,8 +37,8 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// The name of a volume of the engine with it. One process at a time of this home fills one, and the image is any that the
-    /// engine has.
+    /// The name of a volume of the engine with this program. Fills one if needed; one process of this home does that
+    /// at a time. The image can be any that the engine has.
     pub(super) async fn volume(
         self,
         docker: &Docker,
@@ -72,7 +73,7 @@ impl Tool {
         Ok(name)
     }
 
-    /// What tells its content from any other.
+    /// The digest of the content.
     fn digest(&self) -> io::Result<String> {
         let mut digest = Digest(ring::digest::Context::new(&ring::digest::SHA256));
         self.write(&mut digest)?;
@@ -128,7 +129,7 @@ fn lock(home: &Path) -> Result<Lock, WorkerError> {
     Lock::wait(&file).map_err(file_error("lock", &file))
 }
 
-/// The name of the volume that says that this one is complete.
+/// The name of the volume that marks this one as complete.
 fn says_complete(volume: &str) -> String {
     format!("{volume}-complete")
 }
@@ -145,7 +146,7 @@ async fn complete(docker: &Docker, digest: &str) -> Result<Option<String>, Worke
     Ok(None)
 }
 
-/// What there is of the same program of the same home.
+/// The volumes and containers of the same program and the same home.
 async fn alike(docker: &Docker, labels: &HashMap<String, String>) -> Result<Vec<Labelled>, WorkerError> {
     let path = labels.get(PATH).map(String::as_str).unwrap_or_default();
     let mut found = docker.labelled(&format!("{PATH}={path}")).await?;
@@ -153,7 +154,7 @@ async fn alike(docker: &Docker, labels: &HashMap<String, String>) -> Result<Vec<
     Ok(found)
 }
 
-/// Removes other versions of the same program, unless a container still has them.
+/// Removes other versions of the same program, unless a container still uses them.
 async fn remove_others(docker: &Docker, labels: &HashMap<String, String>, name: &str) {
     let found = match alike(docker, labels).await {
         Ok(found) => found,
@@ -174,7 +175,7 @@ fn failed(error: &dyn std::fmt::Display) -> WorkerError {
     WorkerError::Engine { what: "bring a program to the container engine", why: error.to_string() }
 }
 
-/// Where a program is inside, if its package is there under its own name in this folder.
+/// The path of a program in a container that has the program's package under its own name in this folder.
 pub(super) fn inside(folder: &str, package: &Path, program: &Path) -> PathBuf {
     let root = Path::new(folder).join(package.file_name().unwrap_or_default());
     program

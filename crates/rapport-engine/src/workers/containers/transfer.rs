@@ -1,5 +1,5 @@
-//! What goes into a container and what comes out of it: the project's history as a bundle and its files on the way in, a
-//! patch on the way out. A patch is all that is taken from a container: git checks every path in it.
+//! The transfer between the host and a container: the project's history as a bundle and its files on the way in, a
+//! patch on the way out. Nothing but a patch is taken from a container: git checks every path in it.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::workers::separate_work::{Apart, lock};
 use crate::workers::{OURS, WorkerError, file_error};
 use crate::workers::{repositories, repository};
 
-/// Makes the repository and the files. `base.git` is for the host's own questions: whatever an agent does to the
-/// repository of its files, the work can be told from it.
+/// Makes the repository and the files. The host determines the work by `base.git`, so that it does not matter what an
+/// agent does to the repository of its files.
 const FILL: &str = r#"set -eu
 given=$1 base=$2 start=$3 branch=$4 format=$5 inside=$6 prepared=$7 home=$8
 rm -rf base.git project ready
@@ -59,8 +59,8 @@ sync"#;
 /// Whether the files are complete.
 const IS_READY: &str = "[ -f ready ]";
 
-/// Prints the difference between a state and the files. The index remembers which files have not changed; each run has a
-/// copy, so that one that is killed leaves no lock that others wait for.
+/// Prints the difference between a state and the files. The index remembers which files have not changed; each run
+/// has a copy, so that one that is killed leaves no lock that others wait for.
 const TELL: &str = r#"set -eu
 base=$1 inside=$2
 shift 2
@@ -83,8 +83,8 @@ case "$said" in *"No space left"*) code=2;; esac
 git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
 mv -f "$GIT_INDEX_FILE" "$known""#;
 
-/// Lists files that are not in the patch; a name that ends with a slash is a repository of its own, such as a submodule with changes.
-/// The agent's own repository is not asked: it may be gone.
+/// Lists files that are not in the patch; a name that ends with a slash is a repository of its own, such as a
+/// submodule with changes. The agent's own repository is not asked: it may be gone.
 const NESTED: &str = r#"export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$PWD/base.git/work
 cd project && git -c core.fsmonitor=false ls-files -z --others --exclude-standard || exit
 git ls-files --stage -z | tr '\0' '\n' | grep '^160000 ' | cut -f 2- | while IFS= read -r path; do
@@ -108,13 +108,13 @@ pub(super) fn fill(
     let given = Given::gather(container, apart, patch)?;
     container::wait(container, |container| async move { container.make().await })?;
     given.put_into(container, apart, inside)?;
-    // What it was filled from is gone before the work begins: after that, nobody would look for it.
+    // The files that it was filled from are removed before the work begins: later no process would look for them.
     let base = given.base.clone();
     drop(given);
     apart.begin(&base)
 }
 
-/// Fills a container in which no agent is going to work.
+/// Fills a container in which no agent will work.
 pub(super) fn fill_template(
     container: &Arc<Container>,
     apart: &Apart,
@@ -125,15 +125,15 @@ pub(super) fn fill_template(
     given.put_into(container, apart, inside)
 }
 
-/// What a container is filled from: the history up to a commit and the files that belong to it, in the folder of what it is given.
-/// They are removed on drop.
+/// The files from which a container is filled, in the folder of given files: the history up to a commit, and the
+/// files that belong to it. Removed on drop.
 struct Given {
     folder: PathBuf,
     /// The commit at which the work begins.
     base: String,
     history: Bundle,
     _modules: Vec<Bundle>,
-    /// The format of the repository's names.
+    /// The object format of the repository.
     format: String,
 }
 
@@ -141,8 +141,8 @@ impl Given {
     /// The files in the folder.
     const NAMES: [&str; 5] = ["bundle", "config", "patch", "include", "modules"];
 
-    /// Gathers it. The files of the project are complete meanwhile: nobody applies or undoes work. The container itself is not made
-    /// under the lock, because that takes long, and others want to begin as well.
+    /// Gathers the files under the project's lock, so that no process applies or undoes work meanwhile. The container
+    /// itself is not made under the lock: that takes long, and other sessions want to start.
     fn gather(container: &Container, apart: &Apart, patch: Option<&[u8]>) -> Result<Self, WorkerError> {
         let _lock = lock(&apart.project)?;
         let base = if apart.is_made() { apart.base()? } else { new_base(apart)? };
@@ -168,7 +168,7 @@ impl Given {
         written.map_err(file_error("write", &path))
     }
 
-    /// Puts it into a container.
+    /// Fills a container from these files.
     fn put_into(&self, container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<(), WorkerError> {
         let start = format!("{}^", self.base);
         let (name, branch, inside) = (self.history.name.clone(), branch(apart), inside.to_owned());
@@ -205,7 +205,7 @@ impl Drop for Given {
     }
 }
 
-/// Whether a container has all that was put into it.
+/// Whether a container is completely filled.
 pub(super) async fn is_filled(container: &Container) -> Result<bool, WorkerError> {
     Ok(container.script(IS_READY, &[]).await?.code == 0)
 }
@@ -214,7 +214,7 @@ pub(super) async fn is_filled(container: &Container) -> Result<bool, WorkerError
 fn new_base(apart: &Apart) -> Result<String, WorkerError> {
     let state = apart.project_here().state()?;
     let is_shallow = line(&apart.project, &["rev-parse", "--is-shallow-repository"])? == "true";
-    // The history of a shallow repository has no beginning, so nobody else could read it.
+    // The history of a shallow repository is incomplete, so a bundle of it could not be read elsewhere.
     let start = match is_shallow {
         true => apart.commit(&apart.with_ours(&state)?, None)?,
         false => apart.start(&state)?,
@@ -290,7 +290,7 @@ impl Drop for Bundle {
     }
 }
 
-/// Copies the ignored files that the project wants in the container.
+/// Copies the ignored files that the project wants in its containers.
 fn include(apart: &Apart, given: &Path) -> Result<(), WorkerError> {
     let folder = given.join("include");
     durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
@@ -342,7 +342,7 @@ pub(super) fn state_of(given: &Path, apart: &Apart, patch: &[u8]) -> Result<Stri
     Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
 }
 
-/// Other repositories among the files with work that a patch does not contain.
+/// Nested repositories with work that a patch does not contain.
 pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerError> {
     let told = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
     if told.code != 0 {

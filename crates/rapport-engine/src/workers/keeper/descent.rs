@@ -14,13 +14,13 @@ const DEEPEST: usize = 1000;
 /// The number of attempts if an ancestor ends meanwhile.
 const TRIES: usize = 10;
 
-/// Whether this process descends from an agent. If it is gone, it is treated as one that does.
+/// Whether this process descends from an agent. If it is gone, it is treated as if it did.
 pub fn is_of_an_agent(pid: u32) -> bool {
     (0..TRIES).find_map(|_| has_mark_above(pid)).unwrap_or(true)
 }
 
-/// The session whose agent this process descends from, if it is the only one: a process can write any mark into its own
-/// environment, and not into that of the keeper above it.
+/// The session of the agents that this process descends from, if all of them belong to the same one: a process can
+/// write any mark into its own environment, but not into that of the keeper above it.
 pub fn session_of(pid: u32) -> Option<SessionId> {
     let marks = (0..TRIES).find_map(|_| marks_above(pid))?;
     let mut sessions = marks.iter().map(|mark| mark::session(mark));
@@ -56,7 +56,8 @@ mod tests {
     use super::*;
     use crate::workers::keeper::mark::Mark;
 
-    /// A shell that carries a mark, and in it another process with another one; the inner one waits to be told to end.
+    /// A shell that carries a mark, with a child that carries another one. The child waits for a line of input before
+    /// it ends.
     fn nested(outer: &str, inner: &str) -> Child {
         let line = format!("{}={inner} sh -c 'echo $$; read end'; true", mark::VARIABLE);
         let mut command = Command::new("sh");
@@ -71,7 +72,8 @@ mod tests {
         line.trim().parse().unwrap()
     }
 
-    /// A worker that writes the mark of its lead into its own environment is still a worker, and speaks as nobody.
+    /// A worker that writes the mark of its lead into its own environment is still a worker, and speaks for no
+    /// session.
     #[test]
     fn a_worker_cannot_pose_as_its_lead() {
         let mark = |name: &str| Mark::of(&SessionId::new(name)).to_string();

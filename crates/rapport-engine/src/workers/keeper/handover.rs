@@ -1,9 +1,9 @@
-//! The keeper of a process in a container. It is started by the container engine, which knows nothing of descriptors.
-//! So it gets them from the host, over a socket in a folder that both can see: the process's input and output, and the
-//! pipe whose closing says that the host is gone. They are the host's own pipes: neither that engine nor anybody else is
-//! in between, and whatever kills the host, its system closes them.
+//! The keeper of a process in a container. The container engine starts it, and cannot pass descriptors to it. So the
+//! keeper gets them from the host, over a socket in a folder that both can see: the process's input and output, and
+//! the pipe whose closing says that the host is gone. They are the host's own pipes, with neither the engine nor
+//! another process in between, so the system closes them whatever kills the host.
 //!
-//! The keeper itself is a child of this process, which reports how it ended: one byte, its exit code.
+//! The keeper itself is a child of this process, which reports the keeper's exit code as one byte.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

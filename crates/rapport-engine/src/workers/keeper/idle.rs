@@ -1,5 +1,5 @@
-//! The first program of a container, which does nothing but wait for others. It ends, and the container with it, when
-//! nothing else has run there for a while: so an unused container costs nothing, whatever became of its host.
+//! The first program of a container, which only waits. It ends, and the container with it, when nothing else has run
+//! there for a while: so an unused container costs nothing, whatever happened to its host.
 
 use std::io;
 use std::thread::sleep;
@@ -10,19 +10,19 @@ use super::descendants;
 /// The argument, followed by the number of seconds.
 pub(in crate::workers) const IDLE: &str = "--idle";
 
-/// How often to look.
+/// How often to check for other processes.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The file in which the host notes how many seconds are left, because the session waits since before the last use. Whoever can write
-/// it shortens the life of their own container, and does not prolong it.
+/// The file in which the host notes how many seconds are left if the session has been waiting since before the last
+/// use. A process that can write it can shorten the life of its own container, but not prolong it.
 pub(in crate::workers) const NOTE: &str = "/work/left";
 /// The length of the longest note.
 const LONGEST: u64 = 20;
-/// How long a note may be made before the end of the use that made it.
+/// How much older than the last use a note may be and still count: the script that writes the note is a use itself.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// Waits until nothing else has run here for this long, or for as long as the host noted. What runs for less than a pause counts too,
-/// because it was given a process id.
+/// Waits until nothing else has run here for this long, or for as long as the host noted. A process that runs for
+/// less than a pause counts too, because it took a process id.
 pub(super) fn wait(seconds: &str) -> io::Result<u8> {
     let time = seconds.parse().map(Duration::from_secs).map_err(io::Error::other)?;
     let begun = SystemTime::now();
@@ -39,8 +39,8 @@ pub(super) fn wait(seconds: &str) -> io::Result<u8> {
     }
 }
 
-/// The time since the last use after which this ends. A note holds if it was made while this runs, and nothing has used this since
-/// then: a container that is started again is used again.
+/// How long after the last use the container ends. A note counts if it was written since the container started, and
+/// the container was not used after it: a restarted container is in use again.
 fn left(
     time: Duration,
     (begun, used): (SystemTime, SystemTime),
@@ -52,9 +52,9 @@ fn left(
     }
 }
 
-/// What the host noted, and when.
+/// The seconds that the host noted, and when it did.
 fn note() -> Option<(SystemTime, Duration)> {
-    // Anything else would block, or be endless.
+    // Reading anything but a small regular file could block, or never end.
     let found = std::fs::symlink_metadata(NOTE).ok();
     let made = found.filter(|found| found.is_file() && found.len() <= LONGEST)?.modified().ok()?;
     let left = std::fs::read_to_string(NOTE).ok()?.trim().parse().ok()?;
@@ -78,7 +78,7 @@ fn is_used() -> bool {
 mod tests {
     use super::*;
 
-    /// WORK-17: the time counts from the question, also if an agent waited at it before.
+    /// WORK-17: the time counts from the question, even if an agent waited for the answer in the container at first.
     #[test]
     fn a_note_shortens_the_time_until_the_next_use() {
         let (time, made) = (Duration::from_secs(600), SystemTime::UNIX_EPOCH + Duration::from_secs(1000));

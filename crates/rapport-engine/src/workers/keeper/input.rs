@@ -1,4 +1,4 @@
-//! Holds the agent's input open for as long as the agent lives, whoever else is killed.
+//! Holds the agent's input open for as long as the agent lives, whichever other process is killed.
 //!
 //! A process that is killed closes its files before the system signals its children. So an agent whose host and keeper
 //! die together could read the end of its input, and continue without an answer, in the instant before its own signal

@@ -1,5 +1,5 @@
 //! The mark of a run: an environment variable of everything that an agent or a command starts. It identifies leftover
-//! processes when neither the keeper nor the host exists any more to kill them.
+//! processes when both the keeper and the host are gone and cannot kill them.
 
 use std::fmt;
 use std::thread::sleep;
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The mark of one run: its session, the process that started it, and a unique token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Empty if it belongs to no session.
+    /// Empty if the run belongs to no session.
     session: String,
     host: Host,
     token: String,

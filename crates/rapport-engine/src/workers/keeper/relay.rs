@@ -1,8 +1,10 @@
-//! The keeper of a process in a container on another machine. Descriptors cannot be handed over there: all that belongs to the
-//! process goes through this program's own input and output, in frames (`frames`), which the container engine carries.
+//! The keeper of a process in a container on another machine. Descriptors cannot be handed over there, so everything
+//! that belongs to the process goes through this program's own input and output, in frames (`frames`), which the
+//! container engine carries.
 //!
-//! The keeper itself is a child of this process, with pipes of its own. When the host's stream ends, or nothing has come from
-//! the host for ten seconds because the engine in between is dead as well, its lifeline is closed, and it ends everything.
+//! The keeper itself is a child of this process, with its own pipes. When the host's stream ends, or the host is
+//! silent for ten seconds (the engine in between may have died without closing the stream), the keeper's lifeline is
+//! closed, and the keeper ends everything.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
@@ -27,11 +29,11 @@ use crate::workers::proxy;
 /// The argument that makes a keeper a relay.
 pub(in crate::workers) const RELAY: &str = "--relay";
 
-/// How long the host may say nothing.
+/// How long the host may be silent.
 const HOST_TIME: Duration = Duration::from_secs(10);
 /// How long the keeper may take to end everything.
 const KEEPER_TIME: Duration = Duration::from_secs(2);
-/// How long the host may take to read the rest when the process has ended.
+/// How long the host may take to read the remaining output when the process has ended.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// The size of one read.
 const AT_ONCE: usize = 64 * 1024;
@@ -43,7 +45,7 @@ struct Ends {
     output: PipeReader,
     errors: PipeReader,
     lifeline: PipeWriter,
-    /// Where the keeper of a command tells what was left.
+    /// Where the keeper of a command reports leftover processes.
     beside: Option<PipeReader>,
     outcome: PipeReader,
     door: UnixStream,
@@ -94,18 +96,18 @@ pub(super) fn keep(args: impl Iterator<Item = OsString>) -> io::Result<u8> {
 
 /// The process at one end, and the host at the other.
 struct Relay {
-    /// What the process says, each to its end.
+    /// The tasks that send the process's outputs, each to its end.
     outputs: JoinSet<()>,
     host: Host,
     written: JoinHandle<io::Result<()>>,
 }
 
-/// What comes from the host.
+/// The stream from the host.
 struct Host {
     wire: Wire,
     heard: mpsc::Receiver<Vec<u8>>,
     decoder: Decoder,
-    /// When it is gone, if nothing comes before.
+    /// When the host counts as gone, unless it sends something before.
     until: Instant,
 }
 
@@ -136,7 +138,7 @@ impl Relay {
         Ok(Self { outputs, host, written })
     }
 
-    /// Relays until the keeper has ended and the host knows it, or until the host is gone and everything has ended.
+    /// Relays until the keeper has ended and the host was told, or until the host is gone and everything has ended.
     async fn run(mut self, ended: impl Future<Output = io::Result<ExitStatus>>) -> io::Result<u8> {
         let mut ended = std::pin::pin!(ended);
         let status = loop {
@@ -164,7 +166,7 @@ impl Relay {
             }
         }
         self.host.wire.tell(Frame::Exit(code)).await;
-        // The frame above is its last.
+        // The frame above is the writer's last.
         if let Ok(written) = self.written.join() {
             written?;
         }
@@ -173,7 +175,8 @@ impl Relay {
 }
 
 impl Host {
-    /// Takes what the host says next. False if the host is gone, or breaks the rules. Cancel safe.
+    /// Handles the next bytes from the host. Returns false if the host is gone, or breaks the rules of the stream.
+    /// Cancel safe.
     async fn hear(&mut self) -> bool {
         let heard = tokio::select! {
             heard = self.heard.recv() => heard,
@@ -189,7 +192,7 @@ impl Host {
     }
 }
 
-/// Reads this program's input, which may be anything.
+/// Reads this program's input on a thread of its own, because the input may be of any type of file.
 fn listen() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     let (heard_to, heard) = mpsc::channel(1);
     thread::Builder::new().name("input".into()).spawn(move || {
@@ -205,7 +208,7 @@ fn listen() -> io::Result<mpsc::Receiver<Vec<u8>>> {
     Ok(heard)
 }
 
-/// Writes frames to this program's output, up to the last.
+/// Writes frames to this program's output, up to the exit frame.
 fn write(mut frames: mpsc::Receiver<Frame>) -> io::Result<JoinHandle<io::Result<()>>> {
     thread::Builder::new().name("output".into()).spawn(move || {
         let mut output = io::stdout().lock();
@@ -220,13 +223,13 @@ fn write(mut frames: mpsc::Receiver<Frame>) -> io::Result<JoinHandle<io::Result<
     })
 }
 
-/// Carries the connections of the door that the keeper hands over.
+/// Carries the connections through the door that the keeper hands over.
 async fn open_door(wire: Wire, handed_over: UnixStream) {
     let listener = async {
         handed_over.set_nonblocking(true)?;
         proxy::door(&tokio::net::UnixStream::from_std(handed_over)?).await
     };
-    // Without a listener, the keeper could not open the door, and says so.
+    // Without a listener, the keeper could not open the door, and reports that itself.
     if let Ok(Some(listener)) = listener.await {
         carry_connections(wire, listener).await;
     }

@@ -13,7 +13,7 @@ use crate::workers::network::Network;
 use crate::workers::process::Launch;
 use crate::workers::{WorkerError, file_error, repository};
 
-/// Its own namespaces. The user is the same, without any further rights, even for root.
+/// The sandbox's own namespaces. The user is the same, without additional rights, even for root.
 pub(super) const APART: &[&str] = &[
     "--unshare-user",
     "--unshare-pid",
@@ -69,7 +69,7 @@ const ETC: [&str; 37] = [
     "xdg",
 ];
 
-/// Tools that people install in their homes. None of these folders is for secrets.
+/// Folders with tools that people install in their homes. None of them is for secrets.
 const TOOLS: [&str; 15] = [
     ".bun/bin",
     ".cargo/bin",

@@ -12,7 +12,7 @@ use crate::workers::git::{AT_ONCE, git};
 use crate::workers::{WorkerError, local};
 
 /// Unstages the paths whose index entry is what the work left there: such staged work is no longer in the files.
-/// Anything else that is staged belongs to somebody else. Returns what is still staged, in words.
+/// Other staged changes are not from the work, and stay. Returns what is still staged, in words.
 pub(super) fn unstage(place: &RepositoryPath<'_>, taken_back: &[&Step]) -> Vec<String> {
     let unstaged = staged(place, taken_back).and_then(|staged| {
         let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
@@ -30,7 +30,7 @@ pub(super) fn unstage(place: &RepositoryPath<'_>, taken_back: &[&Step]) -> Vec<S
     }
 }
 
-/// The steps whose beginning is staged, and differs from the commit.
+/// The steps whose old state is staged, and differs from the commit.
 fn staged<'a>(place: &RepositoryPath<'_>, steps: &[&'a Step]) -> Result<Vec<&'a Step>, WorkerError> {
     // Without a commit, everything that is staged is new.
     if git(&place.top, None, &["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).is_err() {

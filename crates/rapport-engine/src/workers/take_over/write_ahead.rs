@@ -1,5 +1,6 @@
-//! The write-ahead note of an apply, written before the first file. Without it, after a kill nobody could tell which
-//! files the apply wrote and which a person did, nor whether a change came before or after the apply was complete.
+//! The write-ahead note of an apply, written before the first file. Without it, a process could not tell after a kill
+//! which files the apply wrote and which a person did, nor whether a change came before or after the apply was
+//! complete.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

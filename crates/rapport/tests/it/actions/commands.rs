@@ -1,4 +1,4 @@
-//! EXECUTE: commands that hang, ask, flood, fail or leave something behind.
+//! EXECUTE: commands that hang, ask, flood, fail or leave processes behind.
 
 use std::fs;
 use std::path::Path;
@@ -225,7 +225,7 @@ async fn a_command_ends_with_its_host() {
         ran = batch.run(&[rapport::actions::Choice::Run], &Nobody, &mut observer, &stop) => panic!("{ran:?}"),
         _ = is_ready.recv() => {}
     }
-    // Whoever ran it is gone, and with it the pipe to the keeper.
+    // The process that ran it is gone, and with it the pipe to the keeper.
     wait_for("the end of the command", || is_gone(&stage.path("child.pid")).then_some(()));
     let ran = stage.resume(&plan, Interrupted::Halt).await;
     assert_eq!(told(&ran), ["failed: interrupted: it may have run"]);

@@ -1,4 +1,4 @@
-//! CREATE and EDIT: at once or not at all, inside the project, and only what the plan says.
+//! CREATE and EDIT: atomic, inside the project, and only as the plan says.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

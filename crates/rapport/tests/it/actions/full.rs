@@ -1,4 +1,4 @@
-//! A disk that is full in the middle of a batch: nothing is half done, and undoing has the space it needs.
+//! A disk that is full in the middle of a batch: nothing is half done, and an undo has the space that it needs.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! kill -9 at every point at which a batch or an undo writes: resumed it comes out the same, undone nothing is left of it,
-//! and no command runs twice.
+//! kill -9 at every point at which a batch or an undo writes. Resumed, the batch has the same result; undone, none of
+//! its changes is left; and no command runs twice.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -144,7 +144,7 @@ async fn killed_anywhere_it_can_be_undone() {
     }
 }
 
-/// Killed just after a command changed a file of the batch, before anybody noted that the command has ended.
+/// Killed just after a command changed a file of the batch, before the end of the command was recorded.
 #[tokio::test]
 async fn killed_anywhere_what_a_command_did_to_files_of_the_batch_is_undone() {
     let mut formatted = 0;
@@ -222,7 +222,7 @@ async fn an_undo_killed_anywhere_is_finished_by_the_next() {
     assert!(points > 8, "only {points} points");
 }
 
-/// Goes on to the end; where a command may have run, a person looks, and says to go on.
+/// Resumes the batch to its end. If a command may have run, a person decides to continue.
 async fn finish(stage: &Stage) -> Ran {
     let plan = story();
     if !Journal::is_in(&stage.place.journal) {

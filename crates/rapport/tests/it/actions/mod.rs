@@ -1,4 +1,5 @@
-//! Plans carried out: in order and in part, on real files and with real commands, undisturbed, disturbed and undone.
+//! Carrying out plans: in order and in part, on real files and with real commands, with and without faults, and
+//! undone.
 
 mod commands;
 mod files;
@@ -112,7 +113,7 @@ fn gather(directory: &Path, prefix: &str, found: &mut BTreeMap<String, String>) 
     }
 }
 
-/// Nobody is there to be asked.
+/// A requester without any person to ask.
 struct Nobody;
 
 impl Requester for Nobody {

@@ -1,4 +1,4 @@
-//! DELETE and MOVE: one file each, only what the plan names, and taken back with the rest.
+//! DELETE and MOVE: one file each, only the files that the plan names, and undone with the rest.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -58,7 +58,7 @@ async fn nothing_is_replaced_or_taken_that_the_plan_does_not_name() {
     }
 }
 
-/// What somebody put at the place since is theirs.
+/// A file that another person put at the path since then stays.
 #[tokio::test]
 async fn what_was_changed_since_is_left_alone() {
     let stage = Stage::new().with("a.txt", "a\n").with("b.txt", "b\n");

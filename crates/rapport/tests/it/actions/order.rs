@@ -1,5 +1,5 @@
-//! FILE-34, FILE-40: the chosen actions in their order, up to the first failure that is not allowed; and what is said of
-//! each.
+//! FILE-34, FILE-40: the chosen actions run in their order, up to the first failure that is not allowed, and each is
+//! reported.
 
 use std::sync::Mutex;
 
@@ -91,7 +91,7 @@ async fn a_batch_is_run_once_and_resumed_with_its_own_plan() {
     assert!(matches!(resumed, Err(ActionError::WasUndone { .. })), "{resumed:?}");
 }
 
-/// Somebody who is asked one thing after another, and may be slow.
+/// A person who is asked one question after another, and may be slow.
 struct Somebody {
     asked: mpsc::UnboundedSender<String>,
     answers: Mutex<Vec<oneshot::Receiver<String>>>,

@@ -1,4 +1,4 @@
-//! READ and RESEARCH: files and pages as far as they can be shown, and a program that searches.
+//! READ and RESEARCH: files and pages, as far as they can be shown, and a program that searches.
 
 use axum::Router;
 use axum::http::{StatusCode, header};

@@ -1,4 +1,5 @@
-//! What commands do to files is taken back with the rest where Git knows the project, and what others did since is not.
+//! In a Git repository, the changes of commands to files are undone with the rest, and later changes of others are
+//! not.
 
 use std::fs;
 use std::path::Path;
@@ -61,7 +62,7 @@ async fn what_others_changed_since_is_left_and_listed() {
     assert_eq!(stage.text("a.txt").as_deref(), Some("mine\n"));
 }
 
-/// What a command changed is kept as it was afterwards: somebody else may have done it meanwhile.
+/// A copy of each file that changed while a command ran is kept: the change may be another person's.
 #[tokio::test]
 async fn what_is_taken_back_is_set_aside() {
     let stage = Stage::new().with("a.txt", "a\n");

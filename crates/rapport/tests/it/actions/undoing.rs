@@ -1,4 +1,4 @@
-//! Undo: all files of a batch together, and nothing that somebody did since.
+//! Undo: all files of a batch together, and no later change of others.
 
 use std::fs;
 
@@ -89,8 +89,8 @@ async fn files_changed_after_the_batch_are_named_and_kept() {
     assert_eq!(stage.text("new/deep/file.txt"), None);
 }
 
-/// A formatter is run after an edit: what it did to the file is the batch's doing. It may have been somebody else, who finds
-/// it again.
+/// A formatter is run after an edit: its change to the file belongs to the batch. The change may be another person's,
+/// so a copy of it is kept.
 #[tokio::test]
 async fn what_a_command_of_the_batch_did_to_its_files_is_taken_back() {
     let stage = stage();
@@ -106,7 +106,7 @@ async fn what_a_command_of_the_batch_did_to_its_files_is_taken_back() {
     assert_eq!(stage.everything(), before);
 }
 
-/// While a question waited for days, somebody went on working.
+/// A person continued to work while a question waited for days.
 #[tokio::test]
 async fn what_somebody_did_in_the_middle_of_a_batch_is_theirs() {
     let stage = stage();

@@ -1,12 +1,12 @@
-//! One set of verbs (`docs/commands.md`): which session a verb is about where none is named. The one around, else the only one
-//! that fits, else none: never simply the newest.
+//! One set of verbs (`docs/commands.md`): the session that a command uses if none is named. It is the one around the
+//! current directory, else the only one that fits, else none: never simply the newest.
 
 use serde_json::Value;
 
 use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A project with a session that waits for `q1` and that nobody runs, and a session of files.
+/// A project with a session that waits for `q1` and that no process runs, and a session of files.
 fn project() -> Project {
     let project = Project::with_scenario(ONE_QUESTION);
     ask(&project, "paint");

@@ -1,4 +1,4 @@
-//! The colours of what is shown: readable on a white and on a black background, and never the only thing that says something.
+//! Colours of the output: readable on a white and on a black background, and never the only carrier of information.
 
 use std::collections::BTreeSet;
 
@@ -49,8 +49,8 @@ fn colours(raw: &[u8]) -> BTreeSet<(usize, bool)> {
     seen
 }
 
-/// The colours of terminals as they are shipped: black, red, green, yellow, blue, magenta, cyan, white. Text that is bold has the
-/// second row, where a terminal brightens it.
+/// The colours of terminals as they are shipped: black, red, green, yellow, blue, magenta, cyan, white. Text that is
+/// bold has the second row, where a terminal brightens it.
 const PALETTES: [(&str, [[u32; 8]; 2]); 3] = [
     ("GNOME Terminal", [[0x171421, 0xc01c28, 0x26a269, 0xa2734c, 0x12488b, 0xa347ba, 0x2aa1b3, 0xd0cfcc]; 2]),
     (
@@ -82,8 +82,8 @@ fn contrast(one: u32, other: u32) -> f64 {
     one.max(other) / one.min(other)
 }
 
-/// Where a colour cannot be read: on white, or on black. Plain red, in which every program shows what was removed, is the limit on
-/// black.
+/// Where a colour cannot be read: on white, or on black. Plain red, in which every program shows what was removed, is
+/// the limit on black.
 fn unreadable(colour: usize, bold: bool) -> Option<String> {
     PALETTES.iter().find_map(|(name, rows)| {
         let shown = rows[usize::from(bold)][colour];
@@ -98,7 +98,8 @@ fn unreadable(colour: usize, bold: bool) -> Option<String> {
 /// A project, a command in it, and what is shown there, each with the keys for the next.
 type Case<'a> = (&'a Project, &'a [&'a str], &'a [(&'a str, &'a str)]);
 
-/// Screens with a card, a review, a list and what commands print, each until it is drawn: what each sent to its terminal.
+/// Screens with a card, a review, a list and what commands print, each until it is drawn: what each sent to its
+/// terminal.
 fn drawn(env: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
     let with = |project: Project| env.iter().fold(project, |project, (name, value)| project.set(name, value));
     let planned = files::project(&[&greeting()]);
@@ -124,8 +125,8 @@ fn drawn(env: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
     screens.into()
 }
 
-/// On a dark background and on a light one: only styles that are readable on both, and none where nobody wants colour. The
-/// text is the same.
+/// On a dark and on a light background, only styles that are readable on both; no styles if colour is off. The text
+/// is the same.
 #[test]
 fn colours_are_readable_on_every_background_and_say_nothing_alone() {
     let coloured = drawn(&[("COLORTERM", "truecolor")]);

@@ -1,4 +1,4 @@
-//! What every command has in common, and the small ones one by one.
+//! What all commands have in common, and the small commands one by one.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A project with a session that waits for `q1`, and that nobody runs.
+/// A project with a session that waits for `q1`, and that no process runs.
 fn waiting() -> Project {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
@@ -36,7 +36,7 @@ fn every_command_has_help_with_examples() {
     project.rapport(&["--version"]).check(0, "rapport 0.");
 }
 
-/// `rapport run ... | head -1` ends as every command does whose reader is gone, and nothing goes on.
+/// `rapport run ... | head -1` ends like every command whose reader is gone, and nothing continues.
 #[test]
 fn a_run_whose_reader_is_gone_ends_quietly() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -290,7 +290,7 @@ fn doctor_says_what_is_missing_and_how_to_get_it() {
     project.rapport(&["doctor"]).check(1, "bad      agent      agent.command is empty");
 }
 
-/// What the settings choose has to be there; what nobody chose may be missing.
+/// What the settings choose has to be installed; everything else may be missing.
 #[test]
 fn doctor_fails_where_the_chosen_worker_cannot_be_used() {
     let bare = |project: &Project| std::fs::remove_dir_all(project.root().join(".git")).unwrap();
@@ -319,7 +319,8 @@ fn a_run_takes_as_many_descriptors_as_it_may() {
     assert_eq!(numbers[0], numbers[1], "{files}");
 }
 
-// Nobody is to believe that "Rde" was an option: what it became is told. "yes" starts the work, and says so.
+// "Rde" must not pass for an option, so the command says that it became free text. "yes" starts the work, and the
+// command says so.
 #[test]
 fn words_that_name_no_option_are_told_to_be_words() {
     let project = waiting();

@@ -1,5 +1,5 @@
-//! `docs/first-hour.md` is true: its commands are typed into a shell in order, and what it quotes is what they print.
-//! Dates, paths, versions and process ids differ; the rest does not.
+//! `docs/first-hour.md` is true: its commands are typed into a shell in order, and they print what the page quotes.
+//! Only dates, paths, versions and process ids may differ.
 
 use std::collections::BTreeMap;
 
@@ -258,7 +258,7 @@ fn drawn(card: &ChatMessage) -> String {
     format!("{}\n\n{}\n", card.text(), rows.join("\n"))
 }
 
-/// Step 5, on a phone: the bot is paired, asks what is open, and the session goes on at the terminal.
+/// Step 5, on a phone: the bot is paired and asks the open question, and the session continues at the terminal.
 #[tokio::test]
 async fn the_step_with_the_phone_is_followed() {
     let blocks: Vec<_> = blocks().into_iter().filter(|block| block.step == PHONE).collect();

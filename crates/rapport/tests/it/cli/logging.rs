@@ -1,4 +1,4 @@
-//! The log of what Rapport does, and the report for those who mend it: complete enough to help, and without secrets.
+//! The log of what Rapport does, and the report for developers: complete enough to help, and without secrets.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -108,7 +108,8 @@ fn the_log_tells_the_story_without_its_words_and_without_secrets() {
     assert_eq!(of_libraries, None, "only our own modules are heard");
 }
 
-/// Off by default; on stderr where no file is named, with what a command prints as it is; a filter that is none is refused.
+/// Logging is off by default, and goes to stderr if no file is named. It does not change the output of a command. An
+/// invalid filter is refused.
 #[test]
 fn nothing_is_logged_unless_it_is_asked_for() {
     let project = project();
@@ -137,7 +138,8 @@ fn on_a_terminal_the_log_stays_out_of_the_screen() {
     pty.wait_for("lines of the log were left out while the screen was drawn");
 }
 
-/// `doctor --report` has versions, settings with their sources, counts, limits and the last errors; no secret, no words.
+/// `doctor --report` has versions, settings with their sources, counts, limits and the last errors; no secret, no
+/// words.
 #[test]
 fn the_report_has_what_helps_and_nothing_secret() {
     let project = project();

@@ -1,5 +1,5 @@
-//! How what commands show looks: colour where it is wanted, columns that are aligned, times as clocks here show them, and a pager
-//! where a terminal is too small.
+//! The look of command output: colour where it is wanted, aligned columns, local times, and a pager if the terminal
+//! is too small.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn colour_is_used_where_it_is_wanted() {
     terminal.wait_for("left 0");
     let raw = String::from_utf8_lossy(terminal.raw());
     assert!(raw.contains("\u{1b}[35m"), "{raw:?}");
-    // A terminal that knows no colours gets none, nor does somebody who reads line by line.
+    // A terminal without colours gets none, nor does a person who reads line by line.
     for (name, value) in [("TERM", "dumb"), ("RAPPORT_PLAIN", "1")] {
         let project = self::project().set(name, value);
         let mut terminal = project.terminal(&["status"], 100, 24);
@@ -149,7 +149,7 @@ fn a_pager_shows_what_does_not_fit() {
     assert!(terminal.text().contains("asks: q1"), "{}", terminal.text());
 }
 
-/// A session that was killed is told in one way by all commands; scripts learn that nobody is at it.
+/// All commands describe a killed session in the same way; scripts learn that no process runs it.
 #[test]
 fn words_about_a_killed_session_do_not_contradict_each_other() {
     let project = Project::with_scenario(BUSY);

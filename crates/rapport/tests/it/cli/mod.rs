@@ -1,4 +1,4 @@
-//! The commands themselves: help, JSON, exit codes, what they print where.
+//! The commands themselves: help, JSON, exit codes, and what they print to which stream.
 
 mod choosing;
 mod colours;

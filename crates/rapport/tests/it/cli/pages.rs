@@ -1,4 +1,4 @@
-//! What `cargo xtask man` and `cargo xtask pictures` make from the program.
+//! The pages and pictures that `cargo xtask man` and `cargo xtask pictures` make from the program.
 
 use std::path::Path;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn the_example_of_the_settings_is_read() {
     let whole = lines.collect::<Vec<_>>().join("\n");
     assert!(whole.contains("\n  token: "), "{whole}");
     for text in [&example, &whole] {
-        // Nobody answers there, and nothing else is asked.
+        // No server answers at this address, and no other one is asked.
         let project = Project::with_agent("rehearsal").set("RAPPORT_TELEGRAM_API_URL", "http://127.0.0.1:9");
         let home = project.path("home/.rapport");
         std::fs::create_dir_all(&home).unwrap();

@@ -1,4 +1,4 @@
-//! `rapport project`: exploring, learning and forgetting from the command line, and what a kill leaves.
+//! `rapport project`: exploring, learning and forgetting from the command line, and the state after a kill.
 
 use std::fs;
 use std::path::PathBuf;
@@ -60,8 +60,8 @@ fn lead_28_learnings_come_and_go() {
     project.rapport(&["project", "remove", "app"]).check(4, "there is no project \"app\"");
 }
 
-/// LEAD-28, LEAD-3: what a person answered is proposed when the session ends, which is one line of the history. It holds
-/// once they say so.
+/// LEAD-28, LEAD-3: what a person answered is proposed when the session ends, which is one line of the history. It
+/// holds once they say so.
 #[test]
 fn lead_28_an_ended_session_is_a_line_and_proposes_what_was_answered() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -92,13 +92,13 @@ fn lead_28_an_ended_session_is_a_line_and_proposes_what_was_answered() {
     let id = proposed[0]["id"].as_str().unwrap();
     project.rapport(&["project", "learn", id]).check(0, "It is kept in mind");
     project.rapport(&["project", "show"]).check(0, "Preference: Which colour? Blue");
-    // However often somebody looks, there is one line, and nothing is proposed twice.
+    // However often the project is explored, there is one line, and nothing is proposed twice.
     project.rapport(&["project", "explore"]).check(0, "");
     assert_eq!(fs::read_to_string(known(&project, "sessions.jsonl")).unwrap(), lines);
     assert_eq!(project.json::<Value>(&["project", "learn", "--json"]), Value::Array(Vec::new()));
 }
 
-/// The end of a session that nobody wrote down is made up for: the process that ran it may have been killed.
+/// The end of a session that was not recorded is recorded later: the process that ran it may have been killed.
 #[test]
 fn lead_3_an_end_that_was_missed_is_made_up_for() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -136,8 +136,8 @@ fn a_project_is_added_and_moves() {
     project.rapport(&["project", "remove", "shop"]).check(0, "shop is forgotten.");
 }
 
-/// Killed before and after every durable write, exploring and learning come to the same when they are repeated, and what a
-/// person wrote is never lost.
+/// Killed before and after every durable write, exploring and learning come to the same when they are repeated, and
+/// what a person wrote is never lost.
 #[test]
 fn killed_at_every_write_what_is_known_is_whole() {
     // Exploring replaces three files, learning one.

@@ -1,5 +1,5 @@
-//! One set of verbs (`docs/commands.md`): `rapport resume` is the one way to go on with any session, and `run --resume` another
-//! name for it.
+//! One set of verbs (`docs/commands.md`): `rapport resume` continues any session, and `run --resume` is another name
+//! for it.
 
 use rapport_core::{
     Answer, Asker, By, CallId, ConversationId, Created, Entry, Event, Purpose, Question, QuestionId, RoundId,
@@ -126,9 +126,9 @@ fn flags_about_turns_are_refused_where_there_are_none() {
     assert_eq!(project.view().questions.len(), 1, "it waits as before");
 }
 
-/// Turn by turn it is the same command, under both of its names.
-/// A session may ask for months. What is past is looked at once, also where each entry is printed: it takes about as long as `status`,
-/// and not as many times as long as there are entries.
+/// Turn by turn it is the same command, under both of its names. A session may ask for months. What is past is looked
+/// at once, also where each entry is printed: it takes about as long as `status`, and not as many times as long as
+/// there are entries.
 #[test]
 fn thousands_of_questions_are_told_in_linear_time() {
     let project = Project::with_agent("rehearsal");

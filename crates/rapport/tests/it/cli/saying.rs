@@ -17,7 +17,7 @@ pub(super) fn conversation(scenario: &str) -> Project {
     project
 }
 
-/// The same, as it comes from somebody else.
+/// The same conversation, as it comes from another person.
 fn untrusted(scenario: &str) -> Project {
     let project = Project::with_scenario(scenario);
     let root = project.root().canonicalize().unwrap();
@@ -29,7 +29,8 @@ fn untrusted(scenario: &str) -> Project {
     project
 }
 
-/// Whoever is asked to trust a conversation sees that its agent starts, although the state of the files is recorded first.
+/// A person who is asked to trust a conversation sees that its agent starts, although the state of the files is
+/// recorded first.
 #[test]
 fn that_the_agent_of_a_conversation_starts_is_said_before_it_is_trusted() {
     let project = untrusted("version: 1\nname: talk\ninvocations:\n  - result: \"Good morning.\"\n");
@@ -61,7 +62,7 @@ invocations:
 "##;
     let project = conversation(TALK);
     project.rapport(&["resume", "talk"]).check(0, "Good morning.");
-    // Nobody runs it: it goes on here.
+    // No process runs the session, so it continues here.
     project.rapport(&["say", "talk", "How", "are", "you?"]).check(0, "Fine.");
     // Another process runs it, and its agent is at work.
     let mut running = project.launch(&["resume", "talk", "--json", "-m", "Look."], &[]);
@@ -90,7 +91,7 @@ invocations:
         command.args(["resume", "talk"]).env("RAPPORT_TRIAL_WRITES", format!("/sessions/:{point}"));
         let is_over = command.output().unwrap().status.code() == Some(0);
         if !is_over {
-            // It goes on where the agent was killed; after its reply there is nothing to go on with.
+            // The session continues where the agent was killed; after the agent's reply nothing is left to do.
             project.rapport(&["resume", "talk"]);
         }
         project.rapport(&["diff", "talk"]).check(0, "+one");
@@ -104,7 +105,8 @@ invocations:
     }
 }
 
-/// A conversation that an older version ran has no record of its changes, and nobody says that there are none.
+/// A conversation that an older version ran has no record of its changes, and Rapport does not claim that there are
+/// none.
 #[test]
 fn what_was_not_recorded_is_not_said_to_be_nothing() {
     let project = conversation("version: 1\nname: talk\ninvocations:\n  - result: \"Good morning.\"\n");
@@ -192,8 +194,8 @@ pub(crate) fn building(project: &Project) -> Running {
     running
 }
 
-/// Words reach an agent in the middle of its work, with who said them; once it is done, it goes on with them in the same
-/// conversation and the same place, and all of it is one piece of work.
+/// A message reaches an agent in the middle of its work, with its author. Once the agent is done, it continues with a
+/// message in the same conversation and the same place, and all of it is one piece of work.
 #[test]
 fn a_task_takes_words_while_it_is_worked_on_and_after() {
     let project = Project::with_scenario(STEERED).recorded();
@@ -222,7 +224,7 @@ fn a_task_takes_words_while_it_is_worked_on_and_after() {
     assert_eq!((project.file("shed.txt"), project.file("brush.txt")), (String::new(), String::new()));
 }
 
-/// What a person changed before the agent went on is not undone with its work.
+/// A person's changes before the agent continued are not undone with its work.
 #[test]
 fn what_a_person_changed_in_between_stays() {
     let project = Project::with_scenario(STEERED);
@@ -260,7 +262,7 @@ fn who_is_cancelled_or_asks_takes_no_words() {
     assert_eq!(heard(&project), [""; 0]);
 }
 
-/// The turn ends, the conversation stays, and nothing goes on before somebody says so.
+/// The turn ends, the conversation stays, and nothing continues before a person says so.
 #[test]
 fn an_agent_is_stopped_and_told_what_to_do_instead() {
     let project = Project::with_scenario(STEERED).recorded();

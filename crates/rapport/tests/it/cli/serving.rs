@@ -1,4 +1,4 @@
-//! `rapport serve` and `doctor` know channels by their kinds: what is configured, which of them is meant.
+//! `rapport serve` and `doctor` know channels by their kinds: which ones are configured, and which one is meant.
 
 use crate::support::project::Project;
 

@@ -1,4 +1,4 @@
-//! What people stumble over: a message says what is wrong, and what to do next works when it is typed.
+//! Common mistakes of people: a message says what is wrong, and the next step that it names works when it is typed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -84,7 +84,7 @@ fn two_sessions_are_compared_by_what_they_left() {
         project.rapport(&["answer", id, "--question", "q1", answer]).check(0, "Answered.");
         confirm(&project, project.start(&["--resume", id], &[]), id);
     }
-    // What somebody else does is no part of it.
+    // Changes of others are not part of the diff.
     std::fs::write(project.root().join("other.txt"), "other\n").unwrap();
     let diff = project.rapport(&["diff", "paint", branch]);
     diff.check(0, &format!("--- {original}  completed  paint")).check(0, &format!("+++ {branch}  completed"));
@@ -314,7 +314,7 @@ fn other_messages_say_what_to_do_next() {
     wrong.check(2, "config.yaml:2:3: unknown field `comand`").check(2, "Fix or remove what is named there.");
 }
 
-/// A session that came from elsewhere waits for somebody to trust it.
+/// A session that came from elsewhere waits until a person trusts it.
 #[test]
 fn a_list_says_that_a_session_is_not_trusted() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -383,7 +383,7 @@ fn another_try_of_a_turn_that_ran_begins_where_the_person_says() {
         .check(0, "01-branch-01");
     assert_eq!(project.changes(), Vec::<String>::new());
     assert!(root.join(".rapport").exists());
-    // Nothing stands any more, so nobody is asked.
+    // No changes of the turn are left, so no person is asked.
     project.rapport(&["branch", "01"]).check(0, "01-branch-02");
     project.rapport(&["branch", "1-branch-1"]).check(0, "01-branch-03");
 }
@@ -531,7 +531,7 @@ fn a_name_that_differs_in_case_is_suggested() {
         .check(3, "There is shop/cart.py; the case of letters counts.");
 }
 
-/// The first look at a plan says that a CREATE replaces a file, before anybody approves it.
+/// The summary of a plan says that a CREATE replaces a file, before a person approves it.
 #[test]
 fn the_summary_marks_a_file_that_would_be_replaced() {
     let path = "- **File Path:** [README.md](/README.md)\n";
@@ -570,8 +570,9 @@ fn the_review_says_where_white_space_was_not_taken_literally() {
     assert_eq!(project.file("code.py"), "class A:\n    def a():\n      return 2\n");
 }
 
-/// FILE-9: what models write, in a whole command: a path from the root of the disk, a numbered heading, a fence whose language
-/// names the shell that its command needs, and a language that no shell runs, which is refused before anything is done.
+/// FILE-9: what models write, in a whole command: a path from the root of the disk, a numbered heading, a fence whose
+/// language names the shell that its command needs, and a language that no shell runs, which is refused before
+/// anything is done.
 #[test]
 fn a_plan_as_models_write_it_is_read_or_refused_by_the_command() {
     let project = Project::with_scenario(ONE_QUESTION);

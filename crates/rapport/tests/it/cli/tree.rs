@@ -1,4 +1,4 @@
-//! One set of verbs (`docs/commands.md`): sessions, their branches at questions and their turns are one picture.
+//! One set of verbs (`docs/commands.md`): sessions, their branches at questions and their turns are one graph.
 
 use serde_json::{Value, json};
 

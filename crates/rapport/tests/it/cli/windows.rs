@@ -1,5 +1,5 @@
-//! What commands and cards look like in terminals of three sizes, and that colour is never the only thing that says
-//! something: without it the text is the same.
+//! Commands and cards in terminals of three sizes. Colour is never the only carrier of information: the text is the
+//! same without it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -83,8 +83,8 @@ fn what_commands_show_fits_each_terminal() {
     }
 }
 
-/// What `doctor` finds is beside its name, and what to do below it, at each size. How long its lines are depends on where the
-/// project is.
+/// What `doctor` finds is beside its name, and what to do below it, at each size. How long its lines are depends on
+/// where the project is.
 #[test]
 fn doctor_fits_each_terminal() {
     let project = on_a_known_machine(Project::with_agent("no-such-agent").set("PAGER", "cat"));
@@ -130,8 +130,8 @@ pub(super) fn on_a_known_machine(project: Project) -> Project {
     project.set("PATH", programs.to_str().unwrap()).set("DOCKER_HOST", "unix:///nonexistent")
 }
 
-/// Plays a story at each size, and shows the whole screen from the last row on that begins with this. What is above it depends
-/// on how often the screen was drawn.
+/// Plays a story at each size, and shows the whole screen from the last row on that begins with this. What is above
+/// it depends on how often the screen was drawn.
 fn cards_from(
     first: &str,
     story: impl Fn(&Project, &mut Pty),
@@ -355,7 +355,7 @@ fn lines_fit_each_terminal() {
     insta::assert_snapshot!("window-lines-review", review);
 }
 
-/// What a person is to copy is in one row, or is wrapped by nobody but the terminal.
+/// A command that a person is to copy is in one row, or is wrapped only by the terminal.
 #[test]
 fn no_command_on_a_screen_is_broken() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/snapshots");
@@ -614,12 +614,12 @@ fn a_tall_card_in_a_shrunk_window_leaves_no_copies() {
     assert!(after.lines().count() <= before.lines().count() + 1, "before:\n{before}\n\nafter:\n{after}");
 }
 
-/// A window that is closed while a card is shown ends the program, whether the system signals that or only its terminal is
-/// gone. What was asked waits.
+/// A window that is closed while a card is shown ends the program, whether the system signals that or only its
+/// terminal is gone. What was asked waits.
 #[test]
 fn a_closed_window_ends_the_program() {
-    // A session of its own gets no signal when the window of another is closed. With the last one, the thread that reads keys
-    // never returns, as it happens if the window is closed while it reads.
+    // A session of its own gets no signal when the window of another is closed. With the last one, the thread that
+    // reads keys never returns, as it happens if the window is closed while it reads.
     for launcher in ["exec", "exec setsid --wait", "exec setsid --wait env RAPPORT_TRIAL_KEYS=stay"] {
         let project = Project::with_scenario(ONE_QUESTION);
         let program = env!("CARGO_BIN_EXE_rapport");

@@ -1,5 +1,5 @@
-//! A directory tree as one text file, so that old worlds can be kept, read and compared. `tests/fixtures/README.md` describes
-//! the format.
+//! A directory tree as one text file, so that fixtures of old versions can be stored, read and compared.
+//! `tests/fixtures/README.md` describes the format.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -169,8 +169,8 @@ impl Moved {
         self.words.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
     }
 
-    /// What a file says in the other place. Lines with a checksum get the one they would have there. Files of turns stay as
-    /// they are: the log has their digests.
+    /// What a file says in the other place. Lines with a checksum get the one they would have there. Files of turns
+    /// stay as they are: the log has their digests.
     fn content(&self, path: &str, content: Vec<u8>) -> Vec<u8> {
         if is_of_turn(path) {
             return content;

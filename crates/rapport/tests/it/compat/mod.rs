@@ -1,5 +1,6 @@
-//! What earlier versions wrote is still read: sessions in every state, and sessions that were killed at every durable write.
-//! Each fixture says what the version that made it said about it, and what it made of it. See `tests/fixtures/README.md`.
+//! Files of earlier versions can still be read: sessions in every state, and sessions that were killed at every
+//! durable write. Each fixture contains what its own version reported about it, and how that version continued it.
+//! See `tests/fixtures/README.md`.
 
 mod archive;
 mod record;
@@ -69,7 +70,7 @@ fn undo_after_a_branch_takes_back_what_was_run_last() {
     assert!(project.root().join("more.txt").exists());
 }
 
-/// A fixture that no test reads is none.
+/// Every fixture is read by a test.
 #[test]
 fn every_fixture_belongs_to_a_test() {
     let here = include_str!("mod.rs");

@@ -1,6 +1,6 @@
-//! Makes fixtures with another build of Rapport, named in `RAPPORT_RECORD_WITH`: a debug build, because only these can be
-//! killed at a write. What is made goes to the directory that `RAPPORT_RECORD_TO` names. Fixtures of an earlier version are
-//! never made again by a later one: they would no longer be what that version wrote.
+//! Makes fixtures with another build of Rapport, named in `RAPPORT_RECORD_WITH`: a debug build, because only these
+//! can be killed at a write. The fixtures go to the directory that `RAPPORT_RECORD_TO` names. A later version never
+//! makes the fixtures of an earlier one again: they would no longer be what that version wrote.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A fixture: a small world as an earlier version left it, and what that version itself made of it.
+//! A fixture: a home and a project as an earlier version left them, and how that version itself continued them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -120,7 +120,7 @@ pub(super) fn answer_everything(project: &Project, running: &mut Running, sessio
                 _ => {}
             }
         }
-        // The run repeats its past first; what is answered there is not asked any more.
+        // The run repeats its past first; a question that was already answered there is skipped.
         let view: Value = project.json(&["status", "--json", session]);
         if entry.seq < view["seq"].as_u64().unwrap() {
             continue;
@@ -261,8 +261,8 @@ pub(super) fn compare(place: &str, expected: &Value, found: &Value, missing: &mu
     }
 }
 
-/// What is said more exactly than it was: a plan that waits for review needs somebody, a batch or an agent that was cut off says
-/// so, an agent that waits does nothing, and what is wrong with a plan has other words.
+/// Where this version reports more precisely than the old one: a plan that waits for review needs a person, a batch
+/// or an agent that was cut off says so, an agent that waits does nothing, and problems of a plan have other words.
 fn says_more(place: &str, expected: &Value, found: &Value) -> bool {
     const MORE: [(&str, &str, &str); 5] = [
         ("/agent/state", "working", "cut_off"),
@@ -284,7 +284,7 @@ fn valid_part(report: &Value) -> Option<(&str, &str)> {
     Some((before, errors.split_once("## Applied State Changes")?.1))
 }
 
-/// Whether a file of a world is worth keeping: of git only what somebody refers to.
+/// Whether a file belongs into a fixture: of git's files only those that something refers to.
 pub(super) fn worth_keeping(project: &Project) -> impl Fn(&str) -> bool {
     const NEEDLESS: [&str; 5] = ["hooks", "logs", "info", "description", "COMMIT_EDITMSG"];
     let objects = referred_to(project);

@@ -1,5 +1,5 @@
-//! An engine that is killed while an agent works in one of its containers. These tests have an engine of their own, because
-//! others use that of all tests.
+//! An engine that is killed while an agent works in one of its containers. These tests have their own engine, because
+//! other tests use the common one.
 
 #[path = "../../../../../xtask/src/dockerd.rs"]
 mod daemon;
@@ -155,8 +155,8 @@ impl Drop for OwnEngine {
     }
 }
 
-/// WORK-21: the engine is not between Rapport and the agent, so the answer reaches the agent without it, and the agent comes to its
-/// end; its work is taken out when the engine is back.
+/// WORK-21: the engine is not between Rapport and the agent, so the answer reaches the agent without it, and the
+/// agent comes to its end; its work is taken out when the engine is back.
 #[test]
 fn an_answer_reaches_its_agent_without_the_engine() {
     let Some(engine) = OwnEngine::start() else { return };
@@ -205,8 +205,8 @@ fn an_engine_that_dies_and_comes_back_loses_nothing() {
     world.assert_painted();
 }
 
-/// WORK-21: the engine is replaced by another one while a question waits and its host lives on: the container is made again
-/// there, from the store.
+/// WORK-21: the engine is replaced by another one while a question waits and its host lives on: the container is made
+/// again there, from the store.
 #[test]
 fn an_engine_that_is_replaced_gets_the_work_from_the_store() {
     let Some(mut engine) = OwnEngine::start() else { return };
@@ -221,7 +221,7 @@ fn an_engine_that_is_replaced_gets_the_work_from_the_store() {
     world.assert_painted();
 }
 
-/// Host and engine are killed together: the agent does not go on by itself.
+/// Host and engine are killed together: the agent does not continue by itself.
 #[test]
 fn an_agent_ends_with_its_host_although_the_engine_is_dead() {
     let Some(mut engine) = OwnEngine::start() else { return };

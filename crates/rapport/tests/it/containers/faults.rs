@@ -1,4 +1,4 @@
-//! What is missing, or breaks: the engine, the image, what is in it.
+//! Missing or broken parts: the engine, the image, the programs in it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -77,8 +77,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// Binary content, modes, links, deletions and names survive the way out; a detached HEAD, uncommitted work, a submodule and
-/// an ignored file that the project wants there survive the way in.
+/// Binary content, modes, links, deletions and names survive the way out; a detached HEAD, uncommitted work, a
+/// submodule and an ignored file that the project wants there survive the way in.
 #[test]
 fn every_kind_of_file_goes_in_and_comes_out() {
     let Some(world) = World::new(KINDS) else { return };
@@ -128,8 +128,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// WORK-20: the image is gone when the answer comes. The answer is stored, the session still needs input, and says what is in the way;
-/// once that is mended, `resume` delivers the answer, and nothing is asked anew.
+/// WORK-20: the image is gone when the answer comes. The answer is stored, the session still needs input, and says
+/// what is in the way; once that is mended, `resume` delivers the answer, and nothing is asked anew.
 #[test]
 fn an_answer_waits_until_the_image_is_back() {
     World::new(ASKS).into_iter().for_each(waits_until_the_image_is_back);
@@ -191,8 +191,8 @@ fn an_ordinary_user_gets_a_container() {
     assert_eq!(world.project.file("user.txt"), format!("{user}\n"), "they are themselves there");
 }
 
-/// The work was stored, and neither the container nor the state at which it began is there any more: it is applied to the project as
-/// it is. Where that is not possible, it is said, and nothing is lost; `resume` tries again.
+/// The work is stored, but the container and the state at its start are gone: the work is applied to the project as
+/// it is. If that is not possible, the session says so, and nothing is lost; `resume` tries again.
 #[test]
 fn a_stored_patch_that_does_not_apply_waits() {
     let Some(world) = World::new(EDITS) else { return };

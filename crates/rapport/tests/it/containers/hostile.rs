@@ -1,5 +1,5 @@
-//! What an agent may try in its container: to reach the project's repository, to lead the host out of the project, and to
-//! outlive its keeper. And images that cannot be used.
+//! What an agent may try in its container: to reach the project's repository, to lead the host out of the project,
+//! and to outlive its keeper. And images that cannot be used.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -81,7 +81,7 @@ fn nothing_is_written_through_a_link_that_leads_out() {
         }
         assert_eq!(done(project), 0);
         if is_in_the_way {
-            // Somebody puts it there meanwhile.
+            // A link appears there meanwhile.
             symlink(&outside, &link).unwrap();
         }
         let applied = project.rapport(&["apply", "paint"]);
@@ -96,8 +96,8 @@ fn nothing_is_written_through_a_link_that_leads_out() {
     }
 }
 
-/// The keeper inside is killed, or what connects it to the host: the agent ends with it, and the session goes on at the same
-/// question.
+/// The keeper in the container, or its connection to the host, is killed: the agent ends with it, and the session
+/// continues at the same question.
 #[test]
 fn killed_the_keeper_inside_takes_its_agent_along() {
     for keeper in [" keep --from", " keep --door"] {
@@ -172,8 +172,8 @@ fn a_sweep_stores_what_is_left_before_it_ends_anything() {
     world.project.rapport(&["discard", "paint"]).check(0, "");
 }
 
-/// A submodule that is checked out goes along, with its history; one that is not, or has changes, is told. What the agent changes there is
-/// not dropped in silence: the work is not applied, and it is said why.
+/// A submodule that is checked out goes along, with its history; one that is not, or has changes, is told. What the
+/// agent changes there is not dropped in silence: the work is not applied, and it is said why.
 #[test]
 fn submodules_go_along_and_what_cannot_is_told() {
     let Some(world) = World::new(USES_A_LIBRARY) else { return };
@@ -220,8 +220,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// The person's git-lfs keeps the content of large files outside of the repository: a worktree has it, a container only the
-/// pointers, and the person is told which.
+/// The person's git-lfs keeps the content of large files outside of the repository: a worktree has it, a container
+/// only the pointers, and the person is told which.
 #[test]
 fn pointers_without_their_content_are_told() {
     for (worker, has_content) in [("worktree", true), ("container", false)] {

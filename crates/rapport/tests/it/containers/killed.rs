@@ -1,11 +1,12 @@
-//! A story in a container, in which something is killed around its durable writes: its host, the keeper inside, the engine. It is
-//! resumed, and comes to the end that is written down here.
+//! A story in a container, during which the host, the keeper in the container or the engine is killed around its
+//! durable writes. It is resumed, and reaches the end that is written down here.
 //!
-//! A run with a container takes seconds, so not every point is tried at once: each of these tests takes every so many, and begins
-//! with another one in each run (`sampled`). The crash tests go through every point on this machine itself.
+//! A run with a container takes seconds, so not every point is tried at once: each of these tests takes every n-th
+//! point, and begins with another one in each run (`sampled`). The crash tests go through every point on this machine
+//! itself.
 //!
-//! What is not the host has no durable writes of its own here. It is killed between two writes of the host: that is after one, and
-//! before the next.
+//! Keeper and engine have no durable writes of their own here. They are killed between two writes of the host: after
+//! one, and before the next.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,8 +24,8 @@ use crate::support::sampled::sampled;
 /// How many hosts a story may take.
 const ENOUGH: usize = 5;
 
-/// Plays the story to its end, and gives how many hosts that took. The first one has these variables. After each new entry, which is after
-/// one durable write and before the next, something may happen.
+/// Plays the story to its end, and gives how many hosts that took. The first one has these variables. After each new
+/// entry, which is after one durable write and before the next, something may happen.
 fn play(world: &World, env: &[(&str, &str)], mut happens: impl FnMut(u64)) -> usize {
     for hosts in 1..=ENOUGH {
         let env = if hosts == 1 { env } else { &[] };
@@ -57,7 +58,7 @@ fn answer_everything(world: &World, running: &mut Running, happens: &mut impl Fn
         happens(entry.seq);
         let session = world.project.session();
         let stored = world.project.store().read(&session, 0).unwrap();
-        // A host repeats its past first; what is answered there is not asked any more.
+        // A host repeats its past first; a question that was already answered there is skipped.
         if stored.last().is_some_and(|last| entry.seq < last.seq) {
             continue;
         }
@@ -127,8 +128,8 @@ fn killed_around_the_store_of_the_work_it_comes_out_the_same_in_a_container() {
     assert!((2..MOST.len()).contains(&points), "there were {points} points to be killed at");
 }
 
-/// The keeper inside is killed, from outside, after a write, or as soon as there is one: the agent does not outlive it, and is
-/// started again.
+/// The keeper inside is killed, from outside, after a write, or as soon as there is one: the agent does not outlive
+/// it, and is started again.
 #[test]
 fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
     let Some(appends) = appends() else { return };
@@ -138,7 +139,7 @@ fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
         let mut is_due = true;
         play(&world, &[], |seq| {
             if seq >= number as u64 && is_due {
-                // Between two processes there is none.
+                // Between two processes there is no keeper.
                 let keepers = kill_keepers(&world);
                 is_due = keepers == 0;
                 killed.fetch_add(keepers, Ordering::SeqCst);
@@ -151,7 +152,7 @@ fn with_its_keeper_inside_killed_after_a_durable_write_it_comes_out_the_same() {
 
 /// Kills what keeps the agent in the session's container, and gives how many that were.
 fn kill_keepers(world: &World) -> usize {
-    // Another one only waits until nobody uses the container.
+    // The `--idle` keeper only waits until the container is unused.
     let inside = |words: &str| {
         words.starts_with("/rapport/") && words.contains(" keep ") && !words.contains(" --idle ")
     };

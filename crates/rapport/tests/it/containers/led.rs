@@ -1,4 +1,4 @@
-//! Workers in containers, led over MCP by a server that lives on.
+//! Workers in containers, led over MCP by a server that keeps running.
 
 use rapport_core::Event;
 use serde_json::json;
@@ -24,8 +24,8 @@ fn asked(world: &World, client: &mut Client) -> String {
     task
 }
 
-/// WORK-8, WORK-16: the container, or all of it, is removed while the question waits at a living server. The answer finds the
-/// work again, and continues at the same call.
+/// WORK-8, WORK-16: the container, or all of it, is removed while the question waits at a living server. The answer
+/// finds the work again, and continues at the same call.
 #[test]
 fn removed_under_a_living_server_it_is_made_again_with_the_work() {
     for with_volume in [false, true] {
@@ -47,8 +47,8 @@ fn removed_under_a_living_server_it_is_made_again_with_the_work() {
     }
 }
 
-/// WORK-12, WORK-16: when a task ends, its container stops at once, although the server lives on; its work can be looked at,
-/// and the container is the same if the work goes on.
+/// WORK-12, WORK-16: when a task ends, its container stops at once, although the server keeps running. Its work can
+/// still be read, and the container is the same if the work continues.
 #[test]
 fn the_container_of_a_task_that_ended_stops_at_once() {
     let Some(world) = World::new(ASKS) else { return };
@@ -66,8 +66,9 @@ fn the_container_of_a_task_that_ended_stops_at_once() {
     assert_eq!(world.container(), "");
 }
 
-/// WORK-1 to WORK-5, WORK-7 to WORK-11, WORK-13, WORK-15, WORK-16, WORK-22: the real CLI in a real container, led over MCP from its task
-/// to its diff. Its question is no failure, the container stays, the answer is in the call that asked, and the end has a diff.
+/// WORK-1 to WORK-5, WORK-7 to WORK-11, WORK-13, WORK-15, WORK-16, WORK-22: the real CLI in a real container, led
+/// over MCP from its task to its diff. Its question is no failure, the container stays, the answer is in the call
+/// that asked, and the end has a diff.
 #[test]
 fn a_real_worker_in_a_container_asks_is_answered_and_ends_with_a_diff() {
     let (Some(engine), Some(program)) = (needs::engine(), needs::claude()) else { return };
@@ -138,7 +139,7 @@ fn a_real_worker_in_a_container_asks_is_answered_and_ends_with_a_diff() {
     assert_eq!(world.container(), "");
 }
 
-/// WORK-11, WORK-13: whoever leads is told the container, and whether it runs or has stopped.
+/// WORK-11, WORK-13: the lead is told the container, and whether it runs or has stopped.
 #[test]
 fn a_lead_is_told_whether_the_container_runs() {
     let Some(mut world) = World::new(ASKS) else { return };
@@ -164,7 +165,7 @@ fn a_lead_is_told_whether_the_container_runs() {
     world.assert_painted();
 }
 
-/// What a container lacks on this machine is told to whoever leads, and on the terminal.
+/// Limits that this machine cannot provide are reported to the lead, and on the terminal.
 #[test]
 fn limits_that_the_machine_does_not_have_are_told() {
     let Some(mut world) = World::new(ASKS) else { return };

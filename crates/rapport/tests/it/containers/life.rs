@@ -1,4 +1,4 @@
-//! How long a container lives: with its agent, without, and after somebody removed it.
+//! The life of a container: with its agent, without it, and after the container was removed.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -83,15 +83,15 @@ fn its_limits_are_those_of_the_settings() {
     world.assert_painted();
 }
 
-/// WORK-17: with only a question in flight, an unused container stops; the session waits on, and the answer starts the same
-/// container again.
+/// WORK-17: with only a question in flight, an unused container stops; the session waits on, and the answer starts
+/// the same container again.
 #[test]
 fn an_unused_container_stops_and_an_answer_starts_it_again() {
     World::new(ASKS).into_iter().for_each(stops_and_is_started_again);
 }
 
-/// WORK-17: the time begins with the question. At the confirmation of a plan no agent waits, and the container has all of it; at a
-/// question of the agent, which waits there first, it has the rest.
+/// WORK-17: the time begins with the question. At the confirmation of a plan no agent waits, and the container has
+/// all of it; at a question of the agent, which waits there first, it has the rest.
 #[test]
 fn the_time_of_an_unused_container_begins_with_the_question() {
     const IDLE: i64 = 14;
@@ -139,7 +139,8 @@ fn stops_and_is_started_again(mut world: World) {
     world.assert_painted();
 }
 
-/// Removed by somebody while the question waits, it is made again: from its volume, or, without that, from the store.
+/// A container that is removed while the question waits is made again: from its volume, or, without that, from the
+/// store.
 #[test]
 fn a_container_that_was_removed_is_made_again_with_the_work() {
     for with_volume in [false, true] {
@@ -195,8 +196,8 @@ fn the_time_until_it_stops_begins_with_the_question() {
     world.assert_painted();
 }
 
-/// The engine's clock jumps by an hour, forwards or backwards, while a container waits: the container stops in its time all the same, is
-/// not removed, and the session continues at the same call.
+/// The engine's clock jumps by an hour, forwards or backwards, while a container waits: the container stops in its
+/// time all the same, is not removed, and the session continues at the same call.
 #[test]
 fn a_clock_that_jumps_ends_nothing() {
     for seconds in [3600, -3600] {
@@ -221,7 +222,7 @@ fn a_clock_that_jumps_ends_nothing() {
     }
 }
 
-/// WORK-17: whoever looks into it begins the time anew, however short the look.
+/// WORK-17: entering the container starts the time anew, however short the visit.
 #[test]
 fn every_look_into_a_container_keeps_it_running() {
     let Some(mut world) = World::new(ASKS) else { return };
@@ -240,7 +241,7 @@ fn every_look_into_a_container_keeps_it_running() {
     world.assert_painted();
 }
 
-/// Its host is killed: the agent ends at once, and the session goes on where it was.
+/// The host is killed: the agent ends at once, and the session continues where it was.
 #[test]
 fn killed_with_its_host_it_goes_on_in_the_same_container() {
     let Some(world) = World::new(ASKS) else { return };
@@ -256,8 +257,8 @@ fn killed_with_its_host_it_goes_on_in_the_same_container() {
     world.assert_painted();
 }
 
-/// WORK-19: a container that died under its agent is started again, and the agent goes on; the second time the session has
-/// failed, and can be resumed.
+/// WORK-19: a container that died under its agent is started again, and the agent continues; the second time the
+/// session has failed, and can be resumed.
 #[test]
 fn killed_under_its_agent_it_is_started_again_once() {
     let Some(world) = World::new(WAITS) else { return };
@@ -288,8 +289,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// WORK-18: what a killed host left running is ended by the next command that runs sessions, and what belongs to no session
-/// is shown.
+/// WORK-18: what a killed host left running is ended by the next command that runs sessions, and what belongs to no
+/// session is shown.
 #[test]
 fn what_is_left_behind_is_ended_and_told() {
     let Some(world) = World::new(ASKS) else { return };
@@ -309,8 +310,8 @@ fn what_is_left_behind_is_ended_and_told() {
     world.docker(&["volume", "rm", &container]);
 }
 
-/// WORK-18: a container that nobody used for a week is removed with its volume by whoever looks after what is left; its session still
-/// waits, and the answer is taken at the same call, with the work from before.
+/// WORK-18: the sweeper removes a container that was not used for a week, with its volume; its session still waits,
+/// and the answer is taken at the same call, with the work from before.
 #[test]
 fn a_container_that_was_not_used_for_a_week_is_removed_and_its_session_waits_on() {
     World::new(ASKS).into_iter().for_each(is_removed_after_a_week);
@@ -359,8 +360,8 @@ fn is_removed_after_a_week(mut world: World) {
     );
 }
 
-/// WORK-18: nobody ends the container that a person looks into, nor that of a session that another process runs, even if
-/// the other command keeps its sessions elsewhere.
+/// WORK-18: the sweeper ends neither a container that a person is in, nor that of a session that another process
+/// runs, even if the other command keeps its sessions elsewhere.
 #[test]
 fn what_is_in_use_is_not_ended() {
     let Some(world) = World::new(ASKS) else { return };
@@ -386,8 +387,8 @@ fn what_is_in_use_is_not_ended() {
 const MAKES: &str =
     "# Make\n\n## Rationale\nNeeded.\n\n## Action Plan\n\n### CREATE made.txt\n```\nmade\n```\n";
 
-/// An agent cannot make its host write to a file of this machine: nothing that the host writes goes through a folder that
-/// the agent can change.
+/// An agent cannot make its host write to a file of this machine: nothing that the host writes goes through a folder
+/// that the agent can change.
 #[test]
 fn links_that_an_agent_leaves_lead_the_host_nowhere() {
     let outside = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Ten containers at once: as many agents work as may, and a killed host leaves none of them at work.
+//! Ten containers at once: no more agents work than the limit allows, and a killed host leaves none of them at work.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -158,8 +158,8 @@ fn the_open_network_is_made_once_for_all_that_begin_together() {
     }
 }
 
-/// Ten hosts are killed with their agents at their questions: 3 s later no agent runs anywhere; after a restart all go on, and
-/// nothing is asked twice.
+/// Ten hosts are killed with their agents at their questions: 3 s later no agent runs anywhere; after a restart all
+/// continue, and nothing is asked twice.
 #[test]
 fn killed_with_ten_at_work_all_go_on() {
     let Some(world) = World::new(ASKS) else { return };
@@ -167,9 +167,9 @@ fn killed_with_ten_at_work_all_go_on() {
     killed_with_ten_at_work(project, || {}, || project.wait_alone(Duration::from_secs(3)));
 }
 
-/// The same on another machine, where the engine is killed together with the hosts, so that nothing tells the keepers inside: they
-/// end their agents when 10 s have passed without the host's heartbeat, and no sooner. Ending them may take the keepers 2 s
-/// more.
+/// The same on another machine, where the engine is killed together with the hosts, so that nothing tells the keepers
+/// inside: they end their agents when 10 s have passed without the host's heartbeat, and no sooner. Ending them may
+/// take the keepers 2 s more.
 #[test]
 fn killed_with_ten_at_work_and_their_engine_all_go_on() {
     let Some(engine) = OwnEngine::at_a_port() else { return };
@@ -192,7 +192,8 @@ fn killed_with_ten_at_work_and_their_engine_all_go_on() {
     assert!(took > Duration::from_secs(5), "something else ended them, after {took:?}");
 }
 
-/// Ten are at their questions when something happens, and their hosts are killed; then they are waited for, and go on.
+/// Ten agents are at their questions when something happens, and their hosts are killed. When all have ended, they
+/// are resumed.
 fn killed_with_ten_at_work(project: &Project, happens: impl FnOnce(), ended: impl FnOnce()) {
     let mut running = begin(project);
     answer_all(project, &mut running, "Start the work", "confirm");
@@ -225,8 +226,8 @@ fn killed_with_ten_at_work(project: &Project, happens: impl FnOnce(), ended: imp
     }
 }
 
-/// An agent that asks, and then is at a long command; that is over when it is made again. What it notes for that is in its home, which
-/// does not go with its container.
+/// An agent that asks, and then is at a long command; that is over when it is made again. What it notes for that is
+/// in its home, which does not go with its container.
 const AT_WORK: &str = r##"
 version: 1
 name: at work
@@ -240,9 +241,9 @@ invocations:
     result: "Painted."
 "##;
 
-/// One server is killed with ten agents in the middle of their work: 3 s later nothing of them runs anywhere. Two of the containers are
-/// removed with their volumes before the next server starts, so that only the store has their work: all ten go on, nothing is asked
-/// twice, and no work is lost.
+/// One server is killed with ten agents in the middle of their work: 3 s later none of them runs anywhere. Two of the
+/// containers are removed with their volumes before the next server starts, so that only the store has their work:
+/// all ten continue, nothing is asked twice, and no work is lost.
 #[test]
 fn a_server_killed_with_ten_in_the_middle_of_their_work_loses_nothing() {
     let Some(world) = World::new(AT_WORK) else { return };

@@ -1,5 +1,5 @@
-//! Sessions in containers, with a real engine: how long a container lives, and what happens when it, its engine or its host
-//! does not.
+//! Sessions in containers, with a real engine: how long a container lives, and what happens when the container, its
+//! engine or its host dies.
 
 mod engines;
 mod faults;
@@ -123,7 +123,7 @@ impl World {
         self.told("{{.State.Running}}") == "true"
     }
 
-    /// Begins, confirms the plan, and goes on to the question.
+    /// Begins, confirms the plan, and continues up to the question.
     fn asked(&self, flags: &[&str]) -> Running {
         let mut running = self.project.start(&[flags, &["paint"]].concat(), &[]);
         running.until_asked();

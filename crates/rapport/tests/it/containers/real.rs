@@ -1,4 +1,5 @@
-//! The real CLI in containers and sandboxes, with a scripted model instead of the API: how it gets in there, and how it is led.
+//! The real CLI in containers and sandboxes, with a scripted model instead of the API: how its program and
+//! credentials get there, and how it is led.
 
 use std::fs;
 
@@ -51,8 +52,8 @@ fn log_in(project: &Project, token: &str, expires: u64) {
     fs::write(project.path("home/.claude/.credentials.json"), login.to_string()).unwrap();
 }
 
-/// The login of a subscription reaches the API through the proxy: it is in no environment, on no disk and in no description of the place,
-/// and one that the CLI at home has renewed meanwhile is used from the next request on.
+/// The login of a subscription reaches the API through the proxy: it is in no environment, on no disk and in no
+/// description of the place, and one that the CLI at home has renewed meanwhile is used from the next request on.
 #[test]
 fn a_login_is_added_outside() {
     for worker in ["sandbox", "container"] {
@@ -87,8 +88,8 @@ fn a_login_is_added_outside() {
 /// What is printed if a file has what is looked for.
 pub(super) const ON_DISK: &str = "a file has it";
 
-/// The environment and the arguments of every process in a session's workplace, and whether a file in these folders has this. What is
-/// looked for is a pattern that does not match itself: this very command has it.
+/// The environment and the arguments of every process in a session's workplace, and whether a file in these folders
+/// has this. What is looked for is a pattern that does not match itself: this very command has it.
 pub(super) fn looked_for(project: &Project, pattern: &str, folders: &str) -> String {
     let told = ON_DISK.replace(' ', "' '");
     let look = format!(
@@ -97,7 +98,7 @@ pub(super) fn looked_for(project: &Project, pattern: &str, folders: &str) -> Str
     project.rapport(&["shell", project.session().as_str(), "--", "sh", "-c", &look]).out()
 }
 
-/// A login that has expired is not sent anywhere: the session says so, and what to do; once that is done, it goes on.
+/// An expired login is not sent anywhere: the session says so, and what to do; after that it continues.
 #[test]
 fn an_expired_login_is_told_with_its_remedy() {
     if !needs::sandbox() {
@@ -118,8 +119,8 @@ fn an_expired_login_is_told_with_its_remedy() {
     assert_eq!(model.tokens(), [RENEWED]);
 }
 
-/// With an open network, the model is at the address that this machine has there. The CLI asks it through the proxy, which adds the key;
-/// what the agent starts reaches it directly.
+/// With an open network, the model is at the address that this machine has there. The CLI asks it through the proxy,
+/// which adds the key; what the agent starts reaches it directly.
 #[test]
 fn an_open_network_reaches_a_model_at_its_gateway() {
     let script = |gateway: &str| {
@@ -153,7 +154,8 @@ fn an_open_network_reaches_a_model_at_its_gateway() {
     assert_eq!(world.project.file("reached.txt"), "HTTP/1.1 200 -\r\n");
 }
 
-/// WORK-6: the real CLI asks in its reply, after it has looked at a file; the answer goes into the same conversation, in the same container.
+/// WORK-6: the real CLI asks in its reply, after it has looked at a file; the answer goes into the same conversation,
+/// in the same container.
 #[test]
 fn a_question_in_a_reply_from_a_container_is_one_where_that_is_switched_on() {
     let look = json!({ "file_path": "/work/project/README.md" });
@@ -178,9 +180,9 @@ fn a_question_in_a_reply_from_a_container_is_one_where_that_is_switched_on() {
     world.project.rapport(&["cancel", world.project.session().as_str()]).check(0, "Cancelled");
 }
 
-/// WORK-12, WORK-14, WORK-23: the server is killed at a question of the real CLI, and another one goes on with it: the whole conversation
-/// is in its log, an entry per interaction, with the question and its answer; when the task has ended, the container stops and the
-/// session is forgotten.
+/// WORK-12, WORK-14, WORK-23: the server is killed at a question of the real CLI, and another one continues with it:
+/// the whole conversation is in its log, an entry per interaction, with the question and its answer; when the task
+/// has ended, the container stops and the session is forgotten.
 #[test]
 fn another_server_goes_on_with_a_real_worker_and_has_its_whole_conversation() {
     let Some(world) = World::real() else { return };

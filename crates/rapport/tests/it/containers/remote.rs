@@ -1,4 +1,5 @@
-//! Containers on another machine: an engine that is reached over TCP, or through ssh, and sees no file of this one.
+//! Containers on another machine: an engine that is reached over TCP or through ssh, and cannot read files of this
+//! machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,8 +18,8 @@ fn volumes(world: &World) -> Vec<String> {
     all.lines().filter(|name| !name.starts_with("rapport-tool-")).map(str::to_owned).collect()
 }
 
-/// WORK-1, WORK-16: the agent asks, is answered at its call, and its work comes back; nothing of this machine is mounted there, and
-/// nothing is left of it.
+/// WORK-1, WORK-16: the agent asks, is answered at its call, and its work comes back; nothing of this machine is
+/// mounted there, and nothing is left of it.
 #[test]
 fn an_agent_on_another_machine_is_an_agent_like_any_other() {
     let Some(engine) = OwnEngine::at_a_port() else { return };
@@ -37,8 +38,8 @@ fn an_agent_on_another_machine_is_an_agent_like_any_other() {
     assert_eq!(volumes(&world), [""; 0]);
 }
 
-/// WORK-8, WORK-16: container and volumes are gone while the question is parked, with the agent's home and its conversation: all is
-/// made again from the store, and the agent continues at its call.
+/// WORK-8, WORK-16: container and volumes are gone while the question is parked, with the agent's home and its
+/// conversation: all is made again from the store, and the agent continues at its call.
 #[test]
 fn all_of_it_is_made_again_from_the_store() {
     let Some(engine) = OwnEngine::at_a_port() else { return };
@@ -63,7 +64,8 @@ fn all_of_it_is_made_again_from_the_store() {
     );
 }
 
-/// The host is killed: its end of the stream closes, and the agent ends at once, without an answer. The session goes on where it was.
+/// The host is killed: its end of the stream closes, and the agent ends at once, without an answer. The session goes
+/// on where it was.
 #[test]
 fn killed_with_its_host_it_goes_on_in_the_same_container() {
     let Some(engine) = OwnEngine::at_a_port() else { return };

@@ -1,4 +1,4 @@
-//! What a project needs before an agent can build it: the command of the settings, run once for each state of the lock files;
+//! Preparing a project for building: the setup command of the settings, run once for each state of the lock files,
 //! and the project's own `devcontainer.json`.
 
 use rapport_core::{Event, Status};
@@ -18,7 +18,8 @@ invocations:
     result: "Looked."
 "##;
 
-/// What a package manager does: a folder that git ignores, something in the home, and something that git does not ignore.
+/// What a package manager does: a folder that git ignores, something in the home, and something that git does not
+/// ignore.
 const SETUP: &str = "mkdir -p modules && cat package-lock.json > modules/what && echo at home > ~/kept && \
                      cat /proc/sys/kernel/random/uuid > modules/when && echo stray > stray.txt";
 
@@ -148,7 +149,7 @@ fn a_devcontainer_counts_once_it_is_trusted() {
     );
     std::fs::write(folder.join("devcontainer.json"), file).unwrap();
     let world = World { project: world.project.set("RAPPORT_WORKER_IMAGE", ""), ..world };
-    // Nobody has looked at it: its image is not used, and the usual one is not there.
+    // The person has not trusted the file: its image is not used, and the default image does not exist.
     let ran = world.project.rapport(&["run", "look"]);
     let told = format!("{}{}", ran.out(), ran.err());
     assert!(

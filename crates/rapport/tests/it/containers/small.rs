@@ -1,4 +1,4 @@
-//! Containers with too little of something: memory, disk; and work that is too large to be usual.
+//! Containers with too little memory or disk space, and work of unusual size.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,8 +35,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// The system kills what is too large, within the container: neither the agent nor this machine is harmed, and a check that
-/// takes too much has failed.
+/// The system kills what is too large, within the container: neither the agent nor this machine is harmed, and a
+/// check that takes too much has failed.
 #[test]
 fn without_memory_a_command_is_killed_and_the_work_goes_on() {
     let Some(world) = World::new(GREEDY) else { return };
@@ -76,8 +76,8 @@ fn an_agent_that_is_killed_each_time_fails_and_loses_nothing() {
     world.project.rapport(&["discard", "paint"]).check(0, "");
 }
 
-/// WORK-19: the real CLI needs more memory than its container has, each time it starts. The system kills it, the session says so, and
-/// with more memory it goes on.
+/// WORK-19: the real CLI needs more memory than its container has, each time it starts. The system kills it, the
+/// session says so, and continues with more memory.
 #[test]
 fn an_agent_without_memory_fails_and_goes_on_with_more() {
     let (Some(engine), Some(program)) = (needs::engine(), needs::claude()) else { return };

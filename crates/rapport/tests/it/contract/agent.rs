@@ -1,9 +1,10 @@
-//! What every agent does under the engine: the same stories, told to each through `dyn Agent`. A row is an agent that says what
-//! it can: the scripted one, the real CLI in three versions with a model that plays the same script, and one that does as little
-//! as the trait allows. A story names what it needs beyond that; for an agent that lacks it, its test says so and tells nothing.
+//! What every agent does under the engine: the same stories, run with each through `dyn Agent`. A row is an agent
+//! that declares its abilities: the scripted one, the real CLI in three versions with a model that plays the same
+//! script, and one that does as little as the trait allows. A story names the abilities that it needs; for an agent
+//! that lacks one, its test says so and runs nothing.
 //!
-//! The real CLIs are those that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE` and the like; without these
-//! variables their rows fail, unless they are left out on purpose (`support/needs.rs`).
+//! The real CLIs are those that `cargo xtask test` installs and names in `RAPPORT_TEST_CLAUDE` and the like; without
+//! these variables their rows fail, unless they are left out on purpose (`support/needs.rs`).
 
 mod abilities;
 mod actor;

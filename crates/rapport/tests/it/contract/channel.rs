@@ -1,5 +1,5 @@
-//! What every channel does that `serve` runs: people there see what is asked, their answers are theirs, an answer given
-//! elsewhere takes the question away, and the channel ends when it is told to.
+//! What every channel does that `serve` runs: people there see the questions, their answers carry their names, an
+//! answer from elsewhere removes the question, and the channel ends when it is told to.
 
 mod browsers;
 mod choosing;
@@ -72,11 +72,11 @@ trait People {
     fn begins(&self, task: &str) -> Created {
         created(task)
     }
-    /// Whether somebody is one of them.
+    /// Whether this author is one of the channel's people.
     fn is_one(&self, by: &By, channel: &str) -> bool {
         matches!(by, By::Person { channel: of, .. } if of == channel)
     }
-    /// Hears what the channel tells whoever started it.
+    /// Receives the notices of the channel to its starter.
     fn hear(&self, _: &ChannelNotice) {}
     /// Waits until this question can be answered.
     fn see<'a>(&'a self, id: &'a SessionId, question: &'a str) -> BoxFuture<'a, ()>;

@@ -1,4 +1,4 @@
-//! Clocks that are set while an agent waits.
+//! Clocks that are changed while an agent waits.
 
 use std::path::Path;
 use std::sync::Arc;

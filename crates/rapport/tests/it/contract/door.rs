@@ -1,4 +1,4 @@
-//! What the door to sessions does, wherever a session runs: in this process, in another one, or nowhere.
+//! What the door to sessions does, whether a session runs in this process, in another one, or in none.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn a_session_of_this_process_is_seen_followed_and_ended() {
     }
 }
 
-/// Somebody else's session is seen and answered like one's own: no channel needs a bridge of its own.
+/// A session of another process is seen and answered like an own one: no channel needs a bridge.
 #[tokio::test]
 async fn a_session_of_another_process_is_seen_followed_and_ended() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ async fn a_list_of_several_projects_is_in_order_and_leaves_out_what_fails() {
     blog.stop().await;
 }
 
-/// An engine takes up what nobody runs, so that it goes on.
+/// An engine resumes a session that no process runs, so that it continues.
 #[tokio::test]
 async fn an_act_in_a_session_of_no_process_takes_it_up() {
     for store in stores() {
@@ -194,8 +194,8 @@ async fn a_session_on_another_machine_is_reached_through_its_store() {
     here.stop().await;
 }
 
-/// Somebody else took a session up whose holder did not notice: it drops the session and never answers, and what was said
-/// goes to who runs it now, once. Who followed it there is told.
+/// Another process took over a session, and the holder did not notice: it drops the session and never answers, and
+/// the act goes to the current holder, once. Followers there are told.
 #[tokio::test]
 async fn a_session_that_was_taken_over_is_dropped() {
     let store = Memory::new();
@@ -222,7 +222,7 @@ async fn a_session_that_was_taken_over_is_dropped() {
     owner.stop().await;
 }
 
-/// The agent of a session that somebody else runs now is stopped, before anything else is done.
+/// The agent of a session that another process has taken over is stopped before anything else is done.
 #[tokio::test]
 async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
     let (store, folder) = (Memory::new(), tempfile::tempdir().unwrap());
@@ -238,14 +238,14 @@ async fn the_agent_of_a_session_that_was_taken_over_is_killed() {
     let act = frozen.sessions.act(&id, &by, &act);
     let killed =
         async { while !matches!(commands.recv().await.expect("the loop tells it"), Command::Kill) {} };
-    // Nobody can be reached who holds it, so the act is refused at last; the agent is killed long before.
+    // No holder can be reached, so the act is refused in the end; the agent is killed long before.
     tokio::select! {
         done = act => panic!("{done:?}"),
         killed = tokio::time::timeout(PATIENCE, killed) => killed.unwrap(),
     }
 }
 
-/// What is being done for a session that somebody else runs now has to end before this process may take the session up again.
+/// Effects for a session that another process has taken over have to end before this process may resume the session.
 #[tokio::test]
 async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
     let (store, folder) = (Memory::new(), tempfile::tempdir().unwrap());
@@ -275,8 +275,8 @@ async fn a_session_that_was_taken_over_is_kept_until_its_effects_have_ended() {
     frozen.stop().await;
 }
 
-/// A process that takes a session or leaves it has written no name for a moment, or none any more. Whoever resumes the session waits
-/// that long; if the holder has no name for longer, it is refused.
+/// A process that takes or releases a session has no name in the lock for a moment. A process that resumes the
+/// session waits that long; if the holder has no name for longer, it is refused.
 #[tokio::test]
 async fn a_session_whose_holder_has_no_name_is_resumed_once_it_is_free() {
     let store = Memory::new();

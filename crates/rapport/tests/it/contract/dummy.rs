@@ -1,4 +1,4 @@
-//! Implementations that do as little as the traits allow: what a new channel, agent, worker or store begins with.
+//! Implementations that do as little as the traits allow: a starting point for a new channel, agent, worker or store.
 
 mod stream;
 

@@ -1,4 +1,4 @@
-//! What every implementation of a trait must do: the same story, told to each of them.
+//! What every implementation of a trait must do: the same story is run with each of them.
 
 mod agent;
 mod channel;

@@ -1,4 +1,4 @@
-//! Whose word a log is: facts count only if this person's Rapport wrote them, here, and nothing was taken away since.
+//! Trust in logs: facts count only if this person's Rapport wrote them here, and nothing was removed since.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -268,7 +268,8 @@ async fn what_is_kept_is_checked_before_it_is_read_in_pieces() {
     }
 }
 
-/// What is kept is bound to a head of its log: it does not count beside a log without that head, nor once a later one was kept.
+/// What is kept is bound to a head of its log: it does not count beside a log without that head, nor once a later one
+/// was kept.
 #[test]
 fn what_is_kept_counts_with_its_head_alone() {
     let stage = Stage::new();

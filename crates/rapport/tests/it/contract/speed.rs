@@ -1,5 +1,5 @@
-//! How fast the file store is, to look at and not to pass or fail:
-//! `cargo test --release -- --ignored --nocapture speed`.
+//! Measures the speed of the file store, without passing or failing: `cargo test --release -- --ignored --nocapture
+//! speed`.
 
 use std::fs::File;
 use std::io::Write as _;

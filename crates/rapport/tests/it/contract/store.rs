@@ -135,7 +135,8 @@ fn place_with_stream(folder: &Path) -> Workspace {
     Workspace { stored_by: stores.find("stream").unwrap(), stores, ..place(folder) }
 }
 
-/// A store that cannot be opened says so to whoever uses it, and to `doctor`; once it can be, the same one is used.
+/// A store that cannot be opened reports that at its use, and to `doctor`; once it can be opened, the same store is
+/// used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_is_opened_when_it_is_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +219,7 @@ async fn documents_are_listed_read_and_changed() {
     .await;
 }
 
-/// A lease that ran out, a lock file that was removed: whoever held the session finds out when it wants to write.
+/// A lease that expired, a lock file that was removed: the former holder learns of it when it wants to write.
 #[tokio::test]
 async fn a_writer_that_comes_back_late_is_superseded() {
     on_every_kind(async |kind: &Kind| {
@@ -268,7 +269,7 @@ async fn who_comes_back_late_attaches_nothing() {
     .await;
 }
 
-/// Whoever gives up waiting for an append does not know what the log says by now; the log does.
+/// A caller that stops waiting for an append does not know the content of the log; only the log does.
 #[tokio::test]
 async fn an_append_that_is_given_up_is_done_or_not_begun() {
     on_every_store(async |store: &dyn Store| {
@@ -393,8 +394,8 @@ async fn a_session_with_a_past_is_there_whole_or_not_at_all() {
     .await;
 }
 
-/// A process that is killed while it makes a session leaves its name reserved. Such a name is listed and can be released; one
-/// of which a session is being made, or was made, cannot.
+/// A process that is killed while it makes a session leaves its name reserved. Such a name is listed and can be
+/// released; one of which a session is being made, or was made, cannot.
 #[tokio::test]
 async fn a_name_that_nobody_fills_can_be_released() {
     let whole = || vec![Entry { seq: 1, at: noon(), facts: said("a") }];
@@ -562,7 +563,7 @@ async fn memory_fails_once_when_told_to() {
 /// A store, and what the world can do to it.
 pub(super) struct Kind {
     pub(super) store: Arc<dyn Store>,
-    /// Takes a session away from whoever holds it, unnoticed.
+    /// Ends the hold of a session without the holder noticing.
     end_hold: Box<dyn Fn(&SessionId)>,
     /// Puts something there that is to become a session and has no log.
     make_bare: Box<dyn Fn(&SessionId)>,
@@ -621,7 +622,7 @@ async fn assert_not_found(store: &dyn Store, id: &SessionId) {
     }
 }
 
-/// Holds a session as soon as nobody else does.
+/// Holds a session as soon as no other process holds it.
 async fn hold_soon(store: &dyn Store, id: &SessionId) -> (Vec<Entry>, Box<dyn Log>) {
     loop {
         match store.hold(id, &holder(2)).await {

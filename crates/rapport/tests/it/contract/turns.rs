@@ -1,5 +1,5 @@
-//! A session of files on every store: planned, reviewed, approved in part, carried out, reported, changed by hand and undone. Its
-//! documents are the same wherever the store keeps them, and so is whether they count.
+//! A session of files on every store: planned, reviewed, approved in part, run, reported, changed by hand and undone.
+//! Its documents are the same wherever the store keeps them, and so is whether they count.
 
 use std::fs;
 use std::path::Path;
@@ -44,8 +44,8 @@ async fn a_session_of_files_is_the_same_on_every_store() {
     }
 }
 
-/// A document that no fact records yet counts if a note vouches for it, so a kill between the two loses nothing. Without a note it
-/// came from elsewhere, and a person has to look at it first.
+/// A document that no fact records yet counts if a note vouches for it, so a kill between the two loses nothing.
+/// Without a note it came from elsewhere, and a person has to look at it first.
 #[tokio::test]
 async fn a_document_without_a_fact_counts_by_its_note_on_every_store() {
     for kind in kinds() {
@@ -106,7 +106,7 @@ async fn planned_in_part_and_reported(store: &Arc<dyn Store>, project: &Path) ->
     assert_eq!(turn.text(PLAN).await.unwrap(), Some(greeting()));
     assert_eq!(turn.meta_now().await.unwrap().unwrap().model.as_deref(), Some("dummy"));
 
-    // Somebody edits the plan by hand: that is noticed, and does not count.
+    // The plan is edited by hand: Rapport notices, and the edit does not count.
     turn.write(PLAN, b"# Something else\n".to_vec()).await.unwrap();
     process.act(&id, Act::Review { folder: "01".into() }).await;
     let differing =
@@ -153,7 +153,7 @@ async fn undone_by_another(store: &Arc<dyn Store>, project: &Path, id: &SessionI
         "{turn:?}"
     );
 
-    // What somebody changes in a finished turn is noticed.
+    // A change in a finished turn is noticed.
     let sealed = &session.sealed()["01"];
     assert_eq!(checksum::broken(&folder, "01", sealed).await.unwrap(), Vec::<String>::new());
     turn.write(REPORT, b"Nothing to see here.\n".to_vec()).await.unwrap();

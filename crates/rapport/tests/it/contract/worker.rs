@@ -1,5 +1,5 @@
-//! What every worker must do: the same story, told to the project's own directory, to worktrees, to sandboxes, to containers, and
-//! to a dummy that shows what another kind of place takes.
+//! What every worker must do: the same story is run in the project's own directory, in worktrees, sandboxes and
+//! containers, and with a dummy that shows what another kind of worker needs.
 
 mod choosing;
 mod container;

@@ -1,5 +1,5 @@
-//! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, resumed
-//! and finished. What has to come out is written down here, once, and every run is held to it.
+//! The crash test: a story of many steps, killed with `kill -9` before and after every durable write, resumed and
+//! finished. The expected result is written down here, once, and every run is compared with it.
 
 mod said;
 pub(crate) mod terminal;
@@ -163,7 +163,7 @@ fn answer_everything(
                 _ => {}
             }
         }
-        // The run repeats its past first; what is answered there is not asked any more.
+        // The run repeats its past first; a question that was already answered there is skipped.
         if entry.seq < current(project) {
             continue;
         }
@@ -231,8 +231,8 @@ fn wrong(project: &Project, played: &Played) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the file that a command appends to. What may have run when the agent was killed is asked about anew; so it ran
-/// at most as often as it was allowed.
+/// What is wrong with the file that a command appends to. What may have run when the agent was killed is asked about
+/// anew; so it ran at most as often as it was allowed.
 fn wrong_frame(frame: &str, facts: &[Event]) -> Option<String> {
     let allows = |fact: &&Event| matches!(fact, Event::Answered { answer, .. } if answer.is("allow"));
     let (allowed, ran) = (facts.iter().filter(allows).count(), frame.lines().count());

@@ -1,5 +1,5 @@
-//! Words said in the middle of the work and after it, and an agent that is stopped: killed before and after every durable write
-//! around them, nothing that was said is lost, and the conversation holds it once.
+//! Messages during and after the work, and an agent that is stopped, killed before and after every durable write
+//! around them: no message is lost, and the conversation contains each once.
 
 use rapport_core::{Event, Status};
 
@@ -103,11 +103,11 @@ fn build(project: &Project, trial: Option<&str>) {
     }
 }
 
-/// Says the words from another process, and lets the work go on once they are acknowledged.
+/// Sends the message from another process, and lets the work continue once it is acknowledged.
 fn say(project: &Project) -> bool {
     let words = ["say", "shed", "--json", IN_THE_MIDDLE];
     let is_said = project.rapport(&words).code() == 0;
-    // Stored before the kill, and nobody was told so: then it is not said again.
+    // It may have been stored before the kill, without an acknowledgement: then it is not sent again.
     let is_said = is_said || project.facts().iter().any(is_heard);
     if is_said {
         std::fs::write(project.root().join(".git/go"), "").unwrap();

@@ -1,6 +1,6 @@
-//! Random kills for as long as one likes: what `cargo xtask soak` runs. The story of the crash test is told again and again
-//! while host and keeper are killed, alone or together, or stopped for a while, at instants that a seed decides. What was
-//! thanked for has to be there in the end, once.
+//! Random kills for any length of time: `cargo xtask soak` runs this. The story of the crash test is repeated while
+//! host and keeper are killed, alone or together, or suspended for a while, at instants that a seed decides. Every
+//! acknowledged answer has to be there in the end, once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use rapport_core::{Event, Purpose, Question};
 use super::{ANSWERS, PAINT, STORY, answer_everything, expected_told, told, wrong_frame};
 use crate::support::project::Project;
 
-/// How often a story is resumed before it counts as stuck; after that it is not disturbed any more.
+/// How often a story is resumed before it counts as stuck; after that it is no longer disturbed.
 const DISTURBED: usize = 8;
 /// How long one run of a story may take. A run lasts seconds, so one that takes this long does not end by itself.
 const LONGEST_RUN: Duration = Duration::from_secs(120);
@@ -48,8 +48,8 @@ fn soak() {
     assert!(total.kills > 0 && total.thanked > 0, "nothing was shown");
 }
 
-/// The loop itself is tested: a store that thanks for an answer before it is on disk, killed before its next write, has to be
-/// found out. In how many stories that takes is decided by the seed, not by the machine.
+/// The loop itself is tested: a store that thanks for an answer before it is on disk, killed before its next write,
+/// has to be found out. In how many stories that takes is decided by the seed, not by the machine.
 #[test]
 fn the_soak_finds_a_store_that_thanks_before_it_writes() {
     const ENOUGH: usize = 20;
@@ -62,7 +62,7 @@ fn the_soak_finds_a_store_that_thanks_before_it_writes() {
     assert!(caught.is_some(), "answers were lost, and nobody noticed");
 }
 
-/// The watchdog is tested: a host that never goes on is killed and found out, one that ends is neither.
+/// A test of the watchdog: a host that never continues is killed and reported, one that ends is not.
 #[test]
 fn the_soak_finds_a_run_that_is_stuck() {
     let project = Project::with_scenario(STORY);
@@ -78,7 +78,6 @@ fn the_soak_finds_a_run_that_is_stuck() {
     assert_eq!(watched(host, LONGEST_RUN, || running.finish()), (8, false));
 }
 
-/// What happened.
 #[derive(Debug, Default)]
 struct Count {
     stories: u64,
@@ -139,13 +138,14 @@ const BLOWS: [Blow; 6] = [
     Blow::StopKeeper,
 ];
 
-/// Tells the story once, by hosts that get these variables while they are disturbed; what happened, and what is wrong in the end.
+/// Tells the story once, by hosts that get these variables while they are disturbed; what happened, and what is wrong
+/// in the end.
 fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     let hot = ["0s", "5m"][dice.below(2) as usize];
     let project = Project::with_scenario(STORY).set("RAPPORT_AGENT_HOT", hot);
     let mut count = Count { stories: 1, ..Count::default() };
     let mut thanked: BTreeMap<String, String> = BTreeMap::new();
-    // A question that was open again although its answer was thanked for: that answer was lost.
+    // A question that was open again although its answer was acknowledged: that answer was lost.
     let mut asked_again = Vec::new();
     let (mut is_over, mut stuck) = (false, None);
     for run in 0..DISTURBED + 5 {
@@ -194,8 +194,8 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
     (count, wrong)
 }
 
-/// Follows a run to its end. If that takes too long, kills its host, so that whoever reads from it goes on. The result, and
-/// whether it was stuck.
+/// Follows a run to its end. If that takes too long, kills its host, so that the reader of its output continues.
+/// Returns the result, and whether it was stuck.
 fn watched<T>(host: Pid, longest: Duration, follow: impl FnOnce() -> T) -> (T, bool) {
     let (ends, is_over) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -251,8 +251,8 @@ fn strike(
     done.then_some(blow)
 }
 
-/// What was thanked for is in the log, once; nobody was asked twice; the agent was told each answer once; the files are as written
-/// down; no command ran more often than it was allowed; nothing is left running.
+/// Every acknowledged answer is in the log, once; no person was asked twice; the agent was told each answer once; the
+/// files are as expected; no command ran more often than it was allowed; nothing is left running.
 fn judge(
     project: &Project,
     thanked: &BTreeMap<String, String>,

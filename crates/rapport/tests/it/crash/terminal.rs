@@ -1,5 +1,5 @@
-//! `rapport run` and `rapport undo` at a terminal, killed with `kill -9` around every write that there is: facts, heads, the plan's
-//! file, the kept conversation, what git writes for us, the project's files. Given again, they come to the same end.
+//! `rapport run` and `rapport undo` at a terminal, killed with `kill -9` around every write: facts, heads, the plan's
+//! file, the stored conversation, what git writes for us, the project's files. Repeated, they reach the same end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,8 +72,8 @@ fn a_run_and_its_undo_in_one_terminal() {
     terminal.wait_end();
 }
 
-/// Kills at every point there is, on as many threads as there are cores; how many points there were. `dies` plays the story with a
-/// kill at this point, and says whether it came that far.
+/// Kills at every point there is, on as many threads as there are cores; how many points there were. `dies` plays the
+/// story with a kill at this point, and says whether it came that far.
 pub(crate) fn every_point(dies: impl Fn(usize) -> bool + Sync) -> usize {
     const MOST: usize = 1000;
     let (next, last) = (AtomicUsize::new(1), AtomicUsize::new(MOST));
@@ -99,7 +99,8 @@ pub(crate) fn every_point(dies: impl Fn(usize) -> bool + Sync) -> usize {
     points
 }
 
-/// A command in a terminal of its own, to be killed at this point. The shell stays afterwards, so that keys always arrive somewhere.
+/// A command in a terminal of its own, to be killed at this point. The shell stays afterwards, so that keys always
+/// arrive somewhere.
 pub(super) fn command(project: &Project, words: &str, point: Option<usize>) -> Pty {
     let trial = point.map(|point| format!("RAPPORT_TRIAL_WRITES={point} ")).unwrap_or_default();
     let rapport = env!("CARGO_BIN_EXE_rapport");

@@ -1,5 +1,5 @@
-//! Host and keeper are killed at one blow, or stopped. The agent never goes on without them, and whoever takes the
-//! session up ends what was left of it.
+//! Host and keeper are killed at the same instant, or suspended. The agent never continues without them, and the next
+//! process that resumes the session ends what is left of it.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn a_host_ends_a_keeper_that_was_stopped() {
     finish(&project);
 }
 
-/// A host that is stopped, even for good, is no reason for the agent to go on.
+/// An agent does not continue because its host is suspended, not even for good.
 #[test]
 fn a_host_that_is_stopped_and_then_killed_takes_the_agent_along() {
     let project = Project::with_scenario(ONE_QUESTION).recorded();
@@ -96,8 +96,9 @@ fn keeper(project: &Project) -> Pid {
     project.agents_alive().into_iter().find(|(_, words)| words.contains(" keep -- ")).unwrap().0
 }
 
-/// The host is stopped first, so that it cannot see its keeper go, and nothing but the system is left to end the agent. (Were the keeper
-/// stopped and its host killed, the system would hang up on the keeper's group, which ends the agent too, and shows nothing.)
+/// The host is stopped first, so that it cannot see its keeper go, and nothing but the system is left to end the
+/// agent. (Were the keeper stopped and its host killed, the system would hang up on the keeper's group, which ends
+/// the agent too, and shows nothing.)
 #[track_caller]
 fn kill_at_one_blow(project: &Project, running: Running) {
     let keeper = keeper(project);

@@ -1,5 +1,5 @@
-//! A session of files at a terminal: begun, planned, two of three actions approved in the checklist, undone. Each of the commands is
-//! killed with `kill -9` around every write; given again, they come to the same end.
+//! A session of files at a terminal: begun, planned, two of three actions approved in the checklist, undone. Each of
+//! the commands is killed with `kill -9` around every write; repeated, they reach the same end.
 
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport_core::Event;
@@ -10,8 +10,8 @@ use crate::support::project::Project;
 
 const COMMANDS: [&str; 4] = ["new add-greeting", "plan -m Greet.", "resume", "undo"];
 
-/// Moves from the first line of the checklist to the third action, and unchecks it. Letters, because a starved terminal may
-/// get the sequence of an arrow key in two pieces, and the first is Esc.
+/// Moves from the first line of the checklist to the third action, and unchecks it. Letters, because a starved
+/// terminal may get the sequence of an arrow key in two pieces, and the first is Esc.
 const UNCHECK_THE_COMMAND: &str = "jjjjjjj ";
 
 #[test]

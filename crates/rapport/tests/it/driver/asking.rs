@@ -1,4 +1,4 @@
-//! Live talk: questions, permissions, plans, parking.
+//! The live channel: questions, permissions, plans, parking.
 
 use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, Ask, Beside, CallId, CallReply, Leave, Order, TurnKind, Usage};
@@ -89,8 +89,8 @@ async fn a_question_at_the_hook_can_be_put_away() {
     assert_eq!(run.responses().len(), 1);
 }
 
-/// Versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once the
-/// transcript holds the call.
+/// Versions before 2.1.90 pass over a hook that defers, and ask at the next door. Their process is ended there, once
+/// the transcript holds the call.
 #[tokio::test]
 async fn a_question_that_the_cli_does_not_put_away_is_parked_by_ending_it() {
     let lines = printed("question-deferred");
@@ -188,7 +188,7 @@ async fn other_tools_ask_for_permission() {
     assert_eq!(responses[1], json!({"behavior": "deny", "message": "No"}));
 }
 
-/// Nobody was asked about such a call, so it is told in words.
+/// No person was asked about such a call, so it is reported in words.
 #[tokio::test]
 async fn a_call_that_the_cli_refused_itself_is_told() {
     let denied = json!({"type": "system", "subtype": "permission_denied", "tool_name": "Bash",
@@ -230,8 +230,8 @@ async fn leaving_plan_mode_brings_the_plan_of_the_call() {
     );
 }
 
-/// An agent works where its session does: in a worktree of its own its changes would be in no report, and some versions leave it
-/// when they are resumed.
+/// An agent works where its session does: in a worktree of its own its changes would be in no report, and some
+/// versions leave it when they are resumed.
 #[tokio::test]
 async fn an_agent_at_work_cannot_move_to_a_worktree() {
     for kind in [TurnKind::Work, TurnKind::Chat] {
@@ -260,11 +260,12 @@ async fn a_request_nobody_understands_is_refused_rather_than_left_waiting() {
         Script::new().say(request).hear("juggle is not supported").say_all(&printed("live-answer")[7..]);
     let mut run = World::new(script.until_closed()).start();
     assert!(matches!(run.leave().await, Leave::Finished { .. }));
-    // What nobody was asked leaves a trace: a CLI goes on as if somebody had refused.
+    // A question that no person was asked leaves a trace: the CLI continues as if a person had refused.
     assert_eq!(run.notes.iter().filter(|line| line.contains("juggle")).count(), 1, "{:?}", run.notes);
 }
 
-/// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before they are.
+/// An agent that leaves work to agents of its own says so and waits for them, as 2.1.325 does: it is not done before
+/// they are.
 #[tokio::test]
 async fn agents_of_the_agent_are_waited_for() {
     let tasks = |tasks: &str| {
@@ -289,7 +290,8 @@ async fn agents_of_the_agent_are_waited_for() {
     );
 }
 
-/// What has ended still waits to be read: the CLI would begin another turn to tell it, and go on without the answer.
+/// The end of a task still waits to be read: the CLI would begin another turn to tell it, and continue without the
+/// answer.
 #[tokio::test]
 async fn a_call_is_kept_until_the_model_was_told_what_ended_beside_it() {
     let tasks = |tasks: serde_json::Value| {
@@ -399,8 +401,8 @@ async fn a_message_that_was_not_read_yet_makes_another_turn() {
     assert_eq!(run.messages(), ["add auth", "and tests"]);
 }
 
-/// A command that was left running ends while the agent rests, and it says something to that. That is no reply to what it
-/// is told meanwhile.
+/// A command that was left running ends while the agent rests, and it says something to that. That is no reply to
+/// what it is told meanwhile.
 #[tokio::test]
 async fn a_turn_that_the_agent_began_itself_is_not_the_next() {
     let result = |words: &str| format!(r#"{{"type":"result","subtype":"success","result":"{words}"}}"#);

@@ -1,4 +1,4 @@
-//! Everything that goes wrong: garbage, death, silence, and being stopped.
+//! Failing agents: garbage, death, silence, and being stopped.
 
 use std::path::Path;
 use std::time::Duration;
@@ -56,7 +56,7 @@ async fn a_program_that_prints_nothing_but_garbage_does_not_fill_the_log() {
     assert_eq!(shown.filter(|doing| doing.contains("529")).count(), 1000);
 }
 
-/// An agent that is interrupted takes that for a refusal by the user, although nobody was asked.
+/// An agent that is interrupted takes that for a refusal by the user, although no person was asked.
 #[tokio::test]
 async fn an_agent_that_is_killed_is_not_interrupted() {
     let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Working."}]}}"#;

@@ -1,4 +1,4 @@
-//! Small fake agents: shell scripts that print recorded lines and note what they are told. And a run against one.
+//! Small fake agents: shell scripts that print recorded lines and record what they are told. And a run with one.
 
 use std::ffi::OsString;
 use std::fs;
@@ -156,7 +156,7 @@ impl Run {
         self.world.home.path().join(name)
     }
 
-    /// Leaves nobody to report to.
+    /// Drops the receiver of its reports.
     pub(super) fn abandon(self) -> World {
         self.world
     }

@@ -1,4 +1,4 @@
-//! A conversation that is cut at a question and goes on elsewhere.
+//! A conversation that is cut at a question and continues in another session.
 
 use rapport::agents::Whereabouts;
 use rapport::agents::claude::transcript::{copy, fork};

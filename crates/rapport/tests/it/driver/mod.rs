@@ -1,4 +1,4 @@
-//! The driver for Claude Code: its language, its keeper, and whole runs against small fake agents.
+//! The driver for Claude Code: its protocol, its keeper, and whole runs with small fake agents.
 
 mod asking;
 mod dying;

@@ -1,4 +1,4 @@
-//! One question to the agent, as research asks it: the rehearsal, the real CLI, and programs that fail.
+//! A single question to the agent, as research asks it: with the rehearsal, the real CLI, and programs that fail.
 
 use rapport::agents::claude::one_shot;
 

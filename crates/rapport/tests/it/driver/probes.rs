@@ -1,4 +1,5 @@
-//! The CLI is also asked about itself: which version it is, who is logged in. That is a process of the agent like any other.
+//! Questions to the CLI about itself: its version, and who is logged in. Each is a process of the agent like any
+//! other.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};

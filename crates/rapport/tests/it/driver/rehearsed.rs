@@ -1,4 +1,4 @@
-//! Whole stories with the rehearsal agent: what is parked, cut off or denied comes to its end.
+//! Whole stories with the rehearsal agent: calls that are parked, cut off or denied reach their end.
 
 use rapport::agents::{Command, Patience};
 use rapport_core::{AgentDid, Ask, CallId, CallReply, Leave, Order, TurnId};

@@ -1,4 +1,4 @@
-//! Taking up a conversation: what it is still told depends on what it knows.
+//! Resuming a conversation: what the agent is still told depends on what its conversation contains.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a conversation on disk knows, whatever else its file holds.
+//! What a conversation on disk contains, whatever else is in its file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,7 @@ fn a_call_is_answered_failed_or_put_away() {
     let another = r#"{"type":"deferred_tool_use","tool_use_id":"toolu_12"}"#;
     let tools = r#"{"type":"attachment","attachment":{"type":"deferred_tools_delta","names":["WebFetch"]}}"#;
     let message = r#"{"type":"user","message":{"content":"Here you are"}}"#;
-    // lines -> answered, failed, put away
+    // lines -> answered, failed, deferred
     let other = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"toolu_2","content":"x"}]}}"#;
     let closed = |words: &str| ANSWER.replace("JWT", words);
     let (now, before) = (
@@ -27,7 +27,7 @@ fn a_call_is_answered_failed_or_put_away() {
         closed("User has answered your questions: . You can now continue with the user's answers in mind."),
     );
     let cases: [(&[&str], [bool; 3]); 16] = [
-        // Somebody closed the questions in the CLI itself: the answer that was given since has yet to be told.
+        // The questions were closed in the CLI itself: the answer that was given since has yet to be told.
         (&[CALL, &now], [false, true, false]),
         (&[CALL, &before], [false, true, false]),
         (&[], [false, false, false]),
@@ -55,7 +55,7 @@ fn a_call_is_answered_failed_or_put_away() {
     }
 }
 
-/// What the conversation does not go on from was left behind: no later request holds it.
+/// A branch from which the conversation does not continue is dead: no later request contains it.
 #[test]
 fn an_answer_in_a_dead_branch_does_not_count() {
     let line = |kind: &str, uuid: &str, parent: &str, content: &str| {

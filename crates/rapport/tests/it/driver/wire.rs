@@ -1,4 +1,4 @@
-//! Every recorded line is understood, and what we write is what the recorded host wrote.
+//! Every recorded line is parsed, and we write what the recorded host wrote.
 
 use rapport::agents::claude::wire::{self, WireKind};
 use rapport_core::{AnsweredQuestion, By};

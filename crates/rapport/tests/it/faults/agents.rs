@@ -1,4 +1,4 @@
-//! Agents that print nonsense, die, hang, or are not there at all.
+//! Agents that print nonsense, die, hang, or do not exist.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn after(trouble: &str) -> String {
     ONE_QUESTION.replacen("  - steps:\n", &format!("  - steps:\n      - {trouble}\n"), 1)
 }
 
-/// It fails, and says why and how to go on.
+/// It fails, and says why and how to continue.
 fn fails(project: &Project, says: &str) {
     let ran = project.rapport(&["run", "paint"]);
     ran.check(7, says).check(7, "Nothing is lost. Continue with:\n  rapport resume 2");
@@ -86,8 +86,9 @@ fn an_agent_that_dies_with_a_question_open_is_resumed_by_the_answer() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// The agent is dead, and its host cannot know it yet, because the keeper that would tell it is stopped: the answer that comes in between
-/// is stored, whoever gave it is thanked, and another process takes it. Nobody is asked again, and nobody has to resume it.
+/// The agent is dead, and its host cannot know it yet, because the keeper that would report it is suspended: the
+/// answer that comes in between is stored and acknowledged, and another process takes it. No person is asked again,
+/// and no person has to resume it.
 #[test]
 fn an_answer_that_came_when_the_agent_had_died_is_delivered() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -155,7 +156,7 @@ fn a_mistake_in_a_scenario_is_told_with_file_line_and_what_was_expected() {
     project.rapport(&["run", "--agent", "rehearsal --scenario none", "x"]).check(7, "no scenario \"none\"");
 }
 
-/// The session goes on without the copy, and says that there is none.
+/// The session continues without the copy, and says that there is none.
 #[test]
 fn a_conversation_that_cannot_be_kept_is_told() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -5,7 +5,7 @@ use rapport_core::Event;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
-/// The agent goes on without waiting: the question is withdrawn, and who answers it is told so.
+/// The agent continues without waiting: the question is withdrawn, and a later answer is refused with that reason.
 #[test]
 fn an_answer_to_a_question_that_was_withdrawn_is_refused() {
     let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_QUESTIONS_EXPIRE", "1s");

@@ -1,4 +1,5 @@
-//! Who calls a running session from outside: in time or not at all, and only for whom they may speak.
+//! Callers of a running session from other processes: they get an answer in time or none, and act only for those they
+//! may.
 
 use std::process::Command;
 
@@ -14,14 +15,14 @@ use crate::support::patience::wait_for;
 use crate::support::project::{Project, Running};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// The system has no descriptor left for one instant, while nobody else calls.
+/// The system has no descriptor left for one instant, while there is no other call.
 #[test]
 fn a_call_that_could_not_be_taken_is_not_the_last_one() {
     let project = Project::with_scenario(ONE_QUESTION);
     let running = asked(&project);
     limit_files(&running, "1:");
     let before = wakes(&running);
-    // It connects, because the system lets it wait in line; nobody can take the call.
+    // It connects, because the system lets it wait in line; no process can accept the call.
     let caller = std::os::unix::net::UnixStream::connect(address(&project)).unwrap();
     wait_for("the call to be tried", || (wakes(&running) > before).then_some(()));
     drop(caller);
@@ -159,7 +160,8 @@ async fn only_the_process_that_runs_a_channel_speaks_for_its_people() {
     drop(running);
 }
 
-/// Ways in which the agent may start it: in the open, without its environment, and as an orphan in a session of its own.
+/// Ways in which the agent may start it: in the open, without its environment, and as an orphan in a session of its
+/// own.
 const HIDDEN: [&str; 3] = [
     "sh SCRIPT > /dev/null 2>&1 &",
     "env -i HOME=$HOME PATH=$PATH sh SCRIPT > /dev/null 2>&1 &",
@@ -177,8 +179,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// Waits for the question, and answers it: with our own program, and by talking to the socket, where it also asks for the tools of a
-/// lead.
+/// Waits for the question, and answers it: with our own program, and by talking to the socket, where it also asks for
+/// the tools of a lead.
 const TRY: &str = r#"
 while ! grep -q 'Which colour' .rapport/sessions/*/log.jsonl; do sleep 0.05; done
 RAPPORT answer paint --question q1 Red > out.txt 2>&1
@@ -226,7 +228,7 @@ fn wakes(running: &Running) -> u64 {
     counts.sum()
 }
 
-/// Gives a keeper the pipes that it gets from its host: one that is held, one that nobody reads.
+/// Gives a keeper the pipes that it gets from its host: one that is held, one that is not read.
 fn with_pipes(mut keeper: Command) -> Command {
     let (reading, lifeline) = std::io::pipe().unwrap();
     let (_, told) = std::io::pipe().unwrap();

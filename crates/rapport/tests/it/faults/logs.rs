@@ -1,4 +1,4 @@
-//! Logs that are torn, damaged or from the future: what each command does, and that other sessions are not touched.
+//! Logs that are torn, damaged or of a newer format: what each command does, and that other sessions are not touched.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::finish;
 use crate::support::project::{Project, Ran};
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A project with a session that waits for `q1`, that nobody runs; and where its log is.
+/// A project with a session that waits for `q1` and that no process runs, and the path of its log.
 fn waiting() -> (Project, PathBuf) {
     let project = Project::with_scenario(ONE_QUESTION);
     let mut running = project.start(&["paint"], &[]);
@@ -23,7 +23,7 @@ fn line(checked: &str) -> String {
     format!("{checked},\"crc\":\"{:08x}\"}}\n", crc32fast::hash(checked.as_bytes()))
 }
 
-/// Every command says the same about this log, nothing changes it, and another session goes on beside it.
+/// Every command reports the same about this log, nothing changes it, and another session continues beside it.
 #[track_caller]
 fn refused(project: &Project, log: &PathBuf, says: &str) {
     let before = std::fs::read(log).unwrap();
@@ -77,7 +77,8 @@ fn a_damaged_session_or_journal_hides_no_other() {
     assert_eq!(project.file("hello.txt"), "");
 }
 
-/// Neither made durable nor cut off again, what was refused is all in the log: nobody is shown it, and the next holder cuts it.
+/// An entry that was refused may still be complete in the log, neither durable nor cut off: it is not shown, and the
+/// next holder cuts it off.
 #[test]
 fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
     let (project, log) = waiting();
@@ -85,7 +86,7 @@ fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
     let answers = || text().matches("\"answered\"").count();
     let is_open = || assert_eq!(project.view().questions.len(), 1, "the question is open");
     let entries = project.facts_by_entry().len();
-    // Nobody runs it: the answer is stored by the process that brings it.
+    // No process runs the session: the process that brings the answer stores it.
     let mut broken = project.command();
     broken.args(["answer", "paint", "Red"]).env("RAPPORT_TRIAL_SYNC", "log.jsonl:1");
     Ran(broken.output().unwrap()).check(6, "Input/output error");
@@ -95,7 +96,8 @@ fn an_answer_that_was_refused_and_is_still_in_the_log_counts_for_nobody() {
     is_open();
     assert_eq!(project.facts_by_entry().len(), entries);
     assert_eq!(text(), left, "looking changes nothing");
-    // Somebody runs it, and their disk breaks at the answer, which comes after the process was found to be gone.
+    // A process runs the session, and its disk breaks at the answer, which comes after the agent's process was found
+    // to be gone.
     let mut running = project.start(&["--resume", "paint"], &[("RAPPORT_TRIAL_SYNC", "log.jsonl:2")]);
     running.until(|fact| matches!(fact, Event::CutOff { .. }));
     assert_eq!(answers(), 0, "the next holder cut it off");
@@ -124,8 +126,8 @@ fn a_torn_last_line_is_as_if_it_had_not_been() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// Without its newline the last line is not complete, although the home remembers it: whoever would write says so instead of
-/// cutting off an answer that was thanked for.
+/// Without its newline the last line is not complete, although the home remembers it: a command that would write
+/// reports this instead of cutting off an acknowledged answer.
 #[test]
 fn a_log_that_lost_its_last_newline_is_restored_by_it() {
     let (project, log) = waiting();

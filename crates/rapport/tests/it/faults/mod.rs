@@ -1,5 +1,5 @@
-//! What happens when the world does not play along: wrong words, odd names, torn writes, damaged files, full disks, dying
-//! agents, killed processes. Each time somebody is told what and why, and the session still works afterwards.
+//! Faults from outside: wrong words, odd names, torn writes, damaged files, full disks, dying agents, killed
+//! processes. Each time a message says what happened and why, and the session still works afterwards.
 
 mod agents;
 mod asking;

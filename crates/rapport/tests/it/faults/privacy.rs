@@ -36,7 +36,8 @@ fn all(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-// Logs, conversations and the home are for their owner alone; so are the documents of turns and the journals of batches.
+// Logs, conversations and the home are for their owner alone; so are the documents of turns and the journals of
+// batches.
 #[test]
 fn only_the_owner_reads_what_rapport_keeps() {
     let plans = serde_json::to_string(&planning(&[&greeting()]).build()).unwrap();
@@ -94,7 +95,7 @@ fn reads(path: &Path) -> bool {
     Command::new("setpriv").args(nobody).arg(path).output().unwrap().status.success()
 }
 
-// The same where the agent works in a sandbox: nobody else gets to its worktree or to its home.
+// The same for an agent in a sandbox: no other user can read its worktree or its home.
 #[test]
 fn only_the_owner_reads_what_a_sandbox_keeps() {
     if !needs::sandbox() {

@@ -1,4 +1,4 @@
-//! Settings that are wrong, and which of several holds.
+//! Settings that are wrong, and which of several takes precedence.
 
 use serde_json::Value;
 

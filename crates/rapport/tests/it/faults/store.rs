@@ -1,4 +1,4 @@
-//! What the file store does when files, disks and processes fail.
+//! The file store when files, disks and processes fail.
 
 mod damage;
 mod disk;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 const HOLDER: Holder = Holder { pid: 7, address: None, host: None };
 
-/// A session of three entries that nobody holds.
+/// A session of three entries that no process holds.
 struct Written {
     dir: TempDir,
     store: BlockingStore,

@@ -1,5 +1,5 @@
-//! A project that somebody else wrote: its settings do not run programs, reach servers, let people in or switch questions
-//! off, unless the person looked at them and trusts it.
+//! A project of another person: its settings do not run programs, reach servers, let people in or switch questions
+//! off, unless the person has seen and trusted it.
 
 use std::path::Path;
 
@@ -89,7 +89,7 @@ fn a_project_says_nothing_about_programs_servers_secrets_people_and_asking() {
     );
     let mut expected = plain;
     expected.warning = Some(warning);
-    // What harms nobody counts.
+    // Harmless settings count.
     expected.hot = jiff::SignedDuration::from_mins(1);
     expected.sources = with_stranger.sources.clone();
     assert_eq!(format!("{with_stranger:#?}"), format!("{expected:#?}"));
@@ -121,7 +121,7 @@ fn what_was_looked_at_and_trusted_counts_until_it_changes() {
     write(&app.join(".rapport/config.yaml"), &OF_A_STRANGER.replace("./evil", "./worse"));
     assert_eq!(settings(folder.path()).agent_command, None);
     assert!(settings(folder.path()).warning.is_some());
-    // What harms nobody needs no trust.
+    // Harmless settings need no trust.
     write(&app.join(".rapport/config.yaml"), "agent: { hot: 2m }\n");
     assert_eq!(settings(folder.path()).hot, jiff::SignedDuration::from_mins(2));
     assert_eq!(
@@ -155,7 +155,8 @@ fn a_directory_is_no_session() {
     project.rapport(&["trust", "part"]).check(4, "If you mean the directory: rapport trust part/");
 }
 
-// As somebody sees it who unpacks a project and looks whether all is well: their own agent runs, and they are told once.
+// The view of a person who unpacks a project and checks whether all is well: their own agent runs, and they are told
+// once.
 #[test]
 fn who_gets_a_project_does_not_run_its_programs() {
     let project = with_a_program();

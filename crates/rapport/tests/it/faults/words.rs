@@ -1,4 +1,4 @@
-//! Tasks and answers that are none, too long, or not text.
+//! Tasks and answers that are empty, too long, or not text.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;

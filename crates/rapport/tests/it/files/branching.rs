@@ -1,4 +1,4 @@
-//! Branches: another try of a turn, which goes on as its own line.
+//! Branches: another try of a turn, which continues as its own line.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn a_turn_can_be_named_as_the_place_to_branch_at() {
     project.rapport(&["branch", id.as_str(), "--at", "q1", "--undo"]).check(2, "are for branches of a turn");
 }
 
-// FILE-5, FILE-38, FILE-39: what a branch is made of, how it goes on, and how it is drawn and compared.
+// FILE-5, FILE-38, FILE-39: the content of a branch, how it continues, and how it is drawn and compared.
 #[test]
 fn file_38_file_39_a_branch_goes_on_as_its_own_line() {
     let second = plan("Second", &["[+] a.txt"], &[], &[create("a.txt", "a")]);
@@ -140,7 +140,7 @@ fn two_turns_are_compared_by_what_they_make_of_files() {
         "Changes\n--- 01/poem.txt\n+++ 02/poem.txt\n@@ -1,3 +1,3 @@\n roses\n are\n-red\n+blue\n+ $ true\n";
     assert!(diff.contains(changes), "{diff}");
     assert!(!diff.contains("FIND") && !diff.contains("+   + "), "{diff}");
-    // Two ways to the same: a difference of words is none.
+    // Two ways to the same result: a difference only in words is not a difference.
     project.rapport(&["branch", "02", "--undo"]).check(0, "/02-branch-01\n");
     project.plan_turn("again").check(0, "");
     project.rapport(&["diff", "02", "02-branch-01"]).check(0, "Changes\n  the same in both (1 file)\n");

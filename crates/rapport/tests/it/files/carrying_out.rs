@@ -1,4 +1,4 @@
-//! What the actions of a plan come to: in order, up to the first failure, and what each of them brings into the report.
+//! The results of a plan's actions: in order, up to the first failure, and what each adds to the report.
 
 use serde_json::Value;
 
@@ -125,7 +125,7 @@ fn a_failure_halts_the_batch_and_undo_takes_it_back() {
     assert!(project.turn_file("02/_context.log").contains("all that this did to files was undone"));
 }
 
-/// A plan that is not valid is reported, so that nothing is locked; it is made again only where somebody consents.
+/// A plan that is not valid is reported, so that nothing is blocked; it is made again only with a person's consent.
 #[test]
 fn a_plan_that_is_not_valid_is_reported_and_planned_again_with_consent() {
     let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
@@ -178,8 +178,8 @@ fn file_20_the_agent_may_ask_first() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// A session of files begins without an agent, so what is said about the agent when a turn is planned counts from then on, also in a
-/// later command that does not say it.
+/// A session of files begins without an agent, so what is said about the agent when a turn is planned counts from
+/// then on, also in a later command that does not say it.
 #[test]
 fn what_is_said_about_the_agent_counts_for_a_session_that_exists() {
     use rapport::agents::rehearsal::scenario::{Ask, FullQuestion, Scenario};
@@ -259,7 +259,8 @@ fn undo_names_the_batch_of_a_session_whose_name_is_a_number() {
     assert_eq!(undone["batch"], format!("{}-01", project.session()));
 }
 
-/// What is found in a file is nobody's word: a plan that was changed counts once a person accepts it, and who did is a fact.
+/// The content of a file proves no decision: a plan that was changed counts once a person accepts it, and the
+/// acceptance is a fact.
 #[test]
 fn a_plan_that_was_changed_counts_when_it_is_accepted() {
     let project = project(&[&greeting()]);
@@ -291,7 +292,7 @@ fn a_plan_that_was_changed_is_restored() {
     assert_eq!(project.file("hello.txt"), "Hello\n");
 }
 
-/// A session that was cancelled has nothing more to do, but what it did can still be taken back.
+/// A cancelled session has nothing more to do, but its changes can still be undone.
 #[test]
 fn a_batch_of_a_cancelled_session_is_undone() {
     let note = plan("Note", &[], &[], &[create("one.txt", "x")]);
@@ -323,7 +324,8 @@ fn the_diff_of_a_session_is_what_its_batches_changed() {
     assert_eq!(project.rapport(&["diff", "add-greeting"]).check(0, "").out(), "");
 }
 
-/// The log of a session of files says what ran: not only how many, but which, and which turn of its directories it is about.
+/// The log of a session of files says what ran: not only how many, but which, and which turn of its directories it is
+/// about.
 #[test]
 fn the_log_names_what_was_approved_run_and_undone() {
     let project = project(&[&greeting()]);
@@ -346,7 +348,7 @@ fn the_log_names_what_was_approved_run_and_undone() {
     assert!(!log.out().contains("turn 1 "), "two ways of counting turns: {}", log.out());
 }
 
-/// Processes that a command leaves running are ended, and whoever watches is told how many.
+/// Processes that a command leaves running are ended, and the output says how many.
 #[test]
 fn processes_that_a_command_leaves_running_are_told() {
     let project = Project::with_agent("rehearsal");
@@ -374,7 +376,8 @@ fn with_old_files(project: &Project) {
     project.git(&["commit", "--quiet", "-m", "Files"]);
 }
 
-// FILE-35: DELETE, MOVE and what a command did to files, run and undone by whole commands, in a session and outside of one.
+// FILE-35: DELETE, MOVE and what a command did to files, run and undone by whole commands, in a session and outside
+// of one.
 #[test]
 fn file_35_what_is_deleted_moved_and_done_by_commands_is_undone_by_the_command() {
     let (tidy, changes) = tidying();

@@ -1,4 +1,4 @@
-//! What a turn is shown, and what follows from a turn for the next.
+//! What a turn is shown, and what a turn changes for the next.
 
 use rapport_core::context::ContextLog;
 use serde_json::Value;
@@ -54,8 +54,8 @@ fn file_8_file_12_what_is_shown_is_written_down() {
     assert_eq!(project.turn_file("01/turn.context"), "", "what is inherited is not a turn's own");
 }
 
-// FILE-13: what `global.context` names is shown in every turn of every session. FILE-14: `session.context` is the person's, counts in its
-// session alone, and stays as they wrote it.
+// FILE-13: what `global.context` names is shown in every turn of every session. FILE-14: `session.context` is the
+// person's, counts in its session alone, and stays as they wrote it.
 #[test]
 fn file_13_file_14_what_is_for_all_and_what_is_for_a_session() {
     let plans = ["a.txt", "b.txt", "c.txt"].map(|path| plan("Note", &[], &[], &[create(path, "x")]));

@@ -1,4 +1,4 @@
-//! Sessions that are committed, cloned by somebody else or moved: they go on where they are.
+//! Sessions that are committed, cloned by another person or moved: they continue where they are.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,8 +16,8 @@ fn git(directory: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-// FILE-1: a complete history in files, whatever the project ignores and however git treats line ends; and somebody else goes on
-// with it, in their own directory.
+// FILE-1: a complete history in files, whatever the project ignores and however git treats line ends; and another
+// person continues it, in their own directory.
 #[test]
 fn file_1_a_session_that_was_cloned_goes_on_there() {
     let second = plan("Second", &[], &[], &[create("second.txt", "2")]);
@@ -37,7 +37,7 @@ fn file_1_a_session_that_was_cloned_goes_on_there() {
     assert!(!ours.contains("/lock") && !ours.contains("batches"), "{ours}");
     // The first one is gone, so that nothing can be taken from there.
     std::fs::rename(project.root(), project.path("gone")).unwrap();
-    // Nothing is believed that came with a clone, until somebody has looked at it.
+    // Nothing that came with a clone is trusted until a person has seen it.
     rapport_in(&project, &clone, &["plan", "-m", "two"]).check(9, "rapport trust ");
     rapport_in(&project, &clone, &["trust", "--yes", "add-greeting"]).check(0, "is trusted from now on");
     let ran = rapport_in(&project, &clone, &["plan", "-m", "two"]);
@@ -65,7 +65,8 @@ fn the_agent_of_a_clone_works_in_the_clone() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// To look at a directory of turns that came without a log writes nothing; the log comes when somebody says that it is theirs.
+/// Reading a directory of turns that came without a log writes nothing; it gets a log when a person says that it is
+/// theirs.
 #[test]
 fn looking_at_turns_without_a_log_writes_nothing() {
     let project = without_session(planning(&[&greeting()]));

@@ -232,8 +232,8 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     project.rapport(&["undo"]).check(0, "No file had to be restored").check(0, "cannot be undone: EXECUTE");
 }
 
-/// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is listed. Where its
-/// process still holds it, that process is asked.
+/// A plan that was run outside of any session is listed with those, as it stands, and undone by the name that is
+/// listed. Where its process still holds it, that process is asked.
 #[test]
 fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     let project = project(&[&greeting()]);
@@ -264,7 +264,7 @@ fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     terminal.wait_for(&format!("rapport undo --batch {held}"));
 }
 
-/// Killed in the middle, there is no report; whoever runs a plan next is told what was done.
+/// A plan that was killed in the middle has no report; the next `execute` says what was done.
 #[test]
 fn a_plan_that_was_killed_is_told_of() {
     let project = Project::with_agent("rehearsal");
@@ -311,7 +311,7 @@ fn file_40_a_message_waits_for_words() {
     );
 }
 
-// FILE-40: the session that another agent gets is named, for whoever goes on with it.
+// FILE-40: the session that another agent gets is named, so that a person can continue it.
 #[test]
 fn file_40_another_agent_gets_a_session() {
     let project = Project::with_agent("rehearsal");

@@ -1,4 +1,4 @@
-//! Bad luck: files that changed since, a disk that is full, a memo file that is none.
+//! Faults around a turn: files that changed since, a full disk, an invalid memo file.
 
 use super::{create, edit, greeting, plan, planning, project};
 use crate::support::disk::Disk;

@@ -1,4 +1,4 @@
-//! Killed in the middle: of planning, of a batch. What was done is clear, and it is resumed or undone.
+//! Kills during planning and during a batch: it is clear what was done, and it is resumed or undone.
 
 use rapport::agents::rehearsal::scenario::{Ask, Counter, FullQuestion, Scenario};
 use rapport_core::Event;
@@ -72,8 +72,8 @@ fn a_batch_that_was_stopped_is_gone_on_with() {
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
 }
 
-/// A question of a batch that is undone is withdrawn, and a batch that is begun anew asks anew: the answer to the one before
-/// may be why it was undone.
+/// A question of a batch that is undone is withdrawn, and a batch that is begun anew asks anew: the answer to the one
+/// before may be why it was undone.
 #[test]
 fn file_40_a_batch_that_is_begun_anew_asks_anew() {
     let chat = "### `CHAT_WITH_USER`\n\nWhich colour?\n".to_owned();
@@ -146,7 +146,7 @@ fn an_undo_that_was_killed_tells_in_the_end_all_that_it_undid() {
     assert!(kills >= 4, "it is killed before and after both of its notes: {kills}");
 }
 
-/// The process that holds the session undoes it. Where that process dies over it, whoever asked for it is told.
+/// The process that holds the session undoes the batch. If that process dies meanwhile, the caller is told.
 #[test]
 fn an_undo_whose_process_dies_is_told_as_interrupted() {
     let other = plan("Other", &[], &[], &[create("other.txt", "other")]);
@@ -164,7 +164,8 @@ fn an_undo_whose_process_dies_is_told_as_interrupted() {
     assert_eq!(project.changes(), Vec::<String>::new());
 }
 
-/// An undo that was cut off and cannot be finished by itself: nothing is built on it, and the agent is told what was kept.
+/// An undo that was cut off and cannot be finished by itself: nothing is built on it, and the agent is told what was
+/// kept.
 #[test]
 fn nothing_is_built_on_a_batch_that_is_half_undone() {
     let project = project(&[&greeting(), &greeting()]);
@@ -219,7 +220,8 @@ fn a_report_that_is_missing_is_written() {
     );
 }
 
-/// Killed while the agent plans: the same turn goes on, in the same conversation, with the answer that came meanwhile.
+/// Killed while the agent plans: the same turn continues, in the same conversation, with the answer that came
+/// meanwhile.
 #[test]
 fn planning_that_was_killed_is_gone_on_with() {
     let question =
@@ -241,7 +243,8 @@ fn planning_that_was_killed_is_gone_on_with() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// What the agent is shown is bound to the fact that began planning: a file that was changed since is told of, and not shown to it.
+/// What the agent is shown is bound to the fact that began planning: a file that was changed since is told of, and
+/// not shown to it.
 #[test]
 fn what_the_agent_is_shown_is_what_was_written_down() {
     let project = project(&[&greeting()]);
@@ -259,7 +262,7 @@ fn what_the_agent_is_shown_is_what_was_written_down() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// Left with other words in mind: what was being planned is planned anew, in the same turn; nobody is asked its questions.
+/// A draft is dropped for another message: the same turn is planned anew, and its questions are not asked again.
 #[test]
 fn file_20_another_message_instead() {
     let question = Ask::one(FullQuestion::new("Which language?", "Language", &[("English", "")]));
@@ -278,8 +281,8 @@ fn file_20_another_message_instead() {
     project.rapport(&["resume", "-y"]).check(0, "Completed");
 }
 
-/// FILE-8: what is planned anew is planned in a conversation of its own. What was said before is in no context log, so the
-/// agent does not know it, although it was kept.
+/// FILE-8: what is planned anew is planned in a conversation of its own. What was said before is in no context log,
+/// so the agent does not know it, although it was kept.
 #[test]
 fn file_8_a_turn_that_is_planned_anew_knows_nothing_of_before() {
     let crashes = Scenario::new("plan").counted_by(Counter::Invocations).respond_with_text("Hm.").crash();
@@ -307,7 +310,7 @@ fn a_session_that_was_cancelled_takes_no_more_turns() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// The directory of a turn that was being planned is gone: the next one is planned, and nobody is stuck.
+/// The directory of a turn that was being planned is gone: the next one is planned, and nothing is stuck.
 #[test]
 fn a_turn_that_was_being_planned_and_is_gone() {
     let project = without_session(Scenario::new("plan").respond_with_text(&greeting()));
@@ -359,7 +362,7 @@ fn an_agent_that_fails_is_tried_again() {
     assert!(project.turn_file("01/_context.log").contains("Greet otherwise."));
 }
 
-/// Killed before the agent was told, in the turn after a branch: what it is to be told is there, so nobody is asked again.
+/// Killed before the agent was told, in the turn after a branch: its message is stored, so no person is asked again.
 #[test]
 fn the_turn_after_a_branch_is_gone_on_with() {
     let plans = ["One", "Two", "Other", "Next"].map(|title| plan(title, &[], &[], &[run("true")]));

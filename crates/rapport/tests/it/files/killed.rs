@@ -1,5 +1,5 @@
-//! The crash test of turns: killed with `kill -9` around every durable write of planning and of carrying out, and said
-//! again. What has to come out is written down here, once, and every run is held to it.
+//! The crash test of turns: killed with `kill -9` around every durable write of planning and of running, and
+//! repeated. The expected result is written down here, once, and every run is compared with it.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::Arc;

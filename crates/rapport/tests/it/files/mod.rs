@@ -1,4 +1,4 @@
-//! Sessions as files, as people use them: the program, the scripted agent, a project, and nothing else.
+//! Sessions as files, as people use them: only the program, the scripted agent and a project.
 
 mod branching;
 mod carrying_out;

@@ -1,4 +1,4 @@
-//! The whole way of working in a real terminal, with each agent.
+//! The whole workflow in a real terminal, with each agent.
 
 use super::{create, edit, greeting, plan, project};
 use crate::support::project::Project;
@@ -54,7 +54,7 @@ fn a_reply_in_words_is_shown_and_answered() {
     }
 }
 
-/// The same where nobody can be asked: it says how to answer, and the answer is a message like any other.
+/// The same without a terminal to ask at: the command says how to answer, and the answer is a message like any other.
 #[test]
 fn a_reply_in_words_says_how_it_is_answered() {
     let project = project(&["Which language do you greet in?", &greeting()]);
@@ -116,7 +116,8 @@ fn story(project: &Project) {
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
 }
 
-/// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it taken back.
+/// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it
+/// undone.
 #[test]
 fn from_new_to_undo_in_one_terminal() {
     let project = super::without_session(super::planning(&[&greeting()]));
@@ -216,7 +217,7 @@ fn file_26_what_is_pasted_is_one_message() {
     }
 }
 
-// FILE-19: it is told before somebody writes a message that would be refused, and lost.
+// FILE-19: the refusal comes before a person writes a message that would be lost.
 #[test]
 fn file_19_no_editor_is_opened_for_a_message_that_cannot_be_sent() {
     let project = project(&[&greeting()]).set("EDITOR", "echo opened; false");
@@ -278,7 +279,8 @@ fn file_34_a_comment_in_the_review_reaches_the_next_turn() {
     assert!(told.contains(": I read it myself"), "{told}");
 }
 
-// FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings name or here.
+// FILE-35, FILE-36: the review of a turn shows files of the project in previews, with the program that the settings
+// name or here.
 #[test]
 fn file_35_file_36_previews_in_the_review_of_a_turn() {
     let read = "### `READ`\n\n- **Resource:** [README.md](/README.md)\n".to_owned();
@@ -331,7 +333,7 @@ fn a_failure_offers_to_undo() {
     assert_eq!(project.changes(), Vec::<String>::new());
 }
 
-/// A message of the plan is a card like any question; the batch goes on with the words that are typed.
+/// A message of the plan is a card like any question; the batch continues with the typed reply.
 #[test]
 fn file_40_a_message_is_answered_in_the_terminal() {
     let chat = "### `CHAT_WITH_USER`\n\n- **Description:** Ask.\n\nShip it today?\n".to_owned();

@@ -1,4 +1,4 @@
-//! Finished turns are never changed again, and it is noticed when somebody did.
+//! Rapport never changes a finished turn, and notices when a file of one was changed.
 
 use super::{create, greeting, plan, project};
 
@@ -66,7 +66,7 @@ fn what_is_finished_and_not_sealed_is_sealed_once_it_is_trusted() {
     project.rapport(&["status"]).check(0, "01/report.md was changed");
 }
 
-/// A log that cannot be read is told: without it nobody knows what was sealed.
+/// An unreadable log is reported: without it, it is unknown what was sealed.
 #[test]
 fn a_damaged_log_is_not_passed_over() {
     let project = project(&[&greeting()]);
@@ -77,8 +77,8 @@ fn a_damaged_log_is_not_passed_over() {
     project.rapport(&["log", "--tree"]).check(6, "is damaged at line 1");
 }
 
-/// A session that was thrown away and begun anew is another one, although git kept what undoing the first would take: its
-/// plan is carried out, not only reported.
+/// A session that was thrown away and begun anew is another one, although git kept what undoing the first would take:
+/// its plan is carried out, not only reported.
 #[test]
 fn a_session_begun_anew_has_nothing_done_yet() {
     let plan = plan("Create", &[], &[], &[create("a.txt", "a")]);

@@ -1,4 +1,4 @@
-//! A session from its first turn on: what is made, in which order, and what is refused.
+//! A session from its first turn on: what is made, in which order, and which acts are refused.
 
 use rapport_core::Event;
 use serde_json::Value;
@@ -49,7 +49,8 @@ fn a_wrong_turn_is_named_before_the_agent_goes_on() {
     project.rapport(&["resume", "--turn", "01"]).check(7, "cannot start no-such-agent");
 }
 
-// FILE-1, FILE-6, FILE-9, FILE-10, FILE-11, FILE-18, FILE-20, FILE-22, FILE-23, FILE-25, FILE-27, FILE-29: one whole turn.
+// FILE-1, FILE-6, FILE-9, FILE-10, FILE-11, FILE-18, FILE-20, FILE-22, FILE-23, FILE-25, FILE-27, FILE-29: one whole
+// turn.
 #[test]
 fn file_20_a_turn_from_message_to_report() {
     let project = project(&[&greeting()]);
@@ -107,7 +108,7 @@ fn file_9_the_plan_is_what_the_agent_said() {
     assert_eq!(project.turn_file("01/plan.md"), odd);
 }
 
-// FILE-19: a plan that waits has to be dealt with first; nothing is made, and nobody is asked.
+// FILE-19: a plan that waits has to be decided first; nothing is made, and no person is asked.
 #[test]
 fn file_19_a_plan_that_waits_comes_first() {
     let project = project(&[&greeting()]).recorded();
@@ -194,7 +195,7 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
-/// Whoever has no account tries it with the scripted agent that comes along.
+/// A person without an account tries it with the built-in scripted agent.
 #[test]
 fn the_scenario_that_comes_along_can_be_carried_out() {
     let project = project(&[]);

@@ -1,4 +1,5 @@
-//! What the model is told is what is written down, byte for byte; shown with the real CLI and a model that notes it.
+//! The model is told exactly what is written down, byte for byte; shown with the real CLI and a model that records
+//! its requests.
 
 use rapport_core::Event;
 use rapport_core::context::ContextLog;
@@ -175,7 +176,7 @@ enum Answered {
     AtOnce,
     /// After the agent was parked.
     Parked,
-    /// By Rapport, because nobody is to be asked.
+    /// By Rapport, because no person is to be asked.
     Refused,
     /// After Rapport was killed, and the agent with it.
     Killed,
@@ -287,8 +288,9 @@ fn planned(project: &Project, answered: Answered) {
     assert_eq!(running.finish(), 0);
 }
 
-/// How often the model is asked. A call that is not in the conversation when that is resumed is made again by the scripted model, which
-/// knows nothing but the conversation, and gets the same answer as its result; CLIs before 2.1.325 leave a call without a result out.
+/// How often the model is asked. A call that is not in the conversation when that is resumed is made again by the
+/// scripted model, which knows nothing but the conversation, and gets the same answer as its result; CLIs before
+/// 2.1.325 leave a call without a result out.
 fn requests_expected(version: &str, answered: Answered) -> usize {
     match answered {
         Answered::AtOnce | Answered::Parked | Answered::Refused => 2,

@@ -59,7 +59,7 @@ fn batch(project: &Project) -> PathBuf {
     batches.map(|entry| entry.unwrap().path()).find(|path| path.is_dir()).unwrap()
 }
 
-/// A journal that was put beside a session of one's own tells nothing: nobody approved it here.
+/// A journal that was put beside an own session has no effect: no person approved it here.
 #[test]
 fn a_strangers_journal_does_not_become_facts_of_a_session_of_ones_own() {
     let (stranger, victim) = (stranger(), project(&[&greeting()]));

@@ -1,4 +1,4 @@
-//! What came with a clone over MCP: a stranger's assistant began it, and no assistant of the person's acts in it.
+//! A session in a clone that another person's assistant began over MCP: none of this person's assistants acts in it.
 
 use std::fs;
 
@@ -12,8 +12,8 @@ use crate::mcp::http::Site;
 use crate::mcp::story::done;
 use crate::support::project::Project;
 
-/// Sessions of a stranger that were begun over MCP, in somebody else's project: one waits for an answer, one for a decision about
-/// its diff; each as the stranger signed it, and without seals.
+/// Sessions that a stranger began over MCP, in another person's project: one waits for an answer, one for a decision
+/// about its diff; each as the stranger signed it, and without seals.
 fn cloned() -> (Project, Vec<SessionId>) {
     let victim = Project::with_scenario(WORKER).recorded();
     let mut sessions = Vec::new();
@@ -56,7 +56,7 @@ fn calls(session: &SessionId) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Every call about all sessions, and where its result has them: there is none.
+/// Every call about all sessions, and where its result lists them: the list is empty.
 const LISTS: [(&str, &str); 4] = [
     ("work_status", "/tasks"),
     ("wait", "/tasks"),

@@ -1,5 +1,5 @@
-//! Sessions and batches that came with a clone: they can be read, and start nothing until the person says so. The hostile
-//! logs are real ones: somebody else's Rapport wrote them.
+//! Sessions and batches that came with a clone: they can be read, and start nothing until the person trusts them. The
+//! hostile logs are real ones, written by another person's Rapport.
 
 mod batches;
 mod mcp;

@@ -1,4 +1,4 @@
-//! What came with a clone is believed by no door.
+//! No door trusts a session that came with a clone.
 
 use std::fs;
 
@@ -80,7 +80,8 @@ fn status_proposes_to_trust_it_and_not_to_answer_it() {
     victim.rapport(&["answer", "yes"]).check(9, &format!("rapport trust {session}"));
 }
 
-/// The daemon lists it and does nothing else: no agent, and no message to the chat that the log names, or to anybody.
+/// The daemon lists the session and does nothing else: no agent, and no message to the chat that the log names, or to
+/// any other.
 #[tokio::test]
 async fn the_daemon_resumes_no_session_of_a_stranger() {
     let (stranger, session) = strangers_session();
@@ -93,11 +94,11 @@ async fn the_daemon_resumes_no_session_of_a_stranger() {
             stage.printed().contains(&format!("rapport trust {session}")).then_some(())
         });
     }
-    // Whoever may use the bot is answered: it works, and has nothing else to say.
+    // A person who may use the bot gets an answer: the bot works, and has nothing else to say.
     let anna = stage.anna();
     anna.types("/help");
     anna.sees("/plan").await;
-    // A session that comes while it runs, by `git pull`, is nobody's either.
+    // A session that comes while the daemon runs, by `git pull`, is not trusted either.
     let later = clone_unsigned(&stranger, &session, &stage.project);
     assert_ne!(later, unsigned);
     anna.types("/status");

@@ -1,4 +1,4 @@
-//! What the person has looked at and let count; and what is theirs from before.
+//! Sessions that the person has seen and trusted, and the person's own sessions from before there were seals.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn trusting_shows_what_would_run_and_lets_it_count() {
     let victim = victim();
     clone(&stranger, &victim);
     let id = session.as_str();
-    // Without a terminal nobody can say yes; what would run is shown all the same.
+    // Without a terminal no person can agree; what would run is shown nevertheless.
     let ran = victim.rapport(&["trust", id]);
     ran.check(9, "starts the agent");
     for shown in [
@@ -67,7 +67,7 @@ fn what_is_added_by_somebody_else_does_not_count() {
     victim.rapport(&["run", "--resume", id]).check(0, "");
 }
 
-/// A conversation that somebody put in the place of ours is not what the agent goes on with.
+/// The agent does not continue with a conversation that was put in the place of ours.
 #[test]
 fn a_conversation_that_was_changed_is_not_used() {
     let (stranger, session) = strangers_session();

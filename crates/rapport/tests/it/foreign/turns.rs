@@ -1,5 +1,5 @@
-//! Directories of turns that came with a clone or a pull, beside a log of the person's own or without any: nothing of them is run,
-//! sent or built on before the person has looked at them.
+//! Directories of turns that came with a clone or a pull, beside the person's own log or without any: nothing of them
+//! is run, sent or built on before the person has seen them.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn has_begun(project: &Project) -> bool {
     project.path("records").exists() || project.root().join("mark").exists()
 }
 
-/// Every command that would go on with the session says no, and says whose it is not; nothing is written there.
+/// Every command that would continue the session refuses, and says whose it is not; nothing is written there.
 fn refuse_all(project: &Project, session: &str, says: &str) {
     let folder = project.root().join(".rapport/sessions").join(session);
     let before = everything(&folder);
@@ -129,7 +129,7 @@ fn what_an_agent_is_to_be_told_starts_no_agent_where_it_came_without_a_log() {
     victim.rapport(&["resume"]).check(0, "Add a greeting");
 }
 
-/// A session of one's own: what `git pull` adds to it is somebody else's.
+/// An own session: the files that `git pull` adds to it are another person's.
 #[test]
 fn a_turn_that_was_pulled_into_a_session_of_ones_own_waits_to_be_looked_at() {
     let own = project(&[&greeting()]);
@@ -140,7 +140,7 @@ fn a_turn_that_was_pulled_into_a_session_of_ones_own_waits_to_be_looked_at() {
     ship(&own, session.as_str(), "02/plan.md", marking());
     refuse_all(&own, session.as_str(), "turn 02");
     assert_eq!(own.json::<serde_json::Value>(&["status", "--json"])[0]["sealed"], "added");
-    // It is not taken over with those from before: somebody has to look at this one.
+    // `--all-mine` does not include it: a person has to look at this one.
     own.rapport(&["trust", "--all-mine", "--yes"]).check(0, "nothing here");
     own.rapport(&["trust", session.as_str()]).check(9, "02: EXECUTE");
     // Without it, all is as it was.
@@ -171,7 +171,7 @@ fn what_an_agent_is_told_may_not_be_pulled_in() {
     // A turn that has its own context and nothing else starts nothing.
     own.rapport(&["branch", "01", "--keep"]).check(0, "01-branch-01");
     own.rapport(&["context", "show"]).check(0, "");
-    // Unless somebody puts something there.
+    // Unless a plan is put there.
     ship(&own, session.as_str(), "01-branch-01/plan.md", marking());
     refuse_all(&own, session.as_str(), "turn 01-branch-01");
 }

@@ -1,4 +1,4 @@
-//! What a repository brings for the agent's CLI: hooks, servers, permissions. Shown with the real CLI.
+//! What a repository contains for the agent's CLI: hooks, servers, permissions. Shown with the real CLI.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -30,7 +30,8 @@ pub(super) fn world_with(variable: &str, script: Script) -> Option<(Hostile, Mod
     Some((Hostile::of(project.set("TMPDIR", &temporary.to_string_lossy())), model))
 }
 
-/// A command that leaves a mark, and a file in the directory it runs in: from some workplaces nothing else can be written.
+/// A command that leaves a mark, and a file in the directory it runs in: from some workplaces nothing else can be
+/// written.
 fn mark(clone: &Hostile, name: &str) -> String {
     format!("{}; touch ran-{name}", clone.mark(name))
 }
@@ -54,8 +55,8 @@ pub(super) fn bring_hooks_and_servers(clone: &Hostile) {
         .brings("CLAUDE.md", "Greetings here are in Welsh.\n");
 }
 
-/// What a repository that was unpacked from an archive has git run, when the CLI asks git about it. Last, because git runs it
-/// from then on.
+/// What a repository that was unpacked from an archive has git run, when the CLI asks git about it. Last, because git
+/// runs it from then on.
 fn bring_git_programs(clone: &Hostile) {
     clone.brings(".gitattributes", "* filter=evil\n");
     for (key, name) in [("core.fsmonitor", "monitor"), ("filter.evil.clean", "clean")] {
@@ -282,7 +283,8 @@ fn hooks_and_servers_of_a_clone_do_not_run_for_research_on_2_1_90() {
     nothing_of_a_clone_runs_for_research("RAPPORT_TEST_CLAUDE_2_1_90");
 }
 
-/// The critical one: hooks and servers of a clone do not run, in a plan, a draft or at work, until the person trusts them.
+/// The critical one: hooks and servers of a clone do not run, in a plan, a draft or at work, until the person trusts
+/// them.
 #[test]
 fn hooks_and_servers_of_a_clone_run_only_after_trust() {
     let Some((clone, model)) = world("RAPPORT_TEST_CLAUDE") else { return };
@@ -336,7 +338,8 @@ fn hooks_and_servers_of_a_clone_run_only_after_trust() {
     assert!(said.contains("rapport trust"), "{said}");
 }
 
-/// A project cannot claim a login: `doctor` asks the CLI where the project's settings do not count, until they are trusted.
+/// A project cannot claim a login: `doctor` asks the CLI where the project's settings do not count, until they are
+/// trusted.
 #[test]
 fn a_login_that_a_clone_claims_is_not_believed() {
     let Some(program) = needs::program("RAPPORT_TEST_CLAUDE") else { return };

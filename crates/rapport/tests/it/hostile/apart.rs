@@ -1,5 +1,5 @@
-//! What a repository brings for the agent's CLI, and what an agent writes for it, where agents work apart from the project.
-//! Shown with the real CLI.
+//! What a repository contains for the agent's CLI, and what an agent writes for it, with agents in separate
+//! workplaces. Shown with the real CLI.
 
 use rapport_core::Event;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Links and pipes in what is Rapport's own: nothing is read or written behind a link that leads elsewhere, and nobody waits
-//! for the writer of a pipe.
+//! Links and pipes among Rapport's own files: nothing is read or written behind a link that leads elsewhere, and no
+//! command waits for the writer of a pipe.
 
 use std::os::unix::fs::symlink;
 
@@ -90,7 +90,7 @@ fn links_in_sessions_are_not_followed() {
     assert_eq!(clone.outside(), before);
 }
 
-/// A log that is a link is not read, not even one that this person wrote: somebody else decides where it leads.
+/// A log that is a link is not read, not even one that this person wrote: the link's author decides where it leads.
 #[test]
 fn a_log_that_is_a_link_is_refused() {
     let clone = clone();
@@ -114,7 +114,7 @@ fn a_log_that_is_a_link_is_refused() {
     assert_eq!(std::fs::read(&moved).unwrap(), before);
 }
 
-// A pipe as a log, a lock, settings, a context: nobody waits for its writer.
+// A pipe as a log, a lock, settings, a context: no command waits for its writer.
 #[test]
 fn pipes_keep_nobody_waiting() {
     for pipe in [
@@ -146,8 +146,8 @@ fn pipes_keep_nobody_waiting() {
     }
 }
 
-/// A clone brings a link, and an agent that knows nothing of it writes through it: whoever is asked reads where it leads, and
-/// nothing of that file. A rule about the name does not cover it.
+/// A clone contains a link, and an agent that does not know it writes through it: the person who is asked reads where
+/// it leads, and nothing of that file. A rule about the name does not cover it.
 #[test]
 fn who_allows_a_write_reads_where_a_link_leads() {
     const WRITES: &str = r##"

@@ -1,5 +1,5 @@
-//! A repository made to harm whoever clones it. Whatever it wants run leaves a mark in a folder outside of it, so that a test
-//! can look for what nobody approved.
+//! A repository made to harm the person who clones it. Every program that it wants run leaves a mark in a folder
+//! outside of it, so that a test can look for runs that no person approved.
 
 mod agent;
 mod apart;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::support::patience::wait_at_most;
 use crate::support::project::{Project, Ran};
 
-/// A clone of what somebody hostile published.
+/// A clone of a hostile repository.
 pub(crate) struct Hostile {
     pub(crate) project: Project,
     marks: PathBuf,
@@ -48,7 +48,7 @@ impl Hostile {
         self
     }
 
-    /// Runs a command there to its end, which must come soon: nothing that a repository brings keeps anybody waiting.
+    /// Runs a command there to its end, which must come soon: nothing in a repository makes a command wait.
     #[track_caller]
     pub(crate) fn rapport(&self, args: &[&str]) -> Ran {
         let mut command = self.project.command();

@@ -1,5 +1,5 @@
-//! Every command of ours in a repository that was made to harm: a program, a file outside, a process, a message and a request
-//! that nobody approved are each looked for after each command, and not found.
+//! Every command of ours in a repository that was made to harm. After each command the test looks for a program that
+//! ran, a file outside, a process, a message and a request that no person approved, and finds none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -171,7 +171,7 @@ impl Before {
         Self { outside: clone.outside(), git: git_config(clone) }
     }
 
-    /// Nothing is there that nobody approved.
+    /// Checks that nothing happened that no person approved.
     #[track_caller]
     fn check(&self, world: &World, what: &str) {
         let clone = &world.clone;
@@ -240,8 +240,8 @@ fn run_session(clone: &Hostile) -> String {
     own.unwrap_or_else(|| panic!("no session of this run: {all:?}"))
 }
 
-/// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not taken
-/// into a place for agents, and the person is told why there is none.
+/// A `.git` that declares the directory above the project its working tree: the files there, such as keys, are not
+/// copied to a workplace for agents, and the person is told why there is no workplace.
 #[test]
 fn a_working_tree_above_the_project_is_refused() {
     for worker in ["worktree", "sandbox"] {
@@ -287,7 +287,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(below).collect()
 }
 
-/// The daemon of a person with a bot of their own: it lists what came along, and tells nobody of it.
+/// The daemon of a person with their own bot: it lists the hostile sessions, and sends no message about them.
 #[tokio::test]
 async fn the_daemon_in_a_hostile_repository_tells_nobody() {
     for logs in [Logs::Readable, Logs::Unreadable] {

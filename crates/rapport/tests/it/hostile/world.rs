@@ -1,4 +1,4 @@
-//! What a hostile repository brings: everything that could do harm, unpacked beside something precious.
+//! The content of a hostile repository: everything that could do harm, unpacked beside a precious file.
 
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,14 +16,14 @@ use crate::foreign::{clone, clone_unsigned, strangers_session};
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
-/// A name that would set a terminal's title, one that reverses what follows, one that a shell would run, and one that would be a
-/// flag.
+/// A name that would set a terminal's title, one that reverses what follows, one that a shell would run, and one that
+/// would be a flag.
 pub(super) const NAMES: [&str; 4] = ["evil\u{1b}]0;PWN\u{7}", "evil\u{202e}gnp", "x; touch marks", "--yes"];
 
 /// Sessions that came without a log: a plan, what an agent is to be told, and a turn that is done.
 pub(super) const PLANNED: &str = "20260101-planned";
 pub(super) const READY: &str = "20260102-ready";
-/// A log that nobody ends writing.
+/// A log that is a pipe without a writer.
 pub(super) const PIPE: &str = "20260103-pipe";
 
 /// A clone, and who waits to be reached by it.
@@ -81,13 +81,13 @@ impl World {
         Self { clone, signed, unsigned, carried_out, reached }
     }
 
-    /// How many times something nobody asked was reached over the network.
+    /// How many times the network listener was reached without approval.
     pub(super) fn reached(&self) -> usize {
         self.reached.load(Ordering::SeqCst)
     }
 }
 
-/// Somebody who waits to be reached.
+/// A server that counts connections to it.
 fn listener() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

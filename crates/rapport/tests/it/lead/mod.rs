@@ -1,4 +1,4 @@
-//! A lead in front of the person: it is asked first, once, for a time, and answers only what it may.
+//! A lead in front of the person: it is asked first, once, for a limited time, and answers only what it may.
 
 mod passing_on;
 mod real;

@@ -39,8 +39,8 @@ fn told(project: &Project, lead: &SessionId) -> usize {
     facts(project, lead).iter().filter(|fact| is_trigger(fact)).count()
 }
 
-/// LEAD-8, LEAD-13, LEAD-18: the lead is woken by the process that runs the worker; it says nothing that counts, so after its time the
-/// person is asked.
+/// LEAD-8, LEAD-13, LEAD-18: the lead is woken by the process that runs the worker; it says nothing that counts, so
+/// after its time the person is asked.
 #[test]
 fn lead_8_a_lead_that_does_not_answer_is_passed_over_after_its_time() {
     let (project, lead) = project();

@@ -1,4 +1,5 @@
-//! The real Claude Code as a lead, with Rapport's own tools and a scripted model: what it answers, drafts, and may not.
+//! The real Claude Code as a lead, with Rapport's own tools and a scripted model: what it answers, what it drafts,
+//! and what it may not do.
 
 use std::time::Duration;
 
@@ -43,8 +44,8 @@ fn respond(id: &str, response: &str, ground: Option<&str>) -> Response {
     call(id, "mcp__rapport__claude_code_respond", input)
 }
 
-/// LEAD-2, LEAD-12, LEAD-13, LEAD-21: the lead reads the project, answers with a line of it as its ground, and the agent is
-/// told who answered and why. A ground that it has not read does not count.
+/// LEAD-2, LEAD-12, LEAD-13, LEAD-21: the lead reads the project, answers with a line of it as its ground, and the
+/// agent is told who answered and why. A ground that it has not read does not count.
 #[test]
 fn lead_12_the_real_cli_answers_as_a_lead_with_a_ground() {
     let made = project("auto", |project, script| {
@@ -89,7 +90,8 @@ fn lead_12_the_real_cli_answers_as_a_lead_with_a_ground() {
     project.wait_alone(Duration::from_secs(20));
 }
 
-/// The default policy: the lead drafts, and a person sends the draft with one command. Nobody else has the lead's tools.
+/// The default policy: the lead drafts, and a person sends the draft with one command. No other agent has the lead's
+/// tools.
 #[test]
 fn the_real_cli_drafts_and_a_person_sends_it() {
     let made = project("assist", |_, script| {
@@ -114,7 +116,7 @@ fn the_real_cli_drafts_and_a_person_sends_it() {
     let answered = run.until(|fact| matches!(fact, Event::Answered { .. }));
     assert!(matches!(answered, Event::Answered { by: By::Person { .. }, .. }), "{answered:?}");
     run.until(|fact| matches!(fact, Event::PlanProposed { .. }));
-    // The lead goes on beside its worker, and may be told later than the worker plans.
+    // The lead works beside its worker, and may be told later than the worker plans.
     let (told, _) = wait_for("the result of the draft", || model.tool_result("toolu_1"));
     assert!(told.contains("waits for the person"), "{told}");
     run.kill();

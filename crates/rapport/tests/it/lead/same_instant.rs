@@ -1,5 +1,5 @@
-//! A person and a lead at the same instant: one of them answers, whoever is first, and the other one is told so. And what the
-//! engine refuses: leads that are none, and cycles.
+//! A person and a lead at the same instant: the first of them answers, and the other one is told so. And what the
+//! engine refuses: leads that are not leads, and cycles.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ async fn a_lead_that_has_ended_is_passed_over() {
     process.stop().await;
 }
 
-/// Two leads, a lead that is none, and one that does not exist: a session has at most one, which is a lead.
+/// Two leads, a session that is not a lead, and one that does not exist: a session has at most one lead.
 #[tokio::test]
 async fn a_session_cannot_have_a_lead_that_is_none() {
     let process = Process::start(Arc::new(Memory::new()));

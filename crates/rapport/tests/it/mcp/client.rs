@@ -179,7 +179,8 @@ impl Client {
         ToolReply::read(&reply)
     }
 
-    /// Calls a tool of a server that may die; `None` if it did. Dialogs that come meanwhile are accepted with this content.
+    /// Calls a tool of a server that may die; `None` if it did. Dialogs that come meanwhile are accepted with this
+    /// content.
     pub(crate) fn try_call(&mut self, tool: &str, arguments: &Value, accepts: &Value) -> Option<ToolReply> {
         let params = json!({ "name": tool, "arguments": arguments });
         self.try_request("tools/call", &params, accepts).map(|reply| ToolReply::read(&reply))

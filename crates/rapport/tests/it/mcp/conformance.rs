@@ -1,5 +1,5 @@
-//! The conformance suite of the protocol's own project, scenario by scenario, against `rapport serve` with the tools that the suite calls
-//! (`rapport-mcp/src/conformance.rs`).
+//! The conformance suite of the protocol's own project, scenario by scenario, against `rapport serve` with the tools
+//! that the suite calls (`rapport-mcp/src/conformance.rs`).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

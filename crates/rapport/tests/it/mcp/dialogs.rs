@@ -1,4 +1,4 @@
-//! What only a person may decide, in the dialog of a client that has dialogs.
+//! Decisions that only a person may make, in the dialog of a client that has dialogs.
 
 use rapport_core::{By, Event};
 use serde_json::{Value, json};
@@ -69,8 +69,8 @@ fn the_person_decides_in_the_dialog_of_the_client() {
     assert_eq!(client.close().0, Some(0));
 }
 
-/// A dialog that is closed, or left empty, is no answer: the model is told, the dialog does not come again, and the question stays open
-/// at every other door.
+/// A dialog that is closed, or left empty, is no answer: the model is told, the dialog does not come again, and the
+/// question stays open at every other door.
 #[test]
 fn a_dialog_that_is_closed_is_no_answer() {
     for result in [
@@ -118,7 +118,7 @@ fn nonsense_in_a_dialog_is_refused_with_the_reason() {
     assert_eq!(deciders(&project), []);
 }
 
-/// Somebody else decides first: the dialog is taken back, a late reply changes nothing, and the call goes on.
+/// Another person decides first: the dialog is withdrawn, a late reply changes nothing, and the call continues.
 #[test]
 fn a_dialog_is_taken_back_when_somebody_else_decides() {
     let project = Project::with_scenario(PERMISSION);
@@ -191,7 +191,8 @@ fn questions_for_the_person_come_in_a_dialog() {
     }
 }
 
-/// A model may leave a worker's questions to the person, worker by worker. Without dialogs it tells the person where to answer.
+/// A model may leave a worker's questions to the person, worker by worker. Without dialogs it tells the person where
+/// to answer.
 #[test]
 fn a_model_leaves_questions_to_the_person() {
     let project = Project::with_scenario(ONE_QUESTION);

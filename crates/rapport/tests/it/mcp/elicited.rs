@@ -1,5 +1,5 @@
-//! What an MCP server asks inside a worker reaches the person at the client that leads the worker: in dialogs within a call, or as a task.
-//! The worker is the real CLI with a real server.
+//! Questions of an MCP server that a worker uses reach the person at the client that leads the worker: in dialogs
+//! within a call, or as a task. The worker is the real CLI with a real server.
 
 use std::path::Path;
 
@@ -69,8 +69,8 @@ fn assert_filled_in(project: &Project, model: &Model, client: &str) {
     assert!(deciders.iter().all(|(_, by)| *by == person), "{deciders:?}");
 }
 
-/// WORK-1: in the older protocol, a dialog for each field. What the field does not take is refused with the reason; the model may not fill
-/// it in.
+/// WORK-1: in the older protocol, a dialog for each field. What the field does not take is refused with the reason;
+/// the model may not fill it in.
 #[test]
 fn a_form_in_a_worker_is_filled_in_dialogs() {
     let Some((project, model)) = project() else { return };

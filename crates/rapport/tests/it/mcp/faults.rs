@@ -1,4 +1,5 @@
-//! Clients that speak garbage, go away in a call, or call a thousand times at once; and workers that cannot go on.
+//! Clients that speak garbage, disconnect during a call, or call a thousand times at once; and workers that cannot
+//! continue.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -132,7 +133,7 @@ fn a_running_worker_tells_of_its_progress() {
     assert!(told.text.contains("This takes a while."), "{}", told.text);
 }
 
-/// WORK-2, WORK-21: without a container engine no task begins, the lead is told why, and the server goes on.
+/// WORK-2, WORK-21: without a container engine no task begins, the lead is told why, and the server keeps running.
 #[test]
 fn without_an_engine_the_lead_is_told_and_the_server_goes_on() {
     let project = Project::with_scenario(ONE_QUESTION).set("DOCKER_HOST", "unix:///nowhere/docker.sock");
@@ -180,8 +181,9 @@ fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
     assert!(client.call("answer_worker_question", answer).is_error);
 }
 
-/// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is tried three times and said; the task
-/// stays in `needs_input`, and once the worker can start, the answer is delivered, and nothing is asked anew.
+/// WORK-20: an answer is stored before the worker takes it. If the worker cannot start again, that is tried three
+/// times and said; the task stays in `needs_input`, and once the worker can start, the answer is delivered, and
+/// nothing is asked anew.
 #[test]
 fn an_answer_survives_a_worker_that_cannot_start() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -1,5 +1,5 @@
-//! Clients that somebody else wrote: those of the protocol's own project, for JavaScript and Python, in the new protocol and in the old
-//! one, and its Inspector.
+//! Clients of others: those of the protocol's own project, for JavaScript and Python, in the new protocol and in the
+//! old one, and its Inspector.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! MCP over HTTP in `serve`: for clients with the token, on this machine, and for no web page.
+//! MCP over HTTP in `serve`: for clients on this machine with the token, and for no web page.
 
 use std::ffi::OsString;
 use std::ops::{Deref, DerefMut};
@@ -216,7 +216,8 @@ async fn clients_of_one_name_are_told_each_for_itself() {
     }
 }
 
-/// Where several projects are served, clients work in the first: they see its tasks, and can use every id that they are shown.
+/// Where several projects are served, clients work in the first: they see its tasks, and can use every id that they
+/// are shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_see_the_tasks_of_the_project_that_they_work_in() {
     let project = Project::with_scenario(WORKER);
@@ -243,8 +244,8 @@ async fn clients_see_the_tasks_of_the_project_that_they_work_in() {
     elsewhere.child.kill().unwrap();
 }
 
-/// A wrong token, a page of another origin, a name that is not this machine's: each is refused before anything is read. Who comes under
-/// another name, or from another page, is not even told whether the token is right.
+/// A wrong token, a page of another origin, a name that is not this machine's: each is refused before anything is
+/// read. Who comes under another name, or from another page, is not even told whether the token is right.
 #[tokio::test(flavor = "multi_thread")]
 async fn strangers_are_refused() {
     let site = Site::start(Project::with_scenario(WORKER));
@@ -344,8 +345,8 @@ async fn a_thousand_calls_at_once_are_answered() {
     assert_eq!(stored, 1);
 }
 
-/// A client that goes away in a call leaves its worker at work, which the next client finds; the server ends when it is told to, whoever
-/// still waits.
+/// A client that disconnects during a call leaves its worker at work, which the next client finds; the server ends
+/// when it is told to, even if clients still wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_goes_away_in_a_call_is_not_missed() {
     let mut site = Site::start(Project::with_scenario(ONE_QUESTION));

@@ -1,4 +1,4 @@
-//! `rapport mcp` or `rapport serve` is killed: nothing is lost, and the next one goes on with its workers.
+//! `rapport mcp` or `rapport serve` is killed: nothing is lost, and the next one continues with its workers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,8 @@ fn count(project: &Project, is_it: impl Fn(&Event) -> bool) -> usize {
     project.facts().iter().filter(|fact| is_it(fact)).count()
 }
 
-/// Killed at a question: the agent goes with the server; the next server has the same question, and the answer is taken.
+/// Killed at a question: the agent goes with the server; the next server has the same question, and the answer is
+/// taken.
 #[test]
 fn killed_at_a_question_the_next_server_goes_on() {
     for hot in ["5m", "0s"] {
@@ -37,7 +38,7 @@ fn killed_at_a_question_the_next_server_goes_on() {
         client.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" }));
         client.until(&task, "needs_input").says("Start the work with this plan?");
         client.kill();
-        // The person answers while nobody runs it; the next server takes it from the log.
+        // The person answers while no process runs the session; the next server takes the answer from the log.
         confirm(&project);
         let mut client = Client::start(&project, &flags);
         client.until(&task, "needs_input").says("Which file?");
@@ -74,7 +75,7 @@ fn a_second_server_reaches_the_workers_of_the_first() {
     second.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })).says("Answered by");
     first.until(&task, "needs_input").says("Start the work with this plan?");
     second.until(&task, "needs_input").says("Start the work with this plan?");
-    // The first goes; the second hears what a person decides, and goes on once the worker is free.
+    // The first server ends; the second learns of the person's decision, and continues once the worker is free.
     assert_eq!(first.close().0, Some(0));
     confirm(&project);
     second.until(&task, "needs_input").says("Which file?");
@@ -134,7 +135,8 @@ impl Drop for OverHttp {
     }
 }
 
-/// Leads a worker to its end and applies its work, with a server that is killed as this variable says, and others after it.
+/// Leads a worker to its end and applies its work, with a server that is killed as this variable says, and others
+/// after it.
 fn play<C: Caller>(project: &Project, trial: Option<(&str, &str)>) -> Played {
     const ENOUGH: usize = 4;
     let mut played = Played { servers: 0, asked_again: Vec::new() };

@@ -1,4 +1,4 @@
-//! Another assistant leads workers over MCP: it starts them, answers, reviews, and applies or rejects what they did.
+//! Another assistant leads workers over MCP: it starts them, answers, reviews, and applies or rejects their work.
 
 mod checked;
 pub(crate) mod client;

@@ -1,4 +1,5 @@
-//! What stays with the person: permissions, plans, and sessions that a model did not begin. The first answer wins.
+//! Decisions that stay with the person: permissions, plans, and sessions that a model did not begin. The first answer
+//! wins.
 
 use rapport_core::{By, Event};
 use serde_json::json;
@@ -139,7 +140,7 @@ fn answers_to_unknown_finished_and_parked_tasks() {
     client.call("task_worker", json!({ "tusk": "x" })).refuses("invalid", "tusk");
     assert_eq!(project.store().list().unwrap(), []);
 
-    // The process of the agent is put away at its question; the answer starts it again at the same call.
+    // The agent's process is parked at its question; the answer starts it again at the same call.
     let task = client.call("task_worker", json!({ "task": "paint" })).task();
     client.until(&task, "needs_input").says("Which colour?");
     wait_for("the agent to be parked", || {

@@ -10,7 +10,8 @@ use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::scenarios::BUSY;
 
-/// LEAD-23: a context is loaded, or said to need exploring; explored; updated with proposals that a person decides about.
+/// LEAD-23: a context is loaded, or said to need exploring; explored; updated with proposals that a person decides
+/// about.
 #[test]
 fn lead_23_a_lead_loads_explores_and_updates_a_context() {
     let project = Project::with_scenario(WORKER);
@@ -45,8 +46,8 @@ fn lead_23_a_lead_loads_explores_and_updates_a_context() {
     }
 }
 
-/// LEAD-24, LEAD-29, LEAD-30, LEAD-31: an agent starts with the enriched prompt, which the session keeps; a lead tells it
-/// something, looks at it, and ends it.
+/// LEAD-24, LEAD-29, LEAD-30, LEAD-31: an agent starts with the enriched prompt, which the session keeps; a lead
+/// tells it something, looks at it, and ends it.
 #[test]
 fn lead_24_an_agent_starts_with_what_is_known() {
     let project = Project::with_scenario(WORKER).recorded();

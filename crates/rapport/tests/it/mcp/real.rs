@@ -63,8 +63,8 @@ fn told(model: &Model, call: &str) -> String {
     model.tool_result(call).unwrap_or_else(|| panic!("{call} has no result: {:#?}", model.told())).0
 }
 
-/// `claude mcp add rapport -- rapport mcp` is all that a user does: its model starts a worker, answers it, and applies what it
-/// did; the person confirms the plan.
+/// `claude mcp add rapport -- rapport mcp` is all that a user does: its model starts a worker, answers it, and
+/// applies what it did; the person confirms the plan.
 #[test]
 fn the_real_cli_leads_a_worker() {
     let Some(program) = needs::claude() else { return };
@@ -193,8 +193,9 @@ fn painter() -> Script {
         .say(Response::default().text("Painted."))
 }
 
-/// WORK-1, WORK-15: the real CLI in a terminal leads two workers, which are real CLIs, at the same time. Both ask: the first its model, the
-/// second the person, as a task; what only a person may decide comes in dialogs. Its model reviews and applies what both did.
+/// WORK-1, WORK-15: the real CLI in a terminal leads two workers, which are real CLIs, at the same time. Both ask:
+/// the first its model, the second the person, as a task; what only a person may decide comes in dialogs. Its model
+/// reviews and applies what both did.
 #[test]
 fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
     let Some(program) = needs::claude() else { return };

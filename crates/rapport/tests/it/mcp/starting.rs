@@ -1,4 +1,4 @@
-//! What can be said about a worker when it is started: a template, the task it is a part of, how its result is told. And what is
+//! Options for starting a worker: a template, the task that it is a part of, how its result is reported. And what is
 //! remembered of it while it works.
 
 use std::process::Command;
@@ -95,7 +95,7 @@ fn a_terminal_takes_the_ids_of_leads() {
     project.rapport(&["status", "task-nothing"]).check(4, "there is no session");
 }
 
-/// A question that expires ends as expired here too, and the task goes on without an answer of anybody.
+/// A question that expires ends as expired here too, and the task continues without an answer.
 #[test]
 fn a_question_that_expires_is_told_as_expired() {
     let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_QUESTIONS_EXPIRE", "1s");
@@ -150,8 +150,9 @@ fn a_result_is_told_in_short() {
     }
 }
 
-/// WORK-11, WORK-12: of each task that is worked on, the server knows the session, the state of its conversation, its last question and
-/// its start; of one that ended, nothing is kept there. All of it comes from the log, so it survives the server (WORK-23).
+/// WORK-11, WORK-12: of each task that is worked on, the server knows the session, the state of its conversation, its
+/// last question and its start; of one that ended, nothing is kept there. All of it comes from the log, so it
+/// survives the server (WORK-23).
 #[test]
 fn sessions_are_remembered_while_they_are_worked_on() {
     let project = Project::with_scenario(WORKER);
@@ -211,7 +212,8 @@ invocations:
     }
 }
 
-/// A worker's container may be limited to less than the settings allow, and not to more; other workers have no such limits.
+/// A worker's container may be limited to less than the settings allow, and not to more; other workers have no such
+/// limits.
 #[test]
 fn a_container_is_limited_to_less_than_the_settings_allow() {
     let start = |config: Value| json!({ "task": "paint", "worker": "container", "containerConfig": config });

@@ -28,8 +28,8 @@ pub(crate) fn done(project: &Project, client: &mut Client) -> ToolReply {
     client.until(&task, "completed")
 }
 
-/// WORK-2, WORK-3, WORK-4, WORK-5, WORK-7, WORK-9, WORK-10, WORK-13, WORK-15, WORK-22: a worker asks, is answered in the same
-/// conversation, asks again, and ends with a diff.
+/// WORK-2, WORK-3, WORK-4, WORK-5, WORK-7, WORK-9, WORK-10, WORK-13, WORK-15, WORK-22: a worker asks, is answered in
+/// the same conversation, asks again, and ends with a diff.
 #[test]
 fn a_worker_asks_is_answered_and_ends_with_a_diff() {
     let project = Project::with_scenario(WORKER).recorded();
@@ -134,7 +134,8 @@ fn what_the_model_wants_applied_a_person_applies() {
     client.call("apply_changes", json!({ "diffId": diff })).refuses("not_now", "was applied already");
 }
 
-/// Before one of two diffs is applied, whoever leads is told that the other changes the same files, at the review and at the apply.
+/// Before one of two diffs is applied, the lead is told that the other changes the same files, at the review and at
+/// the apply.
 #[test]
 fn other_work_on_the_same_files_is_told() {
     let project = Project::with_scenario(WORKER);

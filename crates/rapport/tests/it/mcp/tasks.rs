@@ -1,4 +1,5 @@
-//! Workers as tasks of the protocol: the client polls them, and shows the person what they ask. Everything is read from the log.
+//! Workers as tasks of the protocol: the client polls them, and shows the person their questions. Everything is read
+//! from the log.
 
 use std::time::Duration;
 
@@ -96,8 +97,8 @@ fn for_person(task: &str) -> Value {
     json!({ "task": task, "questions": "person" })
 }
 
-/// WORK-1, WORK-15: a worker whose questions are for the person is a task. The person answers at the client; the result is in the task,
-/// and stays there when the work goes on.
+/// WORK-1, WORK-15: a worker whose questions are for the person is a task. The person answers at the client; the
+/// result is in the task, and stays there when the work continues.
 #[test]
 fn a_worker_whose_questions_are_for_the_person_is_a_task() {
     let project = Project::with_scenario(WORKER);
@@ -163,7 +164,8 @@ fn a_task_survives_its_servers() {
     assert_eq!(deciders(&project).len(), 2);
 }
 
-/// The person may leave a question: it is no longer asked at this client, and stays open at every other door. The first answer wins.
+/// The person may leave a question: it is no longer asked at this client, and stays open at every other door. The
+/// first answer wins.
 #[test]
 fn what_the_person_leaves_is_answered_elsewhere() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -175,7 +177,7 @@ fn what_the_person_leaves_is_answered_elsewhere() {
     assert_eq!(waits["status"], "working", "{waits}");
     let message = waits["statusMessage"].as_str().unwrap();
     assert!(message.contains("needs a person") && message.contains("Which colour?"), "{message}");
-    // What nobody asked for any more, or anywhere, changes nothing.
+    // A reply to a question that is closed, or never existed, changes nothing.
     follower.accept(&task, &colour, "Blue");
     follower.accept(&task, "../etc/q1/0", "Blue");
     assert_eq!(deciders(&project), []);
@@ -236,8 +238,8 @@ fn a_task_whose_worker_cannot_begin_has_failed() {
     assert_eq!(ended["error"]["data"]["status"], "failed");
 }
 
-/// Replies to a task whose worker was put away start it again at its call; those to one that has ended, to another task's question or
-/// with a state that nobody gave out change nothing.
+/// Replies to a task whose worker was parked start it again at its call. Replies to a task that has ended, to another
+/// task's question, or with an unknown state change nothing.
 #[test]
 fn replies_to_parked_ended_and_other_tasks() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -265,7 +267,7 @@ fn replies_to_parked_ended_and_other_tasks() {
     }
 }
 
-/// Only who follows tasks gets one, and only where the person answers; what is no task is none.
+/// Only a client that follows tasks gets one, and only if the person answers; any other worker is not a task.
 #[test]
 fn who_does_not_follow_tasks_gets_none() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -282,7 +284,7 @@ fn who_does_not_follow_tasks_gets_none() {
         let reply = follower.request("tasks/update", json!({ "taskId": unknown, "inputResponses": {} }));
         assert_eq!(code(&reply), Some(-32602), "{unknown}: {reply}");
     }
-    // The protocol has no such requests any more.
+    // The protocol no longer has such requests.
     for gone in ["tasks/list", "tasks/result"] {
         assert_eq!(code(&follower.request(gone, json!({ "taskId": mine }))), Some(-32601), "{gone}");
     }

@@ -1,4 +1,5 @@
-//! Rounds through the agent's CLI: the rehearsal, the real one with a model that plays the same, and programs that fail.
+//! Rounds through the agent's CLI: the rehearsal, the real CLI with a model that plays the same script, and programs
+//! that fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -253,7 +254,7 @@ async fn a_program_that_hangs_is_ended_with_everything_it_started() {
     assert_eq!(stage.processes(), []);
 }
 
-/// Whoever no longer wants the questions lets go of them; the program ends with that.
+/// Dropping the request ends the program.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn letting_go_ends_the_program() {
     let stage = Stage::of("/bin/sh", &["-c", "sleep 1000 & echo > started; sleep 1000"]);

@@ -1,4 +1,4 @@
-//! Which way a model is asked.
+//! Whether a model is called through its API or through the CLI.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The API when it is slow, busy, broken, or makes no sense.
+//! The API when it is slow, busy or broken, or its replies make no sense.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is asked over the API, and what is made of it.
+//! Requests to the API, and how its replies are read.
 
 use rapport::planners::Planner;
 use rapport::planners::messages::{Credential, Messages, MessagesConfig};

@@ -1,4 +1,4 @@
-//! Who makes rounds of questions: over the API, through the CLI, and what happens when neither makes sense.
+//! Planners, which make rounds of questions: over the API, through the CLI, and with replies that make no sense.
 
 mod agent;
 mod choosing;
@@ -13,7 +13,7 @@ use rapport::planners::messages::{Credential, Messages, MessagesConfig};
 use rapport_core::{Brief, QuestionRound};
 use serde_json::{Value, json};
 
-/// A key that nobody may ever read.
+/// A key that must never appear in any output.
 const KEY: &str = "sk-ant-very-secret";
 
 /// A brief for this round, with these questions answered.

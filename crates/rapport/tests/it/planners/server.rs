@@ -1,4 +1,4 @@
-//! A server that gives one answer after the other, whatever is asked, and keeps what was asked.
+//! A server that gives prepared answers in order, whatever the request is, and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -70,7 +70,6 @@ impl Answer {
     }
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) line: String,

@@ -1,4 +1,4 @@
-//! What is said about the planner, and what holds.
+//! Settings of the planner, and which of them take effect.
 
 use jiff::SignedDuration;
 use rapport::config::{PlannerVia, Settings};
@@ -24,7 +24,7 @@ fn later_layers_win_and_keys_are_never_shown() {
     let settings = load(&home, project, &[("RAPPORT_PLANNER_VIA", "agent")]).unwrap();
     let planner = &settings.planner;
     assert_eq!(planner.via, Some(PlannerVia::Agent));
-    // A project that nobody trusts does not choose the model that a person pays for.
+    // An untrusted project does not choose the model that a person pays for.
     assert_eq!(planner.model.as_deref(), Some("one"));
     assert_eq!(planner.timeout, Some(SignedDuration::from_secs(90)));
     assert!(planner.api_key.is_some());

@@ -1,4 +1,4 @@
-//! `kill -9` at any moment: the question stays, the answer counts, the file comes out once.
+//! `kill -9` at any moment: the question stays open, the answer counts, the file is written once.
 
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport_core::Event;

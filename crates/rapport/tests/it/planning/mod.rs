@@ -1,4 +1,4 @@
-//! `rapport plan --as progress` as people use it: the program, the scripted agent, a project, and nothing else.
+//! `rapport plan --as progress` as people use it: only the program, the scripted agent and a project.
 
 mod killed;
 mod printed;
@@ -30,7 +30,7 @@ pub(super) fn project(scenario: ScenarioBuilder) -> Project {
 pub(super) const IDEA: &str = "a todo app";
 
 impl Project {
-    /// `rapport plan` to its end, with nobody there who could answer.
+    /// `rapport plan` to its end, without a person who could answer.
     pub(super) fn plan(&self, more: &[&str]) -> Ran {
         self.rapport(&[&["plan", IDEA, "--as", "progress"], more].concat())
     }

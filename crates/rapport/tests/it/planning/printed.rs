@@ -1,4 +1,4 @@
-//! CLIs that are too old for the live channel: the prebuilt stories, message by message, as they were meant.
+//! CLIs that are too old for the live channel: the built-in stories, message by message.
 
 use std::os::unix::fs::PermissionsExt as _;
 

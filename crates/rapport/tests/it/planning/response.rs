@@ -1,4 +1,4 @@
-//! One response of a CLI, line by line: recorded streams and what else may come.
+//! One response of a CLI, line by line: recorded streams and other possible output.
 
 use rapport::agents::claude::response::Response;
 use rapport::agents::claude::wire;

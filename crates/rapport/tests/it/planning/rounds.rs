@@ -1,4 +1,4 @@
-//! No round, one, two, three, too many; an agent that may not ask; files that are wrong; files that are there.
+//! No round, one, two, three, too many; an agent that may not ask; invalid files; existing files.
 
 use rapport::agents::rehearsal::prebuilt;
 use rapport::agents::rehearsal::scenario::{Scenario, Usage};
@@ -245,8 +245,8 @@ fn mistakes_are_told_before_anything_begins() {
 
 #[test]
 fn clarify_26_the_prebuilt_stories_come_out_over_the_live_channel_too() {
-    // Played live, an entry that only asks ends with no file, and the next message gets the next entry. The message that says
-    // what is wrong comes once, so that the third entry takes somebody who resumes.
+    // Played live, an entry that only asks ends without a file, and the next message plays the next entry. The
+    // message about the mistakes comes once, so the third entry needs a person who resumes.
     for (scenario, answers, name, code) in [
         (prebuilt::interactive_planning(), &["Rust", "SQLite"][..], "# Progress: Interactive Test", 0),
         (prebuilt::multi_round_qa(), &["one", "two"], "RALPH_DONE", 7),

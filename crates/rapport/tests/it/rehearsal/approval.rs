@@ -1,4 +1,4 @@
-//! Who may do what: hooks, permission requests, modes, and what each decision turns into.
+//! Permissions: hooks, permission requests, modes, and the effect of each decision.
 
 use rapport::agents::rehearsal::scenario::{Scenario, Step};
 use serde_json::{Value, json};

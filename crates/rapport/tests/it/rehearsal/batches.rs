@@ -1,4 +1,4 @@
-//! Calls that want JSON: which reply they get, in which form, and that nothing else is played or kept.
+//! Calls that request JSON: which reply they get, in which form, and that nothing else is played or stored.
 
 use serde_json::{Value, json};
 

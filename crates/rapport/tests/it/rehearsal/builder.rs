@@ -1,4 +1,4 @@
-//! Scenarios made in tests, and that what they print is what the driver reads.
+//! Scenarios made in tests, and a check that the driver can read what they print.
 
 use rapport::agents::claude::wire::{self, WireKind};
 

@@ -1,4 +1,4 @@
-//! kill -9 at any instant: what was finished is not repeated, what was open is asked again.
+//! kill -9 at any instant: finished steps are not repeated, open questions are asked again.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -167,7 +167,7 @@ fn scripted_crashes_happen_once() {
 
 #[test]
 fn when_the_host_goes_away_the_agent_guesses() {
-    // The trap of the real CLI: nobody answers, and it works on.
+    // The trap of the real CLI: without an answer, it continues to work.
     for hooks in [Value::Null, ask_hook()] {
         let scenario = Scenario::new("guess")
             .asks(which_db())
@@ -238,7 +238,7 @@ fn killed_after_any_event_the_play_ends_the_same() {
         assert_eq!(last["result"], "PG Local", "killed after {n}");
         assert_eq!(rehearsal.file("a.txt").as_deref(), Some("PG PG"), "killed after {n}");
         assert_eq!(rehearsal.file("log").as_deref(), Some("once\n"), "killed after {n}");
-        // Under way when the kill came, a command is run again: nobody can know how far it got.
+        // A command that was running at the kill is run again: it is unknown how far it got.
         assert_eq!(rehearsal.file("beside").as_deref(), Some("beside\n"), "killed after {n}");
     }
 }

@@ -1,4 +1,4 @@
-//! Mistakes in a scenario: where, what, what was expected, and what the place looks like.
+//! Mistakes in a scenario: a message says where, what, and what was expected, and quotes the lines there.
 
 use crate::support::rehearsal::Rehearsal;
 

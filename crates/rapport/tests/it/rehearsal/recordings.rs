@@ -1,5 +1,5 @@
-//! The rehearsal must not drift from the truth: each recorded exchange with the real CLI is played again, host lines
-//! as recorded, and every line that comes back is compared with the one the real CLI printed.
+//! The rehearsal must not drift from the real CLI: each recorded exchange is played again, with the host's lines as
+//! recorded, and every line of the rehearsal is compared with the line that the real CLI printed.
 
 use std::collections::{BTreeSet, HashMap};
 

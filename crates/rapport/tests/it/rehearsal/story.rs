@@ -1,4 +1,4 @@
-//! What the tests' scenarios have in common.
+//! Shared parts of the tests' scenarios.
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Ask, Bash, Call, FullQuestion, Scenario};

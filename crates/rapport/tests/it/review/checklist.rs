@@ -164,7 +164,8 @@ fn file_34_a_comment_says_why_an_item_is_left_out() {
     let why = "left out when the plan was reviewed: nowor never";
     assert_eq!(list.selection().actions[2], Pick::Left { reason: why.into() });
     assert!(shown(&list, 80, 24).contains("· nowor never"), "{}", shown(&list, 80, 24));
-    // What was dropped changes nothing, an empty comment is none, and what is checked again needs no reason.
+    // A dropped comment changes nothing, an empty comment does not count, and an item that is checked again needs no
+    // reason.
     press(&mut list, "c q esc");
     assert_eq!(list.selection().actions[2], Pick::Left { reason: why.into() });
     press(&mut list, "space");

@@ -1,4 +1,4 @@
-//! What is done without something it builds on says so.
+//! An item that runs without an item it builds on says so.
 
 use rapport::channels::terminal::review::Group;
 use rapport_core::{Action, ActionKind, ActionPlan, Resource};

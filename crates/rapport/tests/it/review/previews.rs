@@ -1,4 +1,4 @@
-//! What previews show, per kind of item, and how one pages through them.
+//! The content of previews, per kind of item, and paging through them.
 
 use std::sync::Arc;
 

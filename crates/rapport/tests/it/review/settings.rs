@@ -1,4 +1,4 @@
-//! Which program shows previews is a setting.
+//! The setting for the program that shows previews.
 
 use rapport::config;
 use rapport::wiring::Workspace;

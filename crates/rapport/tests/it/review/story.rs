@@ -1,4 +1,4 @@
-//! Reviews in a real terminal: keys are typed, programs show previews, and the terminal is given back.
+//! Reviews in a real terminal: keys are typed, programs show previews, and the terminal is restored.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -285,7 +285,7 @@ fn a_signal_while_a_program_has_the_terminal_ends_both() {
     assert_decided(&mut pty, "quit");
 }
 
-// FILE-37: `nvim -R`, found on the path, has the terminal; `code` has not, and nobody waits for it.
+// FILE-37: `nvim -R`, found on the path, uses the terminal; `code` does not, and is not waited for.
 #[test]
 fn file_37_nvim_has_the_terminal_and_code_is_not_waited_for() {
     let folder = TempDir::new().unwrap();

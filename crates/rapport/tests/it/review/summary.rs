@@ -1,4 +1,4 @@
-//! The first look at a plan.
+//! The summary of a plan, which a review shows first.
 
 use rapport::channels::terminal::review::{summary, unasked};
 use rapport::channels::terminal::text::Line;

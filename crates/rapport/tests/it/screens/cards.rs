@@ -1,4 +1,4 @@
-//! What each card looks like, at two widths, and which of it stands out.
+//! The look of each card at two widths, and which parts of it stand out.
 
 use rapport_core::{
     Activity, AgentDid, Ask, ChangeStatus, Changes, Field, FieldKind, FileChange, Leave, NewQuestion,

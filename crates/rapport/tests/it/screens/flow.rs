@@ -1,4 +1,4 @@
-//! How one thing follows another: answers, going back, changing, answers from elsewhere, refusals, leaving.
+//! Sequences of cards: answers, going back, changing, answers from elsewhere, refusals, leaving.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ fn leaving_keeps_everything_open() {
     assert_eq!(working.outcome, Some(Outcome::Detached));
 }
 
-/// What the agent said last was only above the spinner; somebody who leaves finds it in the history.
+/// The agent's last message was only above the spinner; a person who leaves finds it in the history.
 #[test]
 fn what_was_said_last_stays_when_one_leaves() {
     let mut sitting = Sitting::working(80, 40);
@@ -324,7 +324,8 @@ fn words_typed_while_it_works_go_to_the_agent() {
     );
 }
 
-/// Esc stops the agent and asks what next; the words go on in the same turn. Nothing ends, and nobody is asked anything.
+/// Esc stops the agent and asks what to do next; the words continue the same turn. Nothing ends, and no other
+/// question is asked.
 #[test]
 fn esc_stops_the_agent_and_asks_what_next() {
     let mut sitting = Sitting::working(80, 40);

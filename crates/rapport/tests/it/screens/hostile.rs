@@ -1,4 +1,4 @@
-//! Text that means no good, and sizes nobody expects: nothing breaks out, nothing panics, nothing is too wide.
+//! Hostile text and unexpected sizes: nothing breaks out, nothing panics, nothing is too wide.
 
 use proptest::prelude::*;
 use rapport::channels::terminal::style::Theme;

@@ -1,4 +1,4 @@
-//! What each key does: a card before, keys, and what is submitted or where the cursor is after.
+//! The effect of each key: a card, the keys, and the submitted act or the position of the cursor afterwards.
 
 use rapport::channels::terminal::ask::AskCard;
 use rapport::channels::terminal::editor::Editor;
@@ -234,7 +234,8 @@ fn a_card_that_follows_an_answer_takes_keys_at_once_unless_it_could_do_harm() {
     assert!(matches!(sitting.stage.view().questions[0].purpose, Purpose::Permission { .. }));
 }
 
-/// Nobody allows what they have not seen: what does not fit the screen is read to its end first; a no needs no reading.
+/// A call cannot be allowed unseen: the parts that do not fit the screen have to be read to their end first; denying
+/// needs no reading.
 #[test]
 fn what_was_not_in_sight_cannot_be_allowed() {
     let long: String = (1..=100).map(|n| format!("echo {n}\n")).collect();

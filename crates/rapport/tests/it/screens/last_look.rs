@@ -1,4 +1,5 @@
-//! A round of several questions: all of them in short above the one that is asked, and a last look before the answers are sent.
+//! A round of several questions: a short list of all above the current one, and a summary before the answers are
+//! sent.
 
 use rapport_core::{Act, Ask, QuestionId, Reply};
 

@@ -1,4 +1,5 @@
-//! What a person at the terminal sees of the lead: that it looks, what it drafts, and on which ground it answered.
+//! The lead as a person at the terminal sees it: that it considers a question, what it drafts, and on which ground it
+//! answered.
 
 use rapport_core::routing::{Ground, Grounding};
 use rapport_core::{Act, Ask, Choice, Entry, NewQuestion, QuestionId, Reply, World};

@@ -1,4 +1,4 @@
-//! The terminal channel as text: cards, keys, what scrolls by, what is written.
+//! The terminal channel as text: cards, keys, the scrolling history, the bytes that are written.
 
 mod cards;
 mod flow;
@@ -21,7 +21,7 @@ use rapport_core::{Act, Ask, By, Entry, NewQuestion, Progress, TurnId, World};
 
 use crate::support::stage::{self, Stage};
 
-/// Somebody before a screen, and a session behind it.
+/// A person at a screen, with a session behind it.
 struct Sitting {
     screen: Screen,
     stage: Stage,
@@ -31,7 +31,7 @@ struct Sitting {
     outcome: Option<Outcome>,
     /// How often the shell was to have the terminal.
     suspended: usize,
-    /// What somebody who looks elsewhere was told.
+    /// The notifications for a person who looks elsewhere.
     notified: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Without a terminal: lines, commands to answer with, and nothing else.
+//! Without a terminal: only lines, and commands to answer with.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -109,7 +109,7 @@ fn the_whole_story() {
     insta::assert_snapshot!("plain-story", telling.text);
 }
 
-/// The plan's file is there, and named, before anybody is asked to confirm it.
+/// The plan's file exists, and is named, before a person is asked to confirm it.
 #[test]
 fn the_confirmation_waits_for_the_file_of_the_plan() {
     let mut telling = Telling::new(None);

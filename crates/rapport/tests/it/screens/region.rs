@@ -1,4 +1,4 @@
-//! What is written to a terminal, as a terminal shows it.
+//! Output to a terminal, as a terminal shows it.
 
 use std::num::NonZero;
 

@@ -1,4 +1,4 @@
-//! The channel in a real terminal: the tour is played, keys are typed, and the terminal is given back.
+//! The channel in a real terminal: the tour is played, keys are typed, and the terminal is restored.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! A session knows its agent: whoever resumes, answers or branches it later names none.
+//! A session knows its agent: commands that resume, answer or branch it later need not name one.
 
 use nix::sys::signal::Signal;
 use rapport_core::Event;

@@ -1,5 +1,5 @@
-//! Work in a worktree of its own: the project stays as it is until somebody applies the work, or discards it; and
-//! after that nothing of it is left, whatever was killed on the way.
+//! Work in a worktree: the project does not change until the work is applied or discarded; after that nothing of the
+//! worktree is left, whatever was killed on the way.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -242,7 +242,8 @@ fn discarding_a_session_that_goes_on_ends_it(worker: &str) {
     assert_eq!(traces(&project), before);
 }
 
-/// What the project became meanwhile is merged; where both changed the same, the files are named and nothing is changed.
+/// What the project became meanwhile is merged; where both changed the same, the files are named and nothing is
+/// changed.
 #[test]
 fn it_is_merged_with_what_the_project_became() {
     let project = project();
@@ -303,7 +304,8 @@ fn what_git_ignores_comes_along_where_the_project_says_so() {
     assert_eq!(project.file("one.secret"), "1\n", "the project's own stays");
 }
 
-/// A repository within the project has a history that no merge of files brings over, and that would go with the worktree.
+/// A repository within the project has a history that no merge of files brings over, and that would go with the
+/// worktree.
 #[test]
 fn work_in_a_repository_within_it_is_never_dropped() {
     let commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m Paint";
@@ -450,8 +452,8 @@ fn branch_killed_at_the_end(verb: &str) {
     }
 }
 
-/// Killed anywhere while it is branched: the original is as it was, what `doctor` says removes what is left, and the next
-/// attempt is a whole branch.
+/// Killed anywhere while it is branched: the original is as it was, what `doctor` says removes what is left, and the
+/// next attempt is a whole branch.
 #[test]
 fn killed_while_it_branches_what_is_left_is_removed() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -601,8 +603,8 @@ fn killed_at_the_end(worker: &str, points: &str, least: usize) {
     }
 }
 
-/// Killed anywhere while it is applied, and a person changes a file before it goes on: it is applied as a whole or not at all, and
-/// what the person wrote is there.
+/// Killed anywhere during an apply, with a file changed by a person before it continues: the work is applied as a
+/// whole or not at all, and the person's change stays.
 #[test]
 fn killed_and_changed_before_it_goes_on_it_is_applied_as_a_whole_or_not_at_all() {
     let (mut point, mut refused) = (1, 0);

@@ -1,4 +1,4 @@
-//! Sessions at work in one directory, beside one another and beside a build, do not make each other fail.
+//! Sessions that work in one directory, side by side and beside a build, do not make each other fail.
 
 use rapport_core::{Changes, Event, SessionId};
 

@@ -112,14 +112,14 @@ fn a_parked_question_is_answered_two_ways_side_by_side() {
     let changed: Vec<_> = changed.iter().map(|file| file.path.as_str()).collect();
     assert!(changed.contains(&"paint.txt"), "{changed:?}");
 
-    // Both went on at the very same call, without a message about it.
+    // Both continued at the very same call, without a message about it.
     let messages =
         |input: &Vec<serde_json::Value>| input.iter().filter(|line| line["type"] == "user").count();
     assert_eq!(project.agent_inputs().iter().map(messages).collect::<Vec<_>>(), [1, 0, 1, 0, 1]);
 }
 
-/// A branch is applied like any work in a worktree: all of it, from where the original began. What the original left in the
-/// project is in the way until it is undone.
+/// A branch is applied like any work in a worktree: all of it, from where the original began. What the original left
+/// in the project is in the way until it is undone.
 #[test]
 fn a_branch_in_the_middle_of_work_is_applied_with_what_was_done_before() {
     let project = Project::with_scenario(ASKS_AT_WORK);
@@ -150,7 +150,7 @@ fn a_branch_in_the_middle_of_work_is_applied_with_what_was_done_before() {
     assert_eq!((project.file("paint.txt").as_str(), project.file("before.txt").as_str()), ("", ""));
 }
 
-/// A branch of an older version works in a worktree as if that were its project. It goes on, and git takes it over.
+/// A branch of an older version works in a worktree as if that were its project. It continues, and git takes it over.
 #[test]
 fn a_branch_of_an_older_version_goes_on_and_says_how_it_is_taken_over() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -441,12 +441,13 @@ fn killed_while_it_branches_it_leaves_no_half_session() {
     assert_eq!(log(&project, &original), before);
 }
 
-/// Killed before or after any of git's writes while the worktree is made, or while it is removed because there can be no branch:
-/// there is a whole branch or none, the original and the project are as they were, and the next attempt works.
+/// Killed before or after any of git's writes while the worktree is made, or while it is removed because there can be
+/// no branch: there is a whole branch or none, the original and the project are as they were, and the next attempt
+/// works.
 #[test]
 fn killed_around_what_git_writes_for_a_worktree_it_leaves_no_half_session() {
     let project = Project::with_scenario(ONE_QUESTION);
-    // What Rapport wrote and somebody committed is written in a step of its own.
+    // Files that Rapport wrote and a person committed are written in a separate step.
     std::fs::create_dir_all(project.root().join(".rapport")).unwrap();
     std::fs::write(project.root().join(".rapport/memos.yaml"), "- be kind\n").unwrap();
     project.git(&["add", "--all"]);

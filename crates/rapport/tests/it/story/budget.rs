@@ -50,7 +50,7 @@ fn it_goes_on_with_consent() {
     assert!(project.facts().iter().any(ended), "{:#?}", project.facts());
 }
 
-/// The question waits like any other: at no cost, and across a kill. Without consent nothing goes on.
+/// The question waits like any other: at no cost, and across a kill. Nothing continues without consent.
 #[test]
 fn it_waits_for_consent_across_a_kill() {
     let project = Project::with_scenario(&scenario("0.02"));
@@ -77,8 +77,8 @@ fn an_amount_that_is_none_is_refused() {
     project.rapport(&["run", "build a shed", "--budget", "much"]).check(2, "not an amount in dollars");
 }
 
-/// The real CLI reports what each message took while it goes on: in the project and in a container it is stopped after the message that
-/// uses the budget up, and at most one more is made.
+/// The real CLI reports the usage of each message while it works: in the project and in a container it is stopped
+/// after the message that uses up the budget, and makes at most one more.
 #[test]
 fn the_real_cli_makes_at_most_one_message_too_many() {
     const EACH_MICROS: u64 = 1000 * 3 + 50 * 15;

@@ -1,4 +1,4 @@
-//! Finished work is checked by a command of the person's settings, in its workplace, before anybody reviews it.
+//! Finished work is checked by a command of the person's settings, in its workplace, before a person reviews it.
 
 use rapport_core::{Event, Status, WorkCheck};
 
@@ -20,7 +20,7 @@ invocations:
     result: "More."
 "##;
 
-/// A check that notes that it runs, and goes on when a file says so.
+/// A check that records that it runs, and continues when a file exists.
 const WAITS: &str = "echo run >> runs.txt; while [ ! -e go.txt ]; do sleep 0.05; done; echo went on";
 
 /// The kinds of places that can be used here.
@@ -154,7 +154,7 @@ fn checking(project: &Project) -> Vec<String> {
     found.collect()
 }
 
-/// Whoever says more, or cancels, does not wait for the check: it is stopped, and further work is checked again.
+/// A message or a cancellation does not wait for the check: the check is stopped, and further work is checked again.
 #[test]
 fn words_and_a_cancellation_stop_the_check() {
     for worker in workers() {
@@ -171,7 +171,7 @@ fn words_and_a_cancellation_stop_the_check() {
     }
 }
 
-/// A project that nobody trusted runs no command of its own.
+/// An untrusted project cannot make Rapport run a command.
 #[test]
 fn an_untrusted_project_sets_no_check() {
     let project = Project::with_scenario(WRITES);

@@ -1,4 +1,5 @@
-//! Work that is committed when it is applied, on the current branch or on a new one; and what other work changes as well.
+//! Work that is committed when it is applied, on the current branch or on a new one, and other work that changes the
+//! same files.
 
 use crate::support::project::Project;
 
@@ -128,7 +129,7 @@ fn two_workers_on_the_same_file_do_not_overwrite_each_other() {
     assert_eq!(project.file("paint.txt"), "blue\n");
 }
 
-/// Before one of two is applied, whoever looks or applies sees that the other changes the same files.
+/// Before one of two works is applied, `diff` and `apply` say that the other changes the same files.
 #[test]
 fn other_work_on_the_same_files_is_named() {
     let project = project();

@@ -1,4 +1,4 @@
-//! Without a terminal: the run waits, and is answered from other processes.
+//! Without a terminal: the run waits, and other processes answer.
 
 use rapport_core::Event;
 use serde_json::Value;
@@ -48,8 +48,8 @@ fn what_waits_is_seen_and_answered_from_another_process() {
     );
 }
 
-/// An answer that is complete before its agent runs again cannot be changed at once, because whoever resumes the session
-/// may be telling it just now. It is said why, and how it can be changed later.
+/// An answer that is complete before its agent runs again cannot be changed at once, because a process that resumes
+/// the session may be telling it to the agent. The refusal says why, and how the answer can be changed later.
 #[test]
 fn an_answer_that_no_agent_has_yet_says_how_it_can_be_changed() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -121,8 +121,8 @@ fn a_finished_session_that_is_resumed_tells_its_end_and_changes_nothing() {
     assert_eq!(project.facts(), before);
 }
 
-/// CHAT-40: a kill between the plan's file and the fact that it is saved. The facts still tell whose file it is, also once the
-/// plan has changed; what somebody wrote into it meanwhile stays.
+/// CHAT-40: a kill between the plan's file and the fact that it is saved. The facts still tell whose file it is, also
+/// once the plan has changed; a person's edits in the file stay.
 #[test]
 fn killed_right_after_the_plan_was_written_its_file_is_known_by_the_facts() {
     for (edited, path) in [(false, PLAN), (true, ".claude/todos/paint/paint-2.md")] {

@@ -1,4 +1,4 @@
-//! Whole stories, through the binary and nothing else: what people do at their terminals, and what comes of it.
+//! Whole stories, only through the binary: what people do at their terminals, and the results.
 
 mod agents;
 mod apart;

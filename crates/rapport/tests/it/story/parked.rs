@@ -1,4 +1,4 @@
-//! An agent that is put away while it waits, and goes on at the very same call.
+//! An agent that is parked while it waits, and continues at the very same call.
 
 use rapport_core::Event;
 use serde_json::Value;
@@ -40,7 +40,8 @@ fn a_parked_agent_goes_on_at_the_same_call() {
     assert_eq!(again, Some(cooled));
 }
 
-/// The host may be gone as well: the answer goes into the log, and whoever resumes later brings it to the agent.
+/// The host may be gone as well: the answer goes into the log, and the process that resumes the session later brings
+/// it to the agent.
 #[test]
 fn a_night_without_any_process() {
     let project = Project::with_scenario(ONE_QUESTION).recorded().set("RAPPORT_AGENT_HOT", "0s");

@@ -1,4 +1,4 @@
-//! What agents may do: shown as a whole, allowed once, for a session or for a project, and taken back.
+//! Permissions of agents: shown as a whole, allowed once, for a session or for a project, and revoked.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ invocations:
     result: "Done."
 "##;
 
-/// A permission that nobody decides about is parked. What is decided then holds for the very same call, and nobody is
-/// asked twice, not even where it is denied.
+/// A permission without a decision is parked. The later decision holds for the very same call, and no person is asked
+/// twice, not even after a denial.
 #[test]
 fn a_permission_is_parked_and_decided_once() {
     for (answer, written) in [("allow", true), ("session", true), ("project", true), ("deny", false)] {
@@ -63,7 +63,8 @@ fn a_permission_is_parked_and_decided_once() {
     }
 }
 
-/// What is allowed from now on holds after the agent was parked and its process is another one, for other content as well.
+/// What is allowed from now on holds after the agent was parked and its process is another one, for other content as
+/// well.
 #[test]
 fn what_is_allowed_from_now_on_holds_after_parking() {
     const TWICE: &str = r##"
@@ -109,8 +110,8 @@ fn rules(facts: &[Event]) -> Vec<String> {
     by_rule.collect()
 }
 
-/// "Always" says what it allows and where it is kept; it is applied by Rapport, is in the log, and is taken back. Nothing is
-/// written to the agent's own settings.
+/// "Always" says what it allows and where it is stored. Rapport applies it and logs each use, and a person can revoke
+/// it. Nothing is written to the agent's own settings.
 #[test]
 fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
     let project = Project::with_scenario(COMMANDS);
@@ -136,7 +137,7 @@ fn what_is_allowed_from_now_on_is_a_rule_of_rapports_own() {
     project.rapport(&["revoke", "1"]).check(4, "1 is not allowed here");
 }
 
-/// A rule of the project holds in another session, and is looked at when the agent asks: taken back, it holds no more.
+/// A rule of the project holds in another session, and is read when the agent asks: once revoked, it no longer holds.
 #[test]
 fn a_rule_of_the_project_holds_in_the_next_session() {
     let project = Project::with_scenario(COMMANDS);
@@ -182,8 +183,8 @@ fn a_file_is_shown_before_it_is_allowed() {
     assert_eq!(project.file("notes.txt"), "one\ntwo\n");
 }
 
-/// A command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew is
-/// told that it may have run.
+/// A command that was allowed and had begun does not run again unasked because its host was killed; who is asked anew
+/// is told that it may have run.
 #[test]
 fn what_had_begun_when_it_was_killed_is_asked_about_anew() {
     let project = Project::with_scenario(BEGUN);
@@ -251,7 +252,7 @@ fn a_task_that_is_piped_in_is_answered_at_the_terminal() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// The very command that is printed when somebody leaves shows the card.
+/// The command that is printed when a person leaves shows the card.
 #[test]
 fn answer_without_an_answer_asks_here() {
     let project = Project::with_scenario(ONE_QUESTION);
@@ -326,8 +327,8 @@ fn ctrl_z_goes_back_to_the_shell() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
-/// From a question to its answer two lines become durable, each with one sync: the question, and the answer. Whatever else is
-/// stored there would be waited for by the person or the agent.
+/// From a question to its answer two lines become durable, each with one sync: the question, and the answer. Whatever
+/// else is stored there would be waited for by the person or the agent.
 #[test]
 fn between_a_question_and_its_answer_nothing_else_is_stored() {
     let project = Project::with_scenario(ONE_QUESTION);

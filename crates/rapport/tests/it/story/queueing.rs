@@ -1,4 +1,5 @@
-//! As many agents work at the same time as may, over all processes of a person; and what all of them may cost on a day.
+//! The limits of all agents of a person, over all processes: how many work at the same time, and what they may cost
+//! on a day.
 
 use rapport_core::{Event, Purpose, Status, View};
 
@@ -79,7 +80,7 @@ fn who_waits_longest_is_next() {
     assert!(!view(&project, "second").agent.is_queued);
 }
 
-/// A killed host gives its place back, and one that is killed in the queue keeps nobody waiting.
+/// A killed host gives its place back, and one that is killed in the queue makes no other wait.
 #[test]
 fn the_killed_keep_no_place_and_no_ticket() {
     let project = Project::with_scenario(WAITS).working_in("worktree").set("RAPPORT_WORKER_AT_ONCE", "1");
@@ -91,7 +92,7 @@ fn the_killed_keep_no_place_and_no_ticket() {
     second.kill();
     first.kill();
     third.until_asked();
-    // In the project itself nobody waits for a place.
+    // In the project itself no agent waits for a place.
     let mut here = project.start(&["--worker", "local", "here"], &[]);
     here.until_asked();
 }
@@ -109,7 +110,8 @@ invocations:
     result: "Built."
 "##;
 
-/// The day's budget counts what all sessions cost: the second is asked about although it has cost less than that itself.
+/// The day's budget counts what all sessions cost: the second is asked about although it has cost less than that
+/// itself.
 #[test]
 fn a_day_has_a_budget_for_all_sessions_together() {
     let project =

@@ -89,7 +89,8 @@ fn looks_around(project: &Project, user: Uid) {
     assert!(lines[4].parse::<u32>().unwrap() < 10, "{seen}");
 }
 
-/// A question about a file has nothing that the agent itself cannot read: it is stored, and an agent could read it there.
+/// A question about a file has nothing that the agent itself cannot read: it is stored, and an agent could read it
+/// there.
 #[test]
 fn a_question_shows_nothing_from_outside_of_the_walls() {
     if !needs::sandbox() {
@@ -171,8 +172,8 @@ invocations:
     assert!(!said.contains("left out") && changed.contains("PRECIOUS"), "{said}{changed}");
 }
 
-/// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what no
-/// session has.
+/// What a workplace keeps beside its worktree is used as long as its session is: `doctor` advises to remove only what
+/// no session has.
 #[test]
 fn the_home_of_a_living_agent_is_not_left_over() {
     if !needs::sandbox() {
@@ -229,7 +230,7 @@ fn nothing_inside_outlives_a_host_that_is_killed() {
     assert_eq!(project.file("paint.txt"), "Red\n");
 }
 
-/// kill -9 of whatever is between the host and the agent: the agent is gone, and the session goes on.
+/// kill -9 of any process between the host and the agent: the agent is gone, and the session continues.
 #[test]
 fn nothing_inside_outlives_its_walls() {
     if !needs::sandbox() {
@@ -267,7 +268,8 @@ fn without_bubblewrap(project: Project) -> Project {
     project.set("PATH", programs.to_str().unwrap())
 }
 
-/// A session that began where there was bubblewrap, and is to get its sandbox where there is none, says which worker is missing.
+/// A session that began with bubblewrap installed, and is to get its sandbox where bubblewrap is missing, says which
+/// worker is missing.
 #[test]
 fn a_machine_that_lost_bubblewrap_says_which_worker_cannot_be_used() {
     if !needs::sandbox() {
@@ -300,7 +302,7 @@ fn a_machine_without_bubblewrap_is_told_how_to_get_it() {
     assert!(sandbox["advice"].as_str().unwrap().contains("apt-get install bubblewrap"), "{sandbox}");
 }
 
-/// A branch would work without the walls, so there is none.
+/// A branch would work outside of the sandbox, so branching is refused.
 #[test]
 fn a_session_in_a_sandbox_has_no_branches() {
     if !needs::sandbox() {

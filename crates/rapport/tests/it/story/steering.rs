@@ -1,4 +1,5 @@
-//! Who asks too often is refused, who has another wish gets another plan, who denies is heard, who cancels is obeyed.
+//! Steering an agent: too many questions are refused, a wish leads to another plan, a denial reaches the agent, a
+//! cancel ends it.
 
 use rapport_core::Event;
 

@@ -1,4 +1,4 @@
-//! Several terminals at once: one runs a session, one answer wins.
+//! Several terminals at once: one runs a session, and one answer wins.
 
 use std::thread;
 
@@ -26,7 +26,7 @@ fn a_session_that_runs_is_not_run_twice() {
     assert_eq!(running.finish(), 0);
 }
 
-/// Somebody answers just while somebody takes the session up: both succeed, whoever comes first.
+/// An answer while another process resumes the session: both succeed, whichever comes first.
 #[test]
 fn answering_and_resuming_at_once() {
     let project = Project::with_scenario(ONE_QUESTION);

@@ -1,4 +1,4 @@
-//! Somebody at a terminal, from the task to the report, by keys alone.
+//! A person at a terminal, from the task to the report, by keys alone.
 
 use nix::sys::signal::Signal;
 
@@ -159,7 +159,8 @@ fn cancelled_by_keys() {
     assert_eq!(project.agents_alive(), []);
 }
 
-// CLARIFY-9: not every terminal marks what is pasted. A letter in it may leave; what comes behind is not left for the shell.
+// CLARIFY-9: not every terminal marks what is pasted. A letter in it may leave; what comes behind is not left for the
+// shell.
 #[test]
 fn what_is_pasted_key_by_key_is_not_left_for_the_shell() {
     const SCRIPT: &str = "cd \"$PROJECT\" && \"$@\"; stty -icanon min 0 time 2; echo \"rest: <$(cat)>\"";

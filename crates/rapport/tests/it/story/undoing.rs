@@ -1,5 +1,6 @@
-//! `rapport undo` after `rapport run` (`docs/commands.md`): what the agent did since its work began is taken back, where the files
-//! are as it left them; the rest stays and is listed. Killed anywhere, it comes to the same end.
+//! `rapport undo` after `rapport run` (`docs/commands.md`): the agent's changes since its work began are undone in
+//! files that are as it left them; other files stay and are listed. Killed anywhere and repeated, it has the same
+//! result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::project::Project;
 
-/// The agent changes a file, one that is not committed, and one that it has git ignore from then on; it adds one and removes one.
+/// The agent changes a file, one that is not committed, and one that it has git ignore from then on; it adds one and
+/// removes one.
 const WORK: &str = r##"
 version: 1
 name: undo
@@ -98,7 +100,7 @@ fn what_the_agent_did_is_taken_back() {
         "removed": [".gitignore", "deep/down/new.txt"], "kept": ["own.log"], "remaining": [], "set_aside": {},
     });
     assert_eq!(undone, expected);
-    // What git ignored when the work was over is in no state, so nobody can tell whose it is.
+    // Files that git ignored at the end of the work are in no state, so it is unknown who changed them.
     let mut wanted = before.clone();
     wanted.insert("own.log".into(), ("painted\n".into(), false));
     assert_eq!(files(&project), wanted);
@@ -159,7 +161,7 @@ fn in_a_terminal_it_is_shown_and_asked_about() {
     assert_eq!(files(&project)["README.md"], before["README.md"]);
 }
 
-/// Until it is over the agent may go on, with files that it does not know.
+/// Until the session is over the agent may continue, with files that it does not know.
 #[test]
 fn a_session_that_is_not_over_is_cancelled_first() {
     let project = project(ASKING);
@@ -171,7 +173,7 @@ fn a_session_that_is_not_over_is_cancelled_first() {
     let refused = format!("Cancel it first: rapport cancel {id}");
     project.rapport(&["undo", "paint", "--yes"]).check(3, &refused);
     running.kill();
-    // The same where nobody runs it any more.
+    // The same when no process runs the session.
     project.rapport(&["undo", "paint", "--yes"]).check(3, &refused);
     assert_eq!(project.file("before.txt"), "before\n");
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
@@ -225,7 +227,7 @@ fn what_a_cancelled_agent_left_is_taken_back() {
     assert_eq!(files(&project), wanted);
 }
 
-/// The same where nobody ran it any more when it was cancelled.
+/// The same for a session that no process ran when it was cancelled.
 #[test]
 fn what_an_agent_left_that_was_cut_off_is_taken_back() {
     let project = project(SILENT);

@@ -1,4 +1,4 @@
-//! A real Chromium, driven over WebDriver, with a profile of its own. It is gone when dropped.
+//! A real Chromium with its own profile, driven over WebDriver. It ends on drop.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -152,7 +152,7 @@ impl Browser {
         self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keys", "actions": keys }] })).await;
     }
 
-    /// What keeps people from using the page, of what is serious; and that it asked nothing of anybody else.
+    /// Checks the page for serious accessibility problems, and that it sent no request to another origin.
     pub(crate) async fn check_page(&self, origin: &str) {
         let source = std::fs::read_to_string(&self.axe).unwrap();
         self.run(&source).await;
@@ -169,7 +169,7 @@ impl Browser {
         assert_eq!(is_wide, Value::Bool(false), "the page is wider than its window at {}", self.url().await);
     }
 
-    /// Keeps a picture of the page where somebody asked for it: `RAPPORT_TEST_PICTURES` names a folder.
+    /// Saves a picture of the page if `RAPPORT_TEST_PICTURES` names a folder.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("RAPPORT_TEST_PICTURES") else { return };
         let shot = self.devtools("Page.captureScreenshot", json!({ "format": "png" })).await;

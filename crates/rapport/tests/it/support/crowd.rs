@@ -1,5 +1,5 @@
-//! Many people who plan a task at the same time and answer as fast as they are asked. One loop moves them all, so that
-//! watching them costs little beside what is watched.
+//! Many people who plan a task at the same time and answer as fast as they are asked. One loop drives them all, so
+//! that the crowd itself costs little.
 #![allow(dead_code, reason = "measurements share it with the tests; neither uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -13,7 +13,6 @@ use super::telegram::{Outcome, Person, State, TelegramServer};
 /// The id of the first of them; the others follow.
 const FIRST: i64 = 70_001;
 
-/// A crowd.
 pub(crate) struct Crowd<'a> {
     server: &'a TelegramServer,
     people: BTreeMap<i64, Member>,
@@ -59,7 +58,7 @@ impl Member {
 /// Whether people tap once, as they should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fingers {
-    /// Once.
+    /// Taps each button once.
     Calm,
     /// Every third of them a second time, on another button.
     Nervous,
@@ -140,7 +139,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Whoever has answered fewer questions than these taps as soon as they are asked.
+    /// People who have answered fewer questions than this tap as soon as they are asked.
     async fn go_on(&mut self, most: usize, fingers: Fingers, waited: &mut Waited) {
         let taps = |member: &Member| member.tapped.len() < most;
         self.people.values_mut().filter(|member| taps(member)).for_each(|member| member.tap(fingers));
@@ -161,7 +160,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Waits for cards nobody has looked at yet.
+    /// Waits for cards that were not handled yet.
     async fn look(&mut self) -> Vec<Shown> {
         let mut seen = self.seen;
         let cards = self.server.wait_for("cards for the crowd", |state| {
@@ -174,7 +173,8 @@ impl<'a> Crowd<'a> {
         cards
     }
 
-    /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or doubled.
+    /// What is wrong with what was kept of their answers and with how they were sent: nothing, if none is lost or
+    /// doubled.
     pub(crate) fn complaints(&self, serving: &Serving) -> Vec<String> {
         let mut wrong = self.wrong_logs(serving);
         for (chat, Member { tapped, .. }) in &self.people {

@@ -1,5 +1,5 @@
-//! A small file system in memory plays the disk, which takes the right to mount one; tests without it fail, unless they are
-//! left out on purpose.
+//! A small file system in memory that plays the disk. Mounting one needs a right; tests without it fail, unless they
+//! are left out on purpose.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

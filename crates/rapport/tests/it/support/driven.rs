@@ -1,4 +1,4 @@
-//! An agent under its driver, seen as the engine sees it: through its reports.
+//! An agent under its driver, as the engine sees it: through its reports.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,6 @@ pub(crate) struct Driven {
 }
 
 impl Driven {
-    /// Starts it.
     pub(crate) fn start(config: ClaudeConfig, order: Order, directory: PathBuf) -> Self {
         Self::with(&Claude::new(config), order, directory)
     }
@@ -55,7 +54,7 @@ impl Driven {
         }
     }
 
-    /// Waits for the next question; tells the call, and whether it can be put away.
+    /// Waits for the next question; returns the call, and whether it can be parked.
     pub(crate) async fn asked(&mut self) -> (CallId, Ask, bool) {
         loop {
             match self.did().await {
@@ -126,7 +125,7 @@ pub(crate) fn said(number: u32, text: &str) -> Said {
     Said { turn: TurnId(1), number, text: text.into() }
 }
 
-/// What somebody at the terminal answers.
+/// The answers of a person at the terminal.
 pub(crate) fn answers(pairs: &[(&str, &str)]) -> CallReply {
     let by = || By::Person { channel: "terminal".into(), id: "dev".into() };
     let told = |(question, answer): &(&str, &str)| AnsweredQuestion {

@@ -1,4 +1,4 @@
-//! The examples as programs, built if they are not.
+//! The examples as programs, which are built if necessary.
 
 use std::path::PathBuf;
 use std::process::Command;

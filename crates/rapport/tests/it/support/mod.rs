@@ -1,4 +1,4 @@
-//! What the tests stand on.
+//! Shared helpers of the tests.
 
 pub(crate) mod browser;
 pub(crate) mod crowd;

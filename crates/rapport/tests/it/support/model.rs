@@ -1,11 +1,11 @@
-//! A model that plays a script: the Messages API on loopback, for agents that are to run without an account or the
-//! internet. It notes every request, so that a test can say what the model saw.
+//! A model that plays a script: the Messages API on loopback, for agents that run without an account or the internet.
+//! It records every request, so that a test can check what the model saw.
 //!
-//! What comes next, the conversation in the request tells: the first response that it does not hold yet. So a
-//! conversation that is resumed, forked or cut off goes on where it was, and several can be played at once.
-//! Requests without tools (for titles and the like) get a few words and do not count.
+//! The conversation in a request determines the response: the first one of the script that the conversation does not
+//! contain yet. So a conversation that is resumed, forked or cut off continues where it was, and several can be
+//! played at once. Requests without tools (for titles and the like) get a few words and do not count.
 //!
-//! HTTP is spoken by hand, in `model/http.rs`: an HTTP stack would not let a response break off, stall or lie.
+//! HTTP is written by hand, in `model/http.rs`: an HTTP library would not let a response break off, stall or lie.
 
 mod http;
 mod messages;
@@ -38,7 +38,6 @@ struct Inner {
     over: bool,
 }
 
-/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// What was asked.
@@ -77,7 +76,7 @@ impl Model {
         Self { address, state }
     }
 
-    /// A port at which nobody listens.
+    /// A port without a listener.
     pub(crate) fn nobody() -> SocketAddr {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
     }
@@ -93,13 +92,13 @@ impl Model {
         seen.into_iter().filter(|seen| seen.counts).map(|seen| seen.body).collect()
     }
 
-    /// The keys with which somebody asked.
+    /// The keys in the requests.
     #[allow(dead_code, reason = "measurements share this file with the tests")]
     pub(crate) fn keys(&self) -> BTreeSet<String> {
         self.state.lock().keys.clone()
     }
 
-    /// The tokens of logins with which somebody asked, each once, as they came.
+    /// The login tokens in the requests, each once, in order.
     #[allow(dead_code, reason = "measurements share this file with the tests")]
     pub(crate) fn tokens(&self) -> Vec<String> {
         self.state.lock().tokens.clone()
@@ -131,7 +130,7 @@ impl Model {
 impl Drop for Model {
     fn drop(&mut self) {
         self.state.lock().over = true;
-        // Wakes whoever accepts.
+        // Wakes the thread that accepts.
         let _ = TcpStream::connect(self.address);
     }
 }

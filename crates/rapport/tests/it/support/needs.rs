@@ -1,5 +1,6 @@
-//! What some tests need and not every machine has. A test that cannot run fails and says what is missing; whoever knows that
-//! leaves it out by name: `RAPPORT_TEST_WITHOUT=browser,claude,disk,engine,mcp-client,mcp-conformance,root,sandbox,shells`.
+//! Requirements of some tests that not every machine meets. A test that cannot run fails and says what is missing.
+//! Such tests are left out by name:
+//! `RAPPORT_TEST_WITHOUT=browser,claude,disk,engine,mcp-client,mcp-conformance,root,sandbox,shells`.
 
 use std::path::PathBuf;
 
@@ -35,7 +36,8 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Where the MCP client of the protocol's own project is installed. `None` only where the tests that need it were left out on purpose.
+/// Where the MCP client of the protocol's own project is installed. `None` only where the tests that need it were
+/// left out on purpose.
 #[track_caller]
 pub(crate) fn mcp_client() -> Option<PathBuf> {
     const CLIENT: &str = "RAPPORT_TEST_MCP_CLIENT";
@@ -61,7 +63,8 @@ pub(crate) fn mcp_conformance() -> Option<PathBuf> {
     Some(place)
 }
 
-/// The Python that has the MCP client of the protocol's own project for it. `None` only where the tests that need it were left out on purpose.
+/// The Python that has the MCP client of the protocol's own project for it. `None` only where the tests that need it
+/// were left out on purpose.
 #[track_caller]
 pub(crate) fn mcp_python() -> Option<PathBuf> {
     const PYTHON: &str = "RAPPORT_TEST_MCP_PYTHON";
@@ -76,8 +79,8 @@ pub(crate) fn mcp_python() -> Option<PathBuf> {
     Some(python)
 }
 
-/// The folder with the checker of accessibility, where a browser can be driven. `None` only where the tests that need one were left out on
-/// purpose.
+/// The folder with the checker of accessibility, where a browser can be driven. `None` only where the tests that need
+/// one were left out on purpose.
 #[track_caller]
 pub(crate) fn browser() -> Option<PathBuf> {
     const AXE: &str = "RAPPORT_TEST_AXE";
@@ -126,7 +129,7 @@ pub(crate) fn engine() -> Option<String> {
     Some(address)
 }
 
-/// The same, for whoever can do without.
+/// The engine, for a test that can do without.
 pub(crate) fn engine_if_any() -> Option<String> {
     std::env::var(ENGINE).ok()
 }

@@ -1,4 +1,4 @@
-//! Waiting for a fact: looked at again and again, until it is so or has taken far too long.
+//! Waits for a condition: checks it again and again, until it holds or has taken far too long.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub(crate) fn look_at_most<T>(most: Duration, mut look: impl FnMut() -> Option<T
     }
 }
 
-/// The same in a test whose other tasks have to go on meanwhile.
+/// The same in a test whose other tasks have to continue meanwhile.
 pub(crate) async fn look_beside_tasks<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Instant::now() + most;
     loop {

@@ -347,7 +347,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A line of a log as somebody without a key writes it: with a check sum, and without a seal.
+/// A line of a log as a person without a key writes it: with a checksum, and without a seal.
 pub(crate) fn unsigned(mut entry: serde_json::Value) -> String {
     for field in ["seal", "crc"] {
         entry.as_object_mut().unwrap().remove(field);

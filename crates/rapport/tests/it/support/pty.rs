@@ -1,4 +1,4 @@
-//! A program in a terminal of its own: type keys, wait for what the screen shows, look at it as text.
+//! A program in its own terminal: type keys, wait for what the screen shows, read it as text.
 
 use std::io::{Read, Write};
 use std::num::NonZero;
@@ -24,7 +24,8 @@ pub(crate) struct Pty {
     frames: Frames,
 }
 
-/// Output that is shown frame by frame, as by a terminal with synchronised output: a frame is on the screen as a whole or not at all.
+/// Output that is shown frame by frame, as by a terminal with synchronised output: a frame is on the screen as a
+/// whole or not at all.
 #[derive(Default)]
 struct Frames {
     held: Vec<u8>,
@@ -61,7 +62,8 @@ fn position(text: &[u8], part: &[u8]) -> Option<usize> {
 }
 
 impl Pty {
-    /// Starts a program (by absolute path) with these arguments and variables in a terminal of so many columns and rows.
+    /// Starts a program (by absolute path) with these arguments and variables in a terminal of so many columns and
+    /// rows.
     pub(crate) fn spawn(program: &str, args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
         Self::spawn_in(&std::env::temp_dir(), program, args, env, (columns, rows))
     }
@@ -78,7 +80,7 @@ impl Pty {
         let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(folder);
-        // Whoever runs the tests may have any locale, or none.
+        // The user who runs the tests may have any locale, or none.
         command.env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("TERM", "xterm-256color");
@@ -140,8 +142,8 @@ impl Pty {
         }
     }
 
-    /// Types these keys, and once more after a second if nothing came of it: some prompts ignore what was typed before they can have been
-    /// read.
+    /// Types these keys, and once more after a second if nothing came of it: some prompts ignore what was typed
+    /// before they can have been read.
     #[track_caller]
     pub(crate) fn insist(&mut self, keys: &str, what: &str, is: impl Fn(&str) -> bool) {
         self.send(keys);

@@ -1,5 +1,5 @@
-//! A rehearsal of one's own: temp dir, home, project, scenario, counter and records, so that tests cannot meet
-//! (CLARIFY-27). `Live` is a process one talks to line by line.
+//! A separate rehearsal: temporary directory, home, project, scenario, counter and records, so that tests do not
+//! interfere (CLARIFY-27). `Live` is a process that a test talks to line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

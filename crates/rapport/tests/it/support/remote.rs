@@ -1,5 +1,5 @@
-//! The container engine of the tests at other addresses: at a port, as if it were on another machine; at a socket that everybody may
-//! use; and at one behind which its clock can jump.
+//! The container engine of the tests at other addresses: at a port, as if it were on another machine; at a socket
+//! that every user may use; and at a socket behind which its clock can jump.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,8 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::needs;
 
-/// The address of the engine on another machine, until this process ends. `None` only where the tests that need it were left out on
-/// purpose.
+/// The address of the engine on another machine, until this process ends. `None` only where the tests that need it
+/// were left out on purpose.
 #[track_caller]
 pub(crate) fn engine() -> Option<String> {
     let socket = socket()?;
@@ -47,8 +47,8 @@ pub(crate) fn for_everybody(folder: &Path) -> Option<String> {
     Some(format!("unix://{}", path.display()))
 }
 
-/// The address of the engine at a socket in this folder, with a clock that is so many seconds ahead, as far as it tells when a container
-/// was started or ended.
+/// The address of the engine at a socket in this folder, with a clock that is so many seconds ahead, as far as it
+/// tells when a container was started or ended.
 #[track_caller]
 pub(crate) fn with_clock(folder: &Path, ahead: Arc<AtomicI64>) -> Option<String> {
     let socket = socket()?;

@@ -1,5 +1,5 @@
-//! A model that makes rounds of questions, for as many tasks at once as there are: the Messages API on loopback. The
-//! task and the answers in a request tell which round it is for.
+//! A model that makes rounds of questions, for any number of tasks at once: the Messages API on loopback. The task
+//! and the answers in a request determine the round.
 #![allow(dead_code, reason = "measurements share it with the tests; neither uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! Commands of `rapport` that ran, and one that runs.
+//! Commands of `rapport` that have ended, and one that still runs.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Output};

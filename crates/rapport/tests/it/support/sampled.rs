@@ -1,5 +1,5 @@
-//! Which points of a long story a test tries, where trying all of them takes too long: every so many, from another one in each run, so
-//! that all are tried over time.
+//! Selects the points of a long story that a test tries, if trying all takes too long: every n-th point, from another
+//! one in each run, so that all are tried over time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! An agent that is a function: what it does is written where a test or a measurement needs it.
+//! An agent that is a function: a test or a measurement writes its behaviour where it needs it.
 
 use rapport::agents::{
     Abilities, Agent, AgentContext, AgentReport, Command, Controls, Parking, Report, RunId,

@@ -1,4 +1,4 @@
-//! `rapport serve` as people start it, against a Telegram and a model on loopback, and what it leaves behind.
+//! `rapport serve` as people start it, with a Telegram and a model on loopback, and the files that it leaves.
 #![allow(dead_code, reason = "measurements share it with the tests; neither uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -40,7 +40,8 @@ impl Serving {
         Self::start_in(Self::folder(), server, planner, people, more)
     }
 
-    /// Room for an empty project and a home. On the disk the project is on, not on a temporary file system that may be memory.
+    /// Room for an empty project and a home. On the disk the project is on, not on a temporary file system that may
+    /// be memory.
     pub(crate) fn folder() -> TempDir {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         for name in ["home", "app", "tmp"] {
@@ -75,7 +76,7 @@ impl Serving {
         Self { child: command.spawn().unwrap(), folder }
     }
 
-    /// Its process.
+    /// The id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

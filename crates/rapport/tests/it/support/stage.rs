@@ -1,5 +1,5 @@
-//! A session without an engine: what the agent and people do goes straight into the core, and comes out as entries.
-//! For showing channels what they would see, without files, processes or time.
+//! A session without an engine: acts of the agent and of people go straight into the core, and come out as entries.
+//! Shows channels what they would see, without files, processes or time.
 
 #![allow(dead_code, reason = "the example uses less of it than the tests")]
 
@@ -44,7 +44,7 @@ impl Stage {
         self.session.view(&id())
     }
 
-    /// Somebody does something.
+    /// An act of this author.
     pub(crate) fn person(&mut self, by: By, act: Act) -> Result<Entry, Refusal> {
         self.input(&Input::Person { by, act })
     }
@@ -127,7 +127,7 @@ pub(crate) fn me() -> By {
     By::Person { channel: "terminal".into(), id: "me".into() }
 }
 
-/// Somebody elsewhere.
+/// A person in another channel.
 pub(crate) fn anna() -> By {
     By::Person { channel: "telegram".into(), id: "anna".into() }
 }

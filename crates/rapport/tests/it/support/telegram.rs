@@ -1,10 +1,11 @@
 //! A strict Telegram on loopback: the Bot API with its refusals, limits and words, and people who use it.
 //!
-//! What it says and when is taken from the documentation of the Bot API and from the sources of its server. Everything
-//! the bot does is noted, and a test can wait for any of it ([`TelegramServer::wait_for`]) without sleeping; if it waits
-//! in vain it is shown the chats as people see them. Troubles can be asked for ([`Fault`], [`Door`], [`Order`]).
+//! Its replies and their timing follow the documentation of the Bot API and the sources of its server. It records
+//! everything that the bot does, and a test can wait for any of it ([`TelegramServer::wait_for`]) without sleeping;
+//! if it waits in vain, it prints the chats as people see them. Faults can be requested ([`Fault`], [`Door`],
+//! [`Order`]).
 //!
-//! The server has a thread and a clock of its own: tests may stop the clock of theirs.
+//! The server has its own thread and clock, because tests may stop theirs.
 #![allow(dead_code, unused_imports, reason = "measurements share it with the tests; neither uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

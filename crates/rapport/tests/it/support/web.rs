@@ -1,4 +1,4 @@
-//! Requests that tests send themselves.
+//! Plain HTTP requests, sent by the tests themselves.
 
 /// What sends them, whatever was set up before.
 pub(crate) fn client() -> reqwest::Client {

@@ -82,7 +82,8 @@ async fn a_question_of_a_run_in_a_terminal_is_answered_on_the_phone() {
     assert_eq!(by, Some(By::Person { channel: "telegram".into(), id: ANNA.to_string() }));
 }
 
-/// An answer that is changed after the plan was made from it: the plan is shown again, and says that it is older than the answer.
+/// An answer that is changed after the plan was made from it: the plan is shown again, and says that it is older than
+/// the answer.
 #[tokio::test]
 async fn a_plan_that_is_behind_its_answers_says_so() {
     let stage = Stage::playing(ONE_QUESTION).await;
@@ -137,8 +138,8 @@ invocations:
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Typed words under the question of a task's agent are its answer, and no second agent starts; with several questions open
-/// the bot asks which.
+/// Typed words under the question of a task's agent are its answer, and no second agent starts; with several
+/// questions open the bot asks which.
 #[tokio::test]
 async fn typed_words_answer_the_question_that_waits() {
     let stage = Stage::playing(ONE_QUESTION).await;
@@ -273,7 +274,8 @@ async fn a_long_permission_is_asked_when_all_of_it_was_shown() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Seen before allowed: a phone shows only the first lines of a folded quote, so a permission that fits its card is never folded.
+/// Seen before allowed: a phone shows only the first lines of a folded quote, so a permission that fits its card is
+/// never folded.
 #[tokio::test]
 async fn a_permission_of_many_lines_is_not_folded_above_its_buttons() {
     let lines: String = (1..=29).map(|n| format!("echo {n}\\n")).collect();

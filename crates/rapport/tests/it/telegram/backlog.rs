@@ -68,8 +68,8 @@ fn many(project: &Project, sessions: usize) {
     });
 }
 
-/// The newest few are shown, and how many more there are; the next comes when one is answered. What is asked now does not wait
-/// behind them.
+/// The newest few are shown, and how many more there are; the next comes when one is answered. What is asked now does
+/// not wait behind them.
 #[tokio::test]
 async fn what_waited_before_comes_bit_by_bit() {
     let mut stage = Stage::quiet(ONE_QUESTION).await;

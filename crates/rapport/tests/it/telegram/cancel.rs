@@ -86,7 +86,8 @@ async fn the_cancel_button_asks_first() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Who has two tasks worked on in one directory is told, once, that nobody can tell their changes apart; who has one is not.
+/// Who has two tasks worked on in one directory is told, once, that nobody can tell their changes apart; who has one
+/// is not.
 #[tokio::test]
 async fn a_person_is_told_that_others_are_at_work_in_the_same_directory() {
     const BESIDE: &str = "Another session is at work in the same directory.";
@@ -116,8 +117,8 @@ async fn a_person_is_told_that_others_are_at_work_in_the_same_directory() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Cancelled in the middle of the work: the files that were written, how to see and how to undo that, also if the program is
-/// killed before it could say so.
+/// Cancelled in the middle of the work: the files that were written, how to see and how to undo that, also if the
+/// program is killed before it could say so.
 #[tokio::test]
 async fn cancelled_work_says_what_was_written() {
     let mut stage = Stage::playing(&asking()).await;

@@ -62,7 +62,8 @@ async fn status_tells_what_ended_and_what_it_cost() {
     }
 }
 
-/// In quiet hours a question comes without a sound and nobody is reminded; nothing is lost, and it can be answered as ever.
+/// In quiet hours a question comes without a sound and nobody is reminded; nothing is lost, and it can be answered as
+/// ever.
 #[tokio::test]
 async fn quiet_hours_hush_and_hold_reminders() {
     let mut stage = Stage::quiet(AUTH).await;

@@ -32,8 +32,8 @@ async fn tokens_that_do_not_work_are_told() {
     stage.project.rapport(&["doctor"]).check(0, "not served just now");
 }
 
-/// A machine that starts before its network, and a Telegram that stumbles: it is waited for, and told. A token that Telegram does
-/// not know ends it, with words.
+/// A machine that starts before its network, and a Telegram that stumbles: it is waited for, and told. A token that
+/// Telegram does not know ends it, with words.
 #[tokio::test]
 async fn a_machine_may_start_before_its_network() {
     let mut stage = Stage::quiet(AUTH).await;
@@ -69,7 +69,8 @@ async fn a_machine_may_start_before_its_network() {
     assert_eq!(stage.server.calls("getMe").len(), known + 5, "a few times are enough");
 }
 
-/// Telegram refuses the token once, while it is served, and gives empty answers at once: neither ends it, nor makes it spin.
+/// Telegram refuses the token once, while it is served, and gives empty answers at once: neither ends it, nor makes
+/// it spin.
 #[tokio::test]
 async fn one_refusal_and_empty_answers_end_nothing() {
     let mut stage = Stage::playing(AUTH).await;
@@ -144,7 +145,8 @@ async fn an_address_that_is_none_is_told() {
     }
 }
 
-/// A message that Telegram always fails to take blocks nothing behind it, after a kill neither, and is told to the host.
+/// A message that Telegram always fails to take blocks nothing behind it, after a kill neither, and is told to the
+/// host.
 #[tokio::test]
 async fn what_always_fails_does_not_block_its_chat() {
     let scenario = format!(
@@ -257,8 +259,8 @@ async fn notes_that_are_not_understood_are_kept() {
     });
 }
 
-/// WORK-20: an answer from here is stored, and the agent cannot be started to take it. The chat says so, and trying again
-/// delivers it.
+/// WORK-20: an answer from here is stored, and the agent cannot be started to take it. The chat says so, and trying
+/// again delivers it.
 #[tokio::test]
 async fn an_answer_that_cannot_be_delivered_is_shown_as_stored() {
     let project = Project::with_scenario(&AUTH.replace(

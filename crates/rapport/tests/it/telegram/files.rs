@@ -50,8 +50,8 @@ impl Stage {
     }
 }
 
-/// A document begins a conversation, and a picture goes on with it: kept with the session, for its owner alone, and named to
-/// the agent.
+/// A document begins a conversation, and a picture goes on with it: kept with the session, for its owner alone, and
+/// named to the agent.
 #[tokio::test]
 async fn files_are_kept_with_the_session_and_named_to_the_agent() {
     let stage = Stage::playing(TALK).await;

@@ -64,7 +64,8 @@ async fn an_old_file_goes_on_where_it_was() {
     }
 }
 
-// CHAT-17: `RELAY_DIR` is where the files of chats are, whatever Rapport's own home is; folders are made where they are missing.
+// CHAT-17: `RELAY_DIR` is where the files of chats are, whatever Rapport's own home is; folders are made where they
+// are missing.
 #[tokio::test]
 async fn chat_17_the_folder_of_the_older_relay_is_used() {
     let mut stage = Stage::quiet(AUTH).await;

@@ -1,4 +1,5 @@
-//! How cards look, drawn from facts alone (CHAT-37 to CHAT-39, CHAT-44: what is shown is made without sending anything).
+//! How cards look, drawn from facts alone (CHAT-37 to CHAT-39, CHAT-44: what is shown is made without sending
+//! anything).
 
 use std::collections::BTreeSet;
 
@@ -105,8 +106,8 @@ fn chat_24_an_answered_card_shows_the_answer() {
     assert!(text.words().ends_with("Asked again below."), "{}", text.words());
 }
 
-/// A question is in front of the person since the one before it was answered, however long ago its round was asked: from
-/// then on they are reminded.
+/// A question is in front of the person since the one before it was answered, however long ago its round was asked:
+/// from then on they are reminded.
 #[test]
 fn a_question_waits_since_it_came_to_the_front() {
     let mut presenter = presenter(vec![question(1, &["Dark", "Light"]), question(2, &["A"])], 0);

@@ -1,4 +1,5 @@
-//! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47, CHAT-48).
+//! `rapport serve` as people in Telegram see it: the real program, a strict Telegram, the scripted agent (CHAT-47,
+//! CHAT-48).
 
 mod agents;
 mod backlog;

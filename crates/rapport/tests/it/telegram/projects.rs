@@ -1,4 +1,5 @@
-//! One bot for several projects: each chat or topic is about one of them, and whatever happens in any reaches the phone.
+//! One bot for several projects: each chat or topic is about one of them, and whatever happens in any reaches the
+//! phone.
 
 use std::path::{Path, PathBuf};
 

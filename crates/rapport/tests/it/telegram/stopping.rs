@@ -48,8 +48,8 @@ async fn stop_keeps_the_conversation() {
     assert!(!anna.shows("It is built."));
 }
 
-/// The button on the progress message stops the work on a plan, also one that the process before showed; the words after it
-/// are for that work, and start nothing new.
+/// The button on the progress message stops the work on a plan, also one that the process before showed; the words
+/// after it are for that work, and start nothing new.
 #[tokio::test]
 async fn the_button_stops_work_and_words_go_on_with_it() {
     let stage = Stage::playing(LONG).await;

@@ -26,8 +26,8 @@ async fn a_stranger_is_not_served() {
     assert_eq!(stage.sessions_for(&Aim::Work), 1);
 }
 
-/// A thousand strangers, with Telegram's limits as they are: they are told as there is room for it, and the owner's card does not
-/// wait for that.
+/// A thousand strangers, with Telegram's limits as they are: they are told as there is room for it, and the owner's
+/// card does not wait for that.
 #[tokio::test]
 async fn a_thousand_strangers_do_not_delay_the_owner() {
     let mut stage = Stage::quiet(AUTH).await;

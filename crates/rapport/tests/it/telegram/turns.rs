@@ -51,7 +51,8 @@ async fn run_two_of_three(anna: &Person) {
     anna.taps("▶️ Run 4 chosen").await;
 }
 
-// FILE-28, FILE-33, FILE-34, FILE-35: the summary, the list, previews and a part of the plan, from the phone; then the undo.
+// FILE-28, FILE-33, FILE-34, FILE-35: the summary, the list, previews and a part of the plan, from the phone; then
+// the undo.
 #[tokio::test]
 async fn two_of_three_actions_are_approved_run_and_undone_from_the_phone() {
     let stage = planned(&greeting()).await;
@@ -126,8 +127,8 @@ async fn a_deletion_a_move_and_a_command_are_undone_from_the_phone() {
     assert_eq!(stage.project.changes(), Vec::<String>::new());
 }
 
-/// FILE-23, FILE-35: whoever approves on a phone reads first that a file is replaced and what is lost, and where white space was
-/// not taken literally.
+/// FILE-23, FILE-35: whoever approves on a phone reads first that a file is replaced and what is lost, and where
+/// white space was not taken literally.
 #[tokio::test]
 async fn the_phone_says_what_is_replaced_and_what_was_not_taken_literally() {
     let path = "- **File Path:** [README.md](/README.md)\n";
@@ -264,7 +265,8 @@ async fn words_typed_under_a_plan_can_begin_something_new() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// A label that is typed is its button, in any case and without its sign; what cannot be brought back is asked about first.
+/// A label that is typed is its button, in any case and without its sign; what cannot be brought back is asked about
+/// first.
 #[tokio::test]
 async fn labels_typed_under_a_turn_are_its_buttons() {
     let stage = planned(&greeting()).await;
@@ -305,7 +307,8 @@ async fn a_long_preview_is_sent_as_a_file() {
     assert!(String::from_utf8_lossy(&bytes).contains("Line 3000 of a long file."));
 }
 
-/// A plan of more items than one keyboard holds has pages; what was chosen on one is kept on the others, also after a restart.
+/// A plan of more items than one keyboard holds has pages; what was chosen on one is kept on the others, also after a
+/// restart.
 #[tokio::test]
 async fn items_of_a_large_plan_are_chosen_page_by_page() {
     let actions: Vec<_> = (1..=45).map(|n| create(&format!("{n}.txt"), &format!("content {n}"))).collect();
@@ -419,9 +422,9 @@ async fn a_message_of_a_plan_is_answered_on_the_phone() {
     assert!(stage.project.turn_file("01/report.md").contains("Tomorrow."));
 }
 
-/// kill -9 around every write of a run of two of three actions and of its undo, all from the phone: what comes out is the same.
-/// Whatever is written counts: facts, heads, journals, the project's files, memos, what git writes for us, and the bot's own notes.
-/// Four tests, so that they can run side by side.
+/// kill -9 around every write of a run of two of three actions and of its undo, all from the phone: what comes out is
+/// the same. Whatever is written counts: facts, heads, journals, the project's files, memos, what git writes for us,
+/// and the bot's own notes. Four tests, so that they can run side by side.
 mod killed_around_any_write {
     /// Of so many points, every test takes one.
     pub(super) const SHARES: usize = 4;

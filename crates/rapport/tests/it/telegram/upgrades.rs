@@ -40,7 +40,8 @@ fn noted(stage: &Stage, message: i32) {
     });
 }
 
-/// Nothing says so but the refusal of the next message: that one is sent to the new chat, once, and the plan goes on there.
+/// Nothing says so but the refusal of the next message: that one is sent to the new chat, once, and the plan goes on
+/// there.
 #[tokio::test]
 async fn a_plan_goes_on_in_the_supergroup() {
     let mut stage = Stage::quiet(AUTH).await;

@@ -217,8 +217,9 @@ async fn forwards_are_read() {
     anna.sees("Q2 of 3").await;
 }
 
-/// A message that was an answer and is edited changes the answer: in the round, after a kill, and at the plan. Once the agent
-/// works with it, the bot says that it is too late, and nothing changes. What was no answer is not passed over in silence.
+/// A message that was an answer and is edited changes the answer: in the round, after a kill, and at the plan. Once
+/// the agent works with it, the bot says that it is too late, and nothing changes. What was no answer is not passed
+/// over in silence.
 #[tokio::test]
 async fn an_edited_answer_counts_until_it_is_too_late() {
     let mut stage = Stage::playing(AUTH).await;

@@ -51,7 +51,8 @@ async fn work_is_seen_and_applied_in_the_chat() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// `worker.check` ran before the work is reviewed: how it ended is on the card with the work, and what it printed if it failed.
+/// `worker.check` ran before the work is reviewed: how it ended is on the card with the work, and what it printed if
+/// it failed.
 #[tokio::test]
 async fn the_card_of_the_work_says_how_its_check_ended() {
     for (command, mark, words, output) in [
@@ -70,7 +71,8 @@ async fn the_card_of_the_work_says_how_its_check_ended() {
     }
 }
 
-/// The buttons outlive the program. What the project changed too is told, and nothing is overwritten; then it is discarded.
+/// The buttons outlive the program. What the project changed too is told, and nothing is overwritten; then it is
+/// discarded.
 #[tokio::test]
 async fn work_that_does_not_fit_is_told_and_discarded_in_the_chat() {
     let mut stage = stage().await;
@@ -112,7 +114,8 @@ async fn discarding_asks_first() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Words that are typed after "Revise" without a reply revise the work, also after a restart, and begin no second agent.
+/// Words that are typed after "Revise" without a reply revise the work, also after a restart, and begin no second
+/// agent.
 #[tokio::test]
 async fn words_typed_after_revise_revise_the_work() {
     let mut stage = stage().await;
@@ -132,7 +135,8 @@ async fn words_typed_after_revise_revise_the_work() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Feedback goes into the same conversation, and the work is seen and decided about anew; the button of before decides nothing.
+/// Feedback goes into the same conversation, and the work is seen and decided about anew; the button of before
+/// decides nothing.
 #[tokio::test]
 async fn work_is_revised_in_the_chat() {
     let stage = stage().await;

@@ -1,4 +1,5 @@
-//! Many chats at once: nothing lost, nothing doubled, nothing sent too fast, and no more memory than a few messages need.
+//! Many chats at once: nothing lost, nothing doubled, nothing sent too fast, and no more memory than a few messages
+//! need.
 
 use crate::support::crowd::{Crowd, Fingers, refused};
 use crate::support::rounds_api::{QUESTIONS, RoundsApi};

@@ -1,4 +1,5 @@
-//! The Telegram of the tests, held to what the Bot API documents: a bot that is right with it is right with the real one.
+//! The Telegram of the tests, held to what the Bot API documents: a bot that is right with it is right with the real
+//! one.
 
 mod example;
 mod faults;

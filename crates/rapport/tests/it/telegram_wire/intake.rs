@@ -258,8 +258,8 @@ fn the_ledger_remembers_a_window_and_refuses_what_it_does_not_understand() {
     assert!(matches!(Ledger::open(&path), Err(FileError::Damaged { .. })));
 }
 
-/// What is between two pages is a line each, and only what is confirmed before it is done waits for the disk. However the
-/// process ends, the next one knows the same.
+/// What is between two pages is a line each, and only what is confirmed before it is done waits for the disk. However
+/// the process ends, the next one knows the same.
 #[test]
 fn what_is_between_two_pages_is_found_again() {
     let home = TempDir::new().unwrap();

@@ -167,8 +167,8 @@ async fn a_group_gets_twenty_a_minute_and_as_many_edits() {
     }
 }
 
-/// The next card never waits behind edits or progress, in a group neither: twelve questions, each card with the edit of the one
-/// before it and some toggles, are there at once as far as messages may be sent at all.
+/// The next card never waits behind edits or progress, in a group neither: twelve questions, each card with the edit
+/// of the one before it and some toggles, are there at once as far as messages may be sent at all.
 #[tokio::test(start_paused = true)]
 async fn a_card_does_not_wait_behind_edits() {
     let telegram = Telegram::new();
@@ -188,8 +188,8 @@ async fn a_card_does_not_wait_behind_edits() {
     assert!(join_all(last).await.into_iter().all(|sent| sent.is_ok()), "edits are late, not lost");
 }
 
-/// A plan of twelve questions in a group, in three rounds with what is said between them, at the pace of somebody who reads: a tap
-/// every two seconds. A group takes 20 messages a minute, which these are not.
+/// A plan of twelve questions in a group, in three rounds with what is said between them, at the pace of somebody who
+/// reads: a tap every two seconds. A group takes 20 messages a minute, which these are not.
 #[tokio::test(start_paused = true)]
 async fn a_plan_in_a_group_is_not_held_up() {
     let telegram = Telegram::slow(Duration::from_millis(20));
@@ -209,9 +209,9 @@ async fn a_plan_in_a_group_is_not_held_up() {
     assert!(join_all(passing).await.iter().all(Result::is_ok));
 }
 
-/// With the limits as they are, the next card waits for nothing that a person does not wait for: neither for edits and toggles,
-/// nor for what an agent does, be that a new message, an edit, "typing", or a message that goes. In a private chat with a tap
-/// every second, and in a group with one every four.
+/// With the limits as they are, the next card waits for nothing that a person does not wait for: neither for edits
+/// and toggles, nor for what an agent does, be that a new message, an edit, "typing", or a message that goes. In a
+/// private chat with a tap every second, and in a group with one every four.
 #[tokio::test(start_paused = true)]
 async fn a_card_does_not_wait_behind_what_an_agent_does() {
     for (chat, pause) in [(5, 1000), (-5, 4000)] {
@@ -385,7 +385,8 @@ async fn a_long_pause_is_reported() {
     }
 }
 
-/// CHAT-48: the card of an answered question is edited, then the next card is too much; both are there in the end, once.
+/// CHAT-48: the card of an answered question is edited, then the next card is too much; both are there in the end,
+/// once.
 #[tokio::test(start_paused = true)]
 async fn a_pause_of_thirty_seconds_in_the_middle_of_a_round_loses_and_repeats_nothing() {
     let telegram = Telegram::new();
@@ -591,7 +592,8 @@ async fn what_waits_for_a_chat_has_a_bound_and_other_chats_are_not_affected() {
     assert!(join_all(waiting).await.into_iter().all(|sent| sent.is_ok()));
 }
 
-/// However many chats there are, what waits for all of them has a bound; what is of passing interest is left out before.
+/// However many chats there are, what waits for all of them has a bound; what is of passing interest is left out
+/// before.
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_all_chats_together_has_a_bound() {
     let telegram = Telegram::new();

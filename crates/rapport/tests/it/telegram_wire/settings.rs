@@ -52,8 +52,8 @@ fn the_variables_of_the_document_are_honoured_and_our_own_win() {
     assert_eq!((token(&empty).as_deref(), &empty.users[..]), (Some("1:yaml"), &[1][..]));
 }
 
-/// CHAT-17: the project is a setting of `serve`. Its older names still count: the variables like its own, the older setting where
-/// nothing else names one.
+/// CHAT-17: the project is a setting of `serve`. Its older names still count: the variables like its own, the older
+/// setting where nothing else names one.
 #[test]
 fn the_project_to_serve_has_older_names() {
     let cases: [(&str, Env, Option<&str>, Option<&str>); 5] = [

@@ -1,4 +1,4 @@
-//! What Rapport tells people to type can be pasted: every command in a message is one that the command line takes.
+//! Commands in Rapport's messages can be pasted: the command line accepts each of them.
 
 use clap::{CommandFactory as _, Parser as _};
 use rapport::cli::Cli;

@@ -1,4 +1,5 @@
-//! The image of containers: the page shows the whole `Dockerfile`, and what Rapport runs inside is in that image.
+//! The image of containers: the page shows the whole `Dockerfile`, and the image contains the programs that Rapport
+//! runs there.
 
 use std::collections::BTreeSet;
 

@@ -11,8 +11,8 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one way
-/// as well, and siblings never use siblings.
+/// What a folder of the engine may use of the others. Between crates the compiler holds the arrows; here they go one
+/// way as well, and siblings never use siblings.
 const ENGINE: [(&str, &[&str]); 13] = [
     ("clock", &[]),
     ("config", &["projects", "workers"]),
@@ -79,8 +79,8 @@ fn nothing_below_the_commands_uses_a_command() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it writes, and the
-/// crash tests kill a process around every one.
+/// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it
+/// writes, and the crash tests kill a process around every one.
 const WRITES: [&str; 26] = [
     "fs::write",
     "fs::{write",
@@ -110,7 +110,7 @@ const WRITES: [&str; 26] = [
     "fchown",
 ];
 
-/// What may write all the same, because nobody counts on it later.
+/// Writes that are allowed elsewhere, because nothing relies on them later.
 const NOT_DURABLE: [(&str, &[&str]); 8] = [
     // An index of git's that is made anew for every use.
     ("rapport-engine/src/workers/local.rs", &["File::options", "fs::copy", "remove_file"]),
@@ -188,8 +188,8 @@ fn writes(text: &str) -> Vec<&'static str> {
     WRITES.into_iter().filter(|call| code.iter().any(|line| calls(line, call))).collect()
 }
 
-/// The documents of turns belong to the store: nothing else knows whether they are files. Only the journals of batches are files of
-/// the project, and one module reads their directories.
+/// The documents of turns belong to the store: nothing else knows whether they are files. Only the journals of
+/// batches are files of the project, and one module reads their directories.
 #[test]
 fn turns_are_read_and_written_through_the_store() {
     const JOURNALS: &str = "rapport-engine/src/turns/batches.rs";
@@ -214,8 +214,8 @@ fn turns_are_read_and_written_through_the_store() {
     assert!(wrong.is_empty(), "these reach past the store:\n{}", wrong.join("\n"));
 }
 
-/// What is about the usual agent is in its folder. Elsewhere its name, and that of its vendor, is only in what people read, and
-/// in paths that the requirements and other tools name.
+/// What is about the usual agent is in its folder. Elsewhere its name, and that of its vendor, is only in what people
+/// read, and in paths that the requirements and other tools name.
 const NAMES_THE_AGENT: [(&str, &[&str]); 16] = [
     // The agents that there are, one line for each.
     ("rapport-engine/src/agents/mod.rs", &["pub mod claude;", "claude::ClaudeCode"]),
@@ -312,8 +312,8 @@ fn kinds_of_action_are_named_where_they_are_declared_and_carried_out() {
     assert_eq!(named, [crates.join("rapport-core/src/action_plan/kinds.rs")]);
 }
 
-/// A worker is its own file and two lines in another: what commands and settings ask of one, it says itself. So what names the
-/// sandbox elsewhere is counted, for the next worker to cost no more.
+/// A worker is its own file and two lines in another: what commands and settings ask of one, it says itself. So what
+/// names the sandbox elsewhere is counted, for the next worker to cost no more.
 #[test]
 fn a_worker_is_known_where_it_is_registered_and_nowhere_else() {
     const SANDBOX: [&str; 2] = [
@@ -352,8 +352,8 @@ fn naming(words: &[&str], except: &str) -> Vec<String> {
     found
 }
 
-/// A channel is its own crate and a line in the list of kinds: what commands and settings ask of one, it says itself. So what names
-/// Telegram elsewhere is counted, for the next channel to cost no more.
+/// A channel is its own crate and a line in the list of kinds: what commands and settings ask of one, it says itself.
+/// So what names Telegram elsewhere is counted, for the next channel to cost no more.
 #[test]
 fn a_channel_is_known_where_it_is_registered_and_nowhere_else() {
     const KNOWN: [&str; 5] = [
@@ -421,7 +421,8 @@ fn telegrams_state_does_nothing_by_itself() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A file without the module of its tests. A module of tests in a file of its own is declared anywhere, and cuts nothing off.
+/// A file without the module of its tests. A module of tests in a file of its own is declared anywhere, and cuts
+/// nothing off.
 fn without_tests(text: &str) -> &str {
     const MARK: &str = "#[cfg(test)]\nmod ";
     let is_here = |at: &usize| text[at + MARK.len()..].lines().next().is_some_and(|line| line.contains('{'));

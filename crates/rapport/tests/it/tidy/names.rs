@@ -1,5 +1,5 @@
-//! A type's name is unique: a public one in its crate, another one in its folder. A reader who meets it knows which one it
-//! is.
+//! The name of a type is unique, so that a reader knows which one is meant: a public name in its crate, any other in
+//! its folder.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a new thing costs: the table "Where a new thing goes" of `ARCHITECTURE.md` names the files, and they exist.
+//! The cost of a new thing: the table "Where a new thing goes" of `ARCHITECTURE.md` names the files, and they exist.
 
 use std::path::{Path, PathBuf};
 
@@ -154,7 +154,8 @@ fn mistakes((thing, files): &Row, root: &Path) -> Vec<String> {
     wrong
 }
 
-/// Whether a path exists. A part with a placeholder (`<name>.rs`) needs one of its kind; a folder is named with a slash.
+/// Whether a path exists. A part with a placeholder (`<name>.rs`) needs one of its kind; a folder is named with a
+/// slash.
 fn exists(root: &Path, path: &str) -> bool {
     let is_folder = path.ends_with('/');
     let mut found = vec![root.to_owned()];

@@ -1,4 +1,4 @@
-//! Owners of a size that one can hold in mind: how many methods a type has, over all of its `impl` blocks.
+//! Types stay small enough to understand: a limit on the number of methods of a type, over all of its `impl` blocks.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use super::{crates, sources, without_tests};
 /// The maximum number of methods of a type. Those of traits are not counted: the trait says what they are.
 const MOST: usize = 50;
 
-/// Types that are larger, by crate, and how large each may be. A number only ever becomes smaller: a type that gets another method gives
-/// one to the owner of the field that the method is about.
+/// Types that are larger, by crate, and how large each may be. A number only ever becomes smaller: a type that gets
+/// another method gives one to the owner of the field that the method is about.
 const LARGER: [(&str, &str, usize); 5] = [
     // Everything that Telegram's conversation reacts to.
     ("rapport-telegram", "ChatState", 130),
-    // What all flows of a session share: it decides about inputs. What each of its fields knows by itself is a method of that field's type.
+    // What all flows of a session share: it decides about inputs. What each of its fields knows by itself is a method
+    // of that field's type.
     ("rapport-core", "Shared", 74),
     // The scripted agent: one method for each step of a scenario.
     ("rapport-rehearsal", "Player", 70),

@@ -1,4 +1,4 @@
-//! Settings are tables. What people read about them says the same.
+//! Settings are tables, and the documentation for people agrees with them.
 
 use rapport::agents::AgentKinds;
 use rapport::channels::ChannelKinds;

@@ -1,4 +1,4 @@
-//! Who gets in: one device by each code, no page of others, no name of others, nobody too often.
+//! Access to the page: one device per code, no page of another origin, no other host name, and limited rates.
 
 use std::os::unix::fs::PermissionsExt as _;
 

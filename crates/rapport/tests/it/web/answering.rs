@@ -1,4 +1,5 @@
-//! Answering over plain HTTP, as a browser without JavaScript does: rounds with back and edit, permissions, plans, reviews, work.
+//! Answering over plain HTTP, as a browser without JavaScript does: rounds with back and edit, permissions, plans,
+//! reviews, work.
 
 use rapport_core::{By, Event, Status};
 
@@ -34,7 +35,8 @@ invocations:
     result: "Painted."
 "##;
 
-/// CHAT-24, CHAT-27: every answer is the person's at this device; back and edit work; the next question is there at once.
+/// CHAT-24, CHAT-27: every answer is the person's at this device; back and edit work; the next question is there at
+/// once.
 #[tokio::test]
 async fn a_round_is_answered_with_back_and_edit() {
     let site = WebSite::start(Project::with_scenario(ROUND));
@@ -96,7 +98,7 @@ async fn all_as_recommended_answers_every_question() {
     run.child.kill().unwrap();
 }
 
-/// The first answer wins; whoever comes later sees it, and an answer from elsewhere takes the card away.
+/// The first answer wins; a later one is shown it, and an answer from elsewhere removes the card.
 #[tokio::test]
 async fn two_browsers_and_a_terminal_answer_once() {
     let site = WebSite::start(Project::with_scenario(ONE_QUESTION));
@@ -118,7 +120,7 @@ async fn two_browsers_and_a_terminal_answer_once() {
     assert_eq!(run.finish(), 0);
 }
 
-/// Nobody allows what they have not seen: the whole call is on the card.
+/// A call cannot be allowed unseen: the whole call is on the card.
 #[tokio::test]
 async fn a_permission_shows_what_it_would_do() {
     let site = WebSite::start(Project::with_scenario(PERMISSION));

@@ -17,7 +17,8 @@ async fn pair(browser: &Browser, site: &WebSite) {
     browser.sees("Nothing waits for you.").await;
 }
 
-/// A task is started, its round answered with back and edit by keys and taps, while a terminal sees the same; its work is watched.
+/// A task is started, its round answered with back and edit by keys and taps, while a terminal sees the same; its
+/// work is watched.
 async fn tells_the_story_of_a_task(setup: Setup, name: &str) {
     let site = WebSite::start(Project::with_scenario(ROUND));
     let Some(browser) = Browser::start(setup).await else { return };
@@ -47,7 +48,7 @@ async fn tells_the_story_of_a_task(setup: Setup, name: &str) {
     browser.press("2").await;
     browser.press("\u{E007}").await;
     browser.sees("Which day?").await;
-    // What is answered elsewhere is so here, without anybody touching the page; what somebody writes stays.
+    // An answer from elsewhere appears here without touching the page, and text that a person is writing stays.
     browser.write("textarea[name=text]", "on Sunday").await;
     site.project.rapport(&["answer", "--question", "q3", "Friday"]).check(0, "");
     browser.sees("Start the work with this plan?").await;

@@ -1,4 +1,5 @@
-//! Hostile text, a server that is killed, a full disk: nothing becomes markup, nothing is lost, nothing is claimed that is not stored.
+//! Hostile text, a killed server, a full disk: nothing becomes markup, nothing is lost, and nothing is reported that
+//! is not stored.
 
 use rapport_core::Event;
 
@@ -49,7 +50,7 @@ async fn hostile_text_in_every_field_stays_text() {
     run.child.kill().unwrap();
 }
 
-/// An answer is on disk before anybody is thanked, and a killed server shows what is stored and nothing else.
+/// An answer is on disk before it is acknowledged, and a killed server shows only what is stored.
 #[tokio::test]
 async fn a_killed_server_goes_on_where_it_was() {
     let mut site = WebSite::start(Project::with_scenario(ROUND));
@@ -63,7 +64,7 @@ async fn a_killed_server_goes_on_where_it_was() {
     let first = phone.sees("/", "data-option=\"2\"").await;
     phone.press(&first, "option:1", &[]).await.check(200, "Which rooms?");
     site.restart();
-    // The same cookie, the same answers; the task that was begun here goes on by itself.
+    // The same cookie, the same answers; the task that was begun here continues by itself.
     let second = phone.sees("/", "Which rooms?").await;
     second.check(200, "Colour: <b>Blue (Recommended)</b>");
     let third = phone.press(&second, "done", &[("o", "0")]).await;

@@ -1,4 +1,4 @@
-//! Many sessions: pages stay short and quick, and what is new arrives in the open page.
+//! Many sessions: pages stay short and fast, and news arrives in the open page.
 
 use std::time::{Duration, Instant};
 

@@ -69,7 +69,7 @@ pub(crate) fn of_commands(named: &[String]) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
-/// The same for a command in a workplace with a home of its own, where the paths of this machine's tools do not
+/// The same part for a command in a workplace with its own home, where the paths of this machine's tools do not
 /// exist.
 pub(crate) fn of_confined_commands(named: &[String]) -> Vec<(OsString, OsString)> {
     let is_passed_on = |name: &str| is_usual(name) || named.iter().any(|named| named == name);

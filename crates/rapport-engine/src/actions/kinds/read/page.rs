@@ -76,7 +76,7 @@ async fn location(url: &Url) -> Location {
 }
 
 fn client(location: Location) -> Result<Client, String> {
-    // Another part of the program may have installed it already.
+    // Another part of the program may already have installed it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .timeout(AT_MOST)
@@ -128,7 +128,7 @@ fn is_metadata(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves a host name, without those addresses.
+/// Resolves host names, but neither to metadata addresses nor, for a page elsewhere, to this machine.
 struct Public(Location);
 
 impl Resolve for Public {
@@ -177,7 +177,7 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
 async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
     let bytes = match kind {
         Kind::Html => {
-            // If much is nested, lines get longer rather than words cut or the page unreadable.
+            // In deeply nested text, lines get longer instead of cutting words or failing.
             let text = move || {
                 html2text::config::plain()
                     .allow_width_overflow()

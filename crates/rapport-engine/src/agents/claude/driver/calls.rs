@@ -19,17 +19,17 @@ pub(super) struct Calls {
     served: Vec<CallId>,
 }
 
-/// A request of the agent without a response.
+/// A request of the agent that has no response yet.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) request: String,
-    /// How it came, which determines the form of the response.
+    /// How the request came, which determines the form of the response.
     pub(super) channel: RequestChannel,
     /// The tool's input.
     pub(super) input: Box<RawValue>,
 }
 
-/// How a request came.
+/// The ways in which a request can come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestChannel {
     /// Through Rapport's hook: the CLI can defer it.
@@ -92,12 +92,13 @@ impl Calls {
         self.respond(&call)
     }
 
-    /// How this call waits, if it does.
+    /// How this call came, if it waits.
     pub(super) fn channel(&self, call: &CallId) -> Option<RequestChannel> {
         self.waiting.get(call).map(|waiting| waiting.channel)
     }
 
-    /// Parks the call: no reply is sent to it from now on. Returns the response if it came through Rapport's hook.
+    /// Parks the call: no reply is sent to it from now on. Returns the response that defers it, if it came through
+    /// Rapport's hook.
     pub(super) fn park(&mut self, call: &CallId) -> Option<String> {
         let waiting = self.waiting.remove(call)?;
         self.parked = Some(call.clone());
@@ -111,7 +112,7 @@ impl Calls {
         Some(call)
     }
 
-    /// A tool returned its result. Returns whether that call had been asked about.
+    /// A tool returned its result. Returns whether its call was asked about.
     pub(super) fn settle(&mut self, call: &CallId) -> bool {
         self.waiting.remove(call);
         self.asked.contains(call) || self.replies.contains_key(call)
@@ -139,7 +140,7 @@ impl Waiting {
             CallReply::Elicited { action, content, .. } => {
                 wire::elicitation_reply(&self.request, *action, content)
             }
-            // Nobody decided: the question was closed or withdrawn.
+            // No person decided: the question was closed or withdrawn.
             _ if self.channel == RequestChannel::Server => {
                 wire::elicitation_reply(&self.request, Consent::Cancel, &Map::new())
             }

@@ -16,9 +16,9 @@ pub(super) struct Ending {
     why: Option<Why>,
     /// When the next step is due, or when waiting ends.
     deadline: Option<Instant>,
-    /// When it is killed. At half that time it is asked to end.
+    /// When the process is killed. At half that time it is asked to end.
     force_at: Option<Instant>,
-    /// Whether it had to be killed.
+    /// Whether the process had to be killed.
     was_made_to: bool,
     exit: Option<Option<ExitStatus>>,
 }
@@ -26,12 +26,12 @@ pub(super) struct Ending {
 #[derive(Debug)]
 enum Why {
     Known(Leave),
-    /// It closed its output; its exit status may say why.
+    /// The agent closed its output; its exit status may say why.
     OutputClosed,
 }
 
 impl Ending {
-    /// Starts ending it, for this reason. Returns whether it was not ending already.
+    /// Starts ending the run, for this reason. Returns whether no reason was known before.
     pub(super) fn begin(&mut self, leave: Leave, grace: Duration) -> bool {
         if matches!(self.why, Some(Why::Known(_))) {
             return false;
@@ -41,7 +41,7 @@ impl Ending {
         true
     }
 
-    /// It seems to have ended.
+    /// The agent seems to have ended.
     pub(super) fn begin_unexplained(&mut self, grace: Duration) {
         if self.why.is_none() {
             self.why = Some(Why::OutputClosed);
@@ -63,13 +63,13 @@ impl Ending {
         self.deadline.is_none()
     }
 
-    /// It was killed. From now on there is no deadline.
+    /// The process was killed. From now on there is no deadline.
     pub(super) fn killed(&mut self) {
         self.was_made_to = true;
         self.deadline = None;
     }
 
-    /// No process is left; there may be output to read.
+    /// No process is left; there may be output left to read.
     pub(super) fn gone(&mut self, status: Option<ExitStatus>, grace: Duration) {
         self.exit = Some(status);
         self.deadline = Some(Instant::now() + grace);
@@ -83,7 +83,7 @@ impl Ending {
         self.exit.is_some()
     }
 
-    /// Whether no process is left and no output to read.
+    /// Whether neither a process nor output is left.
     pub(super) fn is_over(&self, output_closed: bool) -> bool {
         self.is_gone() && output_closed
     }
@@ -112,7 +112,7 @@ impl Ending {
         }
         let last_words = timeout(patience, process.last_words()).await.unwrap_or_default();
         let status = self.exit.flatten();
-        // A keeper in another place reports an exit code, unless the whole place is gone.
+        // A keeper in another place reports an exit code, unless that place itself is gone.
         if process.is_elsewhere() && status.is_some_and(|status| status.code().is_none()) {
             return Leave::Lost { reason: format!("the place in which {program} ran is gone") };
         }

@@ -10,9 +10,10 @@ use crate::agents::claude::wire::{Line, Message, WireKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Flight {
-    /// Whether the model has begun a message and not ended it: more calls may follow. A hook is called before that.
+    /// Whether the model has begun a message and not ended it: more calls may follow. The hook is called before the
+    /// message ends.
     is_speaking: bool,
-    /// Whether the model ended its last message, and nothing calls for another in this turn.
+    /// Whether the model ended its last message, and nothing demands another one in this turn.
     has_spoken: bool,
     /// Calls of the agent itself without a result.
     calls: HashSet<String>,
@@ -26,8 +27,8 @@ struct Task {
     stage: Stage,
 }
 
-/// The stage of a task. Its end waits in a queue of the CLI until the model is told; with a call parked, the CLI would
-/// begin another turn for that.
+/// The stage of a task. When a task ends, the CLI queues that until the model is told; if a call is parked, the CLI
+/// would begin another turn for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Running,

@@ -1,4 +1,4 @@
-//! How a conversation is resumed: what it still has to be told.
+//! How a conversation is resumed: the messages that the agent still needs.
 
 use std::borrow::Cow;
 
@@ -19,13 +19,13 @@ const CALL_AGAIN: &str = "I replied to this form of your tool, but the call was 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) opening: Opening,
-    /// The first message; `None` if a deferred call will be repeated.
+    /// The first message; `None` if the agent will repeat a deferred call.
     pub(super) message: Option<String>,
-    /// Calls whose replies are in the conversation as soon as the agent says a word.
+    /// Calls whose replies are in the conversation as soon as the agent prints its first output.
     pub(super) told: Vec<CallId>,
     /// Messages of the turn that are not in the conversation.
     pub(super) said: Vec<Said>,
-    /// Whether a deferred call will be repeated before anything else can be said.
+    /// Whether the agent will repeat a deferred call before it can read anything else.
     pub(super) repeats_call: bool,
 }
 
@@ -63,8 +63,8 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel)
     Start { opening, message, told: calls(), said, repeats_call: false }
 }
 
-/// The message on the command line: the first message, or later ones. Messages besides another one are delivered in the
-/// next turn.
+/// The message on the command line: the first message, or the later ones if there is none. If there is a first
+/// message, the later ones are delivered in the next turn.
 pub(super) fn printed_message(start: &Start) -> (String, Vec<u32>) {
     match &start.message {
         Some(message) => (message.clone(), Vec::new()),
@@ -82,7 +82,7 @@ pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
     order.said.iter().map(|said| said.number).filter(|number| !is_left(*number)).collect()
 }
 
-/// Whether the conversation contains a message. On the command line messages have no name.
+/// Whether the conversation contains a message. Messages on the command line have no name.
 fn is_said(transcript: &Transcript, channel: CliChannel, said: &Said) -> bool {
     match channel {
         CliChannel::Live => transcript.has_said(&message_ids::name(said)),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// A person who lets a parked agent go ahead allows more than one call.
+    /// A person who lets a parked agent leave plan mode allows more than one call.
     #[test]
     fn leaving_plan_mode_is_told_as_that() {
         let leave = r#"{"type":"assistant","uuid":"c","message":{"content":[{"type":"tool_use","id":"toolu_2","name":"ExitPlanMode"}]}}"#;

@@ -91,7 +91,7 @@ fn several_replaced(edits: &Value) -> Option<Vec<Part>> {
 fn replaced(rest: &mut Map<String, Value>) -> Option<Vec<Part>> {
     let (old, new) = (text(rest, "old_string")?, text(rest, "new_string")?);
     let everywhere = rest.get("replace_all").and_then(Value::as_bool);
-    // Another value stays among the unknown ones, which are shown.
+    // A value that is not a boolean stays among the unknown ones, which are shown.
     if everywhere.is_some() {
         rest.remove("replace_all");
     }
@@ -137,14 +137,14 @@ fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
     rules.filter_map(|rule| Rule::parse(rule["toolName"].as_str()?, rule["ruleContent"].as_str())).collect()
 }
 
-/// Adds what only a look at the files tells: that the call would change another file than the one it names, and the
-/// difference from an existing file. Blocks, so it runs off the loop.
+/// Adds what only the files show: that the call would change another file than the one it names, and the difference
+/// from an existing file. Blocks, so it runs off the loop.
 pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
     let names_a_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
     if !names_a_file {
         return;
     }
-    // As the CLI reads a path. One in the home is not below the directory.
+    // As the CLI reads a path: one in the home is not below the directory.
     let path = asked.what.trim();
     let path = (path != "~" && !path.starts_with("~/")).then(|| shortened(&place.directory().join(path)));
     if let Some(led) = path.as_deref().and_then(|path| led_elsewhere(place, path)) {
@@ -164,7 +164,8 @@ pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
     }
 }
 
-/// A warning, if this path is not the file that would be changed: a link could be the agent's, or come with the project.
+/// A warning if another file than the one at this path would be changed: a link could be the agent's, or come with
+/// the project.
 fn led_elsewhere(place: &dyn Workplace, path: &Path) -> Option<String> {
     match place.leads_to(path) {
         Ok(None) => None,
@@ -173,8 +174,8 @@ fn led_elsewhere(place: &dyn Workplace, path: &Path) -> Option<String> {
     }
 }
 
-/// The text of a file where the agent works, if it is a file of the project. Whatever is outside, and whatever a link leads
-/// to there, is not read: the agent may not be allowed to see it, and the question is stored and sent to people.
+/// The text of a file where the agent works, if it is a file of the project. Files outside, also those that a link
+/// leads to, are not read: the agent may not be allowed to see them, and the question is stored and sent to people.
 fn there(place: &dyn Workplace, path: &Path) -> Option<String> {
     let inside = path.strip_prefix(place.directory()).ok()?.to_str()?;
     let content = place.read(inside).ok()??;
@@ -224,7 +225,7 @@ mod tests {
         );
         let edit = json!({"file_path": "/a.rs", "old_string": "one\ntwo\n", "new_string": "one\n2\n", "replace_all": true});
         check("Edit", edit, "  /a.rs\n  wherever the file has this:\n  one\n- two\n+ 2\n");
-        // What is not a plain yes or no may still be taken for one by the CLI.
+        // The CLI may take a value that is not a boolean for one.
         for (odd, shown) in [(json!("true"), "true"), (json!(1), "1"), (json!(null), "null")] {
             let edit = json!({"file_path": "/a", "old_string": "a", "new_string": "b", "replace_all": odd});
             check("Edit", edit, &format!("  /a\n- a\n+ b\n! replace_all: {shown}\n"));
@@ -295,8 +296,8 @@ mod tests {
         assert_eq!(written.text(), "  pipe\n+ x\n");
     }
 
-    /// A question is stored, and sent to people: it has nothing of files outside of the project. Where a link leads is said, and
-    /// no rule covers it.
+    /// A question is stored, and sent to people, so it contains nothing of files outside of the project. It says
+    /// where a link leads, and no rule covers such a file.
     #[test]
     fn a_link_is_told_and_nothing_outside_is_shown() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The talk with one process: lines in, reports and lines out. Nothing here waits, reads or writes.
+//! The protocol with one process: lines in, reports and lines out. Nothing here waits, reads or writes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,18 +17,19 @@ use crate::agents::claude::response::{Asking, Response};
 use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
 use crate::agents::claude::{message_ids, spending};
 
-/// The reply to two questions with the same text. Nobody is asked: answers are keyed by the questions' texts, so one of
-/// the two would be lost. The current CLI refuses such a call itself.
+/// The reply to two questions with the same text. No person is asked: answers are keyed by the questions' texts, so
+/// one of the two would be lost. The current CLI refuses such a call itself.
 const EQUAL_TEXTS: &str =
     "Two questions in this call have the same text, so nobody was asked. Ask again with texts that differ.";
 
 /// The failure if the model's reply was cut off. A partial reply is neither a plan nor a result.
 const CUT_OFF: &str = "the reply of the model was cut off";
 
-/// The maximum number of lines of one kind to keep per process. A program that prints nothing else would fill the disk.
+/// The maximum number of lines of one kind to keep per process, so that a program that prints nothing else does not
+/// fill the disk.
 const MOST_KEPT: usize = 200;
 
-/// What is kept in place of the lines after that.
+/// Stands for the lines after that.
 const NOT_KEPT: &str = "(more such lines are not kept)";
 
 /// The state of the talk, and its pending output.
@@ -37,23 +38,23 @@ pub(super) struct Talk {
     pub(super) reports: VecDeque<AgentReport>,
     pub(super) lines: VecDeque<String>,
     calls: Calls,
-    /// Replies told by message, which have arrived once the agent says its first word.
+    /// Replies told by message, which have arrived once the agent prints its first output.
     told: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may lack the plan.
     plans: HashMap<String, String>,
     /// Messages of the turn that are on the command line.
     printed_said: Vec<u32>,
-    /// Messages sent while it works, and not read yet.
+    /// Messages that were sent while the agent works, and that it has not read yet.
     unread: Vec<Unread>,
     /// Messages to send once the deferred call was repeated.
     held: Vec<Said>,
-    /// Whether it has not reacted to its first message. A conversation that was cut off with a background task first
-    /// has a turn about that, in which the model says nothing.
+    /// Whether the agent has not reacted to its first message yet. A conversation that was cut off during a
+    /// background task begins with a turn about that, in which the model says nothing.
     is_unopened: bool,
     flight: Flight,
     /// A call to park as soon as it waits alone.
     to_park: Option<CallId>,
-    /// The last reported reason why it cannot be parked.
+    /// The last reported reason why that call cannot be parked.
     kept_by: Option<Beside>,
     repeated: RepeatedCall,
     /// Lines outside of the protocol.
@@ -64,14 +65,14 @@ pub(super) struct Talk {
     retries: LineCount,
     /// Calls that the CLI refused by itself.
     denials: LineCount,
-    /// The conversation that it reported.
+    /// The conversation that the agent reported.
     conversation: Option<ConversationId>,
-    /// Its output since the last result.
+    /// The agent's output since the last result.
     response: Response,
-    /// Whether nobody can be asked while it runs, so that its questions are asked at the end.
+    /// Whether no person can be asked while the agent runs, so that its questions are asked at the end.
     printed: bool,
     stay: Stay,
-    /// Whether its turn is over and it waits for the next one.
+    /// Whether the turn is over and the process waits for the next one.
     resting: bool,
 }
 
@@ -98,16 +99,16 @@ struct Unread {
     message: Option<u32>,
 }
 
-/// A call that an earlier process parked and that this one repeats. Its result is valid once the transcript contains it
-/// on the live branch: a CLI can take the answer and leave it behind.
+/// A call that an earlier process parked and that this one repeats. Its result is valid once the transcript contains
+/// it on the live branch: the CLI can take the answer and then continue on another branch.
 #[derive(Debug, Default)]
 enum RepeatedCall {
     #[default]
     None,
-    /// The first call will be it.
+    /// The first call will be this one.
     Expected,
     Asked(CallId),
-    /// The CLI printed its result. The turn may have ended since.
+    /// The CLI printed the result of the call. The turn may have ended since.
     Unproven(CallId, Option<Leave>),
     /// The result was lost, and is told by the message of this name.
     Retold(CallId, String),
@@ -118,7 +119,7 @@ enum RepeatedCall {
 pub(super) enum Stay {
     #[default]
     Leaves,
-    /// It stays, in case there is another turn.
+    /// The process stays, in case there is another turn.
     Lingers,
 }
 
@@ -168,8 +169,8 @@ impl Talk {
         self.lines.extend(self.calls.reply(call, reply));
     }
 
-    /// Sends a message to the agent, if it listens. A message before the repetition of a deferred call would continue
-    /// without that call.
+    /// Sends a message to the agent, if it listens. A message before the repetition of a deferred call would make the
+    /// agent continue without that call.
     pub(super) fn say(&mut self, said: Said) {
         if self.printed {
             return;
@@ -188,13 +189,13 @@ impl Talk {
 
     pub(super) fn next(&mut self, prompt: &str) {
         self.resting = false;
-        // By name: this is not a turn that the agent began by itself because a background command ended.
+        // With a name: so this turn differs from one that the agent begins by itself when a background command ends.
         if !self.printed {
             self.say_by_name(prompt, new_name(), None);
         }
     }
 
-    /// Whether its turn is over and it waits for the next.
+    /// Whether the turn is over and the process waits for the next one.
     pub(super) fn is_resting(&self) -> bool {
         self.resting
     }
@@ -241,7 +242,7 @@ impl Talk {
         (is_permission && self.beside(call).is_none()).then_some(call)
     }
 
-    /// Ends the process at this call; no reply is sent to it any more.
+    /// Ends the process at this call. No reply is sent to it from now on.
     pub(super) fn end_at(&mut self, call: &CallId) -> Leave {
         self.calls.park(call);
         self.to_park = None;
@@ -305,7 +306,7 @@ impl Talk {
         None
     }
 
-    /// Handles a line of an agent that is ending: only its usage matters.
+    /// Handles a line of an agent that is ending: only its usage counts.
     pub(super) fn hear_out(&mut self, text: &str) {
         if let Ok(line) = wire::parse(&wire::without_halves(text))
             && line.kind() == WireKind::Result
@@ -403,7 +404,7 @@ impl Talk {
         }
     }
 
-    /// The tool through which a server asked has its result.
+    /// The tool whose server asked has its result.
     fn take_served(&mut self) {
         for call in self.calls.served() {
             self.did(AgentDid::Take { call });
@@ -419,7 +420,7 @@ impl Talk {
         }
     }
 
-    /// The conversation it said it is in, if it did.
+    /// The conversation that the agent reported, if it did.
     pub(super) fn conversation(&self) -> Option<&ConversationId> {
         self.conversation.as_ref()
     }
@@ -474,14 +475,14 @@ impl Talk {
             "hook_callback" => self.hook(text, id, request),
             "elicitation" => self.elicitation(id, request),
             subtype => {
-                // The CLI goes on as if somebody had refused: the log must say what nobody was asked.
+                // The CLI continues as if a person had refused, so the log has to say that no person was asked.
                 self.note(text);
                 self.lines.push_back(wire::unsupported(id, subtype));
             }
         }
     }
 
-    /// An MCP server asks. The CLI cannot repeat that later, so the process stays.
+    /// An MCP server asks a person. The CLI cannot repeat that later, so the process stays.
     fn elicitation(&mut self, id: &str, request: &Request<'_>) {
         let call = format!("elicitation-{id}");
         let ask = Ask::Questions(wire::elicited(request));
@@ -531,19 +532,19 @@ impl Talk {
                 self.say(said);
             }
         }
-        // A call with a reply is not asked again: the CLI only wants to hear it in another way.
+        // A call that has its reply is not asked again: the CLI only asks for the same reply in another form.
         if !self.calls.was_replied(&call) {
             let parkable = waiting.channel != RequestChannel::Server;
             self.did(AgentDid::Ask { call: call.clone(), ask, parkable });
         }
-        // Older CLIs ignore a hook that defers, and ask for permission.
+        // Older CLIs ignore the deferral of a hook, and ask for permission.
         if self.calls.parked() == Some(&call) {
             self.to_park = Some(call.clone());
         }
         self.lines.extend(self.calls.wait(call, waiting));
     }
 
-    /// A turn is over; and so is the run, unless there are unread messages or running sub-agents: then another turn
+    /// A turn is over, and with it the run, unless there are unread messages or running sub-agents: then another turn
     /// begins.
     fn result(&mut self, line: &Line<'_>) -> Option<Leave> {
         if self.is_unopened && line.has_no_end() && !line.is_failure() {
@@ -565,7 +566,7 @@ impl Talk {
 
     fn leave_or_rest(&mut self, leave: Leave) -> Option<Leave> {
         match leave {
-            // A turn that the agent began by itself: its output was reported, and nobody waits for its end.
+            // A turn that the agent began by itself: its output was reported, and nothing depends on its end.
             Leave::Finished { .. } if self.resting => None,
             Leave::Finished { result } if self.stay == Stay::Lingers => {
                 self.resting = true;
@@ -590,15 +591,16 @@ impl Talk {
         }
         // Some CLIs (2.1.61) report no reason for any turn's end; their stream shows that the model ended its message.
         let has_no_end = line.has_no_end() && !self.flight.has_spoken();
-        // Others (2.1.197, 2.1.90) report that of the message before, if a message broke off after a whole one.
+        // Others (2.1.197, 2.1.90) report the reason of the message before, if a message broke off after a complete
+        // one.
         if has_no_end || line.has_stale_end() && self.flight.is_speaking() {
             return Leave::Failed { reason: CUT_OFF.into() };
         }
         Leave::Finished { result: line.result.to_string() }
     }
 
-    /// Questions that an older CLI refused without asking anybody. They are asked now; the answers go in a message.
-    /// Questions from the live channel are not repeated.
+    /// Questions that an older CLI refused without asking a person. They are asked now, and the answers go in a
+    /// message. Questions from the live channel are not repeated.
     fn ask_unheard(&mut self) -> Option<CallId> {
         let asked: Vec<Asking> = match self.printed {
             true => self.response.asked().into_iter().cloned().collect(),

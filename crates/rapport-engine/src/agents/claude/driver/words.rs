@@ -31,7 +31,7 @@ pub(super) fn what(tool: &str, input: Option<&RawValue>) -> String {
     }
 }
 
-/// The same, shortened for the log.
+/// The same text, shortened for the log.
 pub(super) fn used_on(tool: &str, input: Option<&RawValue>) -> String {
     cut(&what(tool, input), LONG)
 }
@@ -49,7 +49,8 @@ pub(super) fn kind(tool: &str) -> ToolUse {
     }
 }
 
-/// Whether a tool is of Rapport's own server. A tool of a server whose name begins alike has two more underscores before its name.
+/// Whether a tool is of Rapport's own server. If a server's name only begins like Rapport's, another pair of
+/// underscores precedes the tool's name.
 fn is_own(tool: &str) -> bool {
     let server = tool.strip_prefix("mcp__").and_then(|name| name.strip_prefix(OWN_SERVER));
     server.and_then(|rest| rest.strip_prefix("__")).is_some_and(|name| !name.contains("__"))
@@ -78,7 +79,7 @@ pub(super) fn retry(line: &Line<'_>) -> String {
     cut(&format!("{what}; trying again in {seconds:.1} s ({attempt} of {most})"), GLANCE)
 }
 
-/// A call that the CLI refused by itself: nobody was asked, so somebody should know.
+/// A call that the CLI refused by itself. People have to be told, because none was asked.
 pub(super) fn denied(line: &Line<'_>) -> String {
     let reasons = [&*line.decision_reason, &*line.decision_reason_type];
     let why = reasons.into_iter().find(|why| !why.is_empty()).unwrap_or("it gives no reason");

@@ -1,4 +1,4 @@
-//! What a stored conversation would continue with: its tool calls without a result.
+//! The tool calls of a stored conversation without a result, with which the agent would continue.
 
 use std::collections::HashSet;
 

@@ -8,8 +8,8 @@ use serde_json::{Number, Value};
 
 use super::Request;
 
-/// The questions in a server's request, one for each field. There is always at least one, so that nobody answers for
-/// the person.
+/// The questions in a server's request, one for each field. There is always at least one, so that the person always
+/// decides.
 pub fn elicited(request: &Request<'_>) -> Vec<NewQuestion> {
     let asks = format!("{} asks: {}", &*request.mcp_server_name, &*request.message);
     if !request.url.is_empty() {

@@ -18,11 +18,11 @@ pub struct Text<'a>(Cow<'a, str>);
 #[derive(Debug, Default)]
 pub struct Number(pub f64);
 
-/// `true`, or anything else.
+/// Whether the value is `true`; anything else is not.
 #[derive(Debug, Default)]
 pub struct Flag(pub bool);
 
-/// `true`, `false`, or anything else.
+/// `true` or `false`; anything else is `None`.
 #[derive(Debug, Default)]
 pub struct Answer(pub Option<bool>);
 
@@ -88,13 +88,13 @@ impl<T> Default for List<T> {
 }
 
 impl Number {
-    /// As a count; 0 if it is not one.
+    /// As a count; 0 if it is not a count.
     pub fn count(&self) -> u64 {
         self.0 as u64
     }
 }
 
-/// What a type makes of each JSON value; by default nothing.
+/// How a type reads each kind of JSON value; by default as nothing.
 trait Take<'de>: Default {
     fn text(_: Cow<'de, str>) -> Self {
         Self::default()

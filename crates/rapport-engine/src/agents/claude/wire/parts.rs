@@ -64,7 +64,7 @@ pub struct ToolCall<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Message<'a> {
-    /// Its id; the parts of one message come on several lines.
+    /// Its id. The parts of one message come on several lines.
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
@@ -135,8 +135,8 @@ impl Block<'_> {
         &*self.kind == "tool_result"
     }
 
-    /// Whether this is the result of questions that somebody closed without an answer. The CLI does not call that an
-    /// error.
+    /// Whether this is the result of questions that a person closed without an answer. The CLI does not report that
+    /// as an error.
     pub fn is_unanswered(&self) -> bool {
         self.is_tool_result() && UNANSWERED.iter().any(|words| self.content.starts_with(words))
     }

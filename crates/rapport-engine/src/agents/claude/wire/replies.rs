@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::ASK;
 
 /// The hook timeout of the CLI. A hook that times out fails open: the model continues without an answer. Calls are
-/// parked long before; more than 24 days do not fit into a timer of CLIs that run on Node.
+/// parked long before that. More than 24 days would not fit into a timer of CLIs that run on Node.
 pub const HOOK_TIMEOUT_SECONDS: u64 = 20 * 24 * 60 * 60;
 
 /// The first line: it registers the hook for questions, before anything else decides on them.
@@ -34,7 +34,7 @@ pub fn named_message(text: &str, name: &str) -> String {
 }
 
 /// A message that consists only of text. The CLI runs a message that begins with the name of a command, such as
-/// `/clear`, and includes every file that is mentioned as `@path`, without asking anybody, wherever the file is. It
+/// `/clear`, and includes every file that is mentioned as `@path`, wherever the file is, without asking a person. It
 /// looks for both only in the last block of a message. That block is the message's own last line if it is plain text,
 /// so that nothing is added to the message.
 fn as_words(text: &str) -> Value {
@@ -54,8 +54,8 @@ pub fn interrupt() -> String {
     request("interrupt", json!({"subtype": "interrupt"}))
 }
 
-/// Allows the tool this once, with this input. The CLI is never given rules or modes to store, because they would allow
-/// more than anybody was shown.
+/// Allows the tool this once, with this input. The CLI is never given rules or modes to store, because they would
+/// allow more than people were shown.
 pub fn allow(request_id: &str, input: &RawValue) -> String {
     respond(request_id, &Allow { behavior: "allow", updated_input: input })
 }

@@ -1,5 +1,6 @@
-//! What the engine asks of an agent is what the agent can do: one that cannot be parked is not parked, one that does not listen is
-//! not interrupted, and one that cannot be resumed is not started again in the middle of its turn.
+//! The engine requests only what an agent can do: an agent that cannot be parked is not parked, one that does not
+//! listen gets no message during its turn, and one that cannot be resumed is not started again in the middle of its
+//! turn.
 
 use std::sync::Arc;
 use std::time::Duration;

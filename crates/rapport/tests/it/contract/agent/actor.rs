@@ -1,5 +1,5 @@
-//! Who plays a story: the rehearsal agent from a scenario, the real CLI with a model that plays the same one, or an agent that
-//! does as little as the trait allows.
+//! The player of a story: the rehearsal agent with a scenario, the real CLI with a model that plays the same
+//! scenario, or an agent that does as little as the trait allows.
 
 use std::ffi::OsString;
 use std::fs;
@@ -130,7 +130,7 @@ impl Actor {
     }
 }
 
-/// Where a story is played: a home, a project, and whoever plays the model.
+/// The place where a story is played: a home, a project, and the model if there is one.
 pub(super) struct Stage {
     cast: Cast,
     pub(super) model: Option<Model>,
@@ -185,7 +185,6 @@ impl Stage {
         config
     }
 
-    /// The agent.
     pub(super) fn agent(&self) -> Box<dyn Agent> {
         match &self.cast {
             Cast::Cli(config) => Box::new(Claude::new((**config).clone())),

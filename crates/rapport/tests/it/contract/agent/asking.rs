@@ -1,4 +1,4 @@
-//! Questions, answered while the agent waits.
+//! Questions that are answered while the agent waits.
 
 use rapport::agents::Parking;
 use rapport::agents::claude::transcript::Transcript;
@@ -48,7 +48,8 @@ async fn no_question(actor: Actor) {
     assert_eq!(leave, finished("Done."));
 }
 
-/// What somebody says is no command of the CLI, and reads no file: the agent can, by its own tools and with leave.
+/// A message is neither a command of the CLI nor reads a file: the agent can read it with its own tools and with
+/// permission.
 async fn a_message_is_nothing_but_words(actor: Actor) {
     let stage = actor.with(Scenario::new("words").respond_with_text("Done."));
     let secret = stage.path("secret.txt");
@@ -161,7 +162,7 @@ async fn options_and_own_words(actor: Actor) {
     }
 }
 
-/// Nobody gets to see them: answers go by the question's text.
+/// No person sees them, because answers are keyed by the question's text.
 async fn questions_in_the_same_words(actor: Actor) {
     let scenario = Scenario::new("same").asks(database().and(which_database())).asks(storage());
     let stage = actor.with(scenario.respond_with_text("Done."));

@@ -1,5 +1,5 @@
-//! A question with something else in flight beside it: it is parked only when it waits alone. A CLI that is parked sooner
-//! goes on with the rest, and the model reads that the answer is missing.
+//! A question with something else in flight beside it: it is parked only when it waits alone. If a CLI is parked
+//! sooner, it continues with the rest, and the model reads that the answer is missing.
 
 use std::fs;
 use std::path::Path;
@@ -235,7 +235,7 @@ async fn a_question_beside_an_edit_of_a_notebook(actor: Actor) {
     beside_a_tool(&actor, "NotebookEdit", edit).await;
 }
 
-/// Nobody serves it, which is told as the result of that call.
+/// No server is at this address, which is the result of the call.
 async fn a_question_beside_a_page(actor: Actor) {
     beside_a_tool(&actor, "WebFetch", |_| json!({"url": "https://localhost:1/", "prompt": "What is it?"}))
         .await;
@@ -258,8 +258,8 @@ async fn beside_a_tool(actor: &Actor, tool: &'static str, input: impl Fn(&Path) 
     }
 }
 
-/// A question that is answered at once, and one that is to be parked. Whether the CLI runs the other call together with it is its own
-/// business; either way the model hears the answer, and nothing before it.
+/// A question that is answered at once, and one that is to be parked. Whether the CLI runs the other call together
+/// with it is its own business; either way the model hears the answer, and nothing before it.
 async fn either_way(set: impl Fn() -> Stage) {
     for is_parked in [false, true] {
         let stage = set();
@@ -295,7 +295,7 @@ fn question() -> (&'static str, Value) {
     ("AskUserQuestion", json!({"questions": database().questions}))
 }
 
-/// A script that goes on with these calls in one message.
+/// A script that continues with these calls in one message.
 fn in_one_message(script: Script, calls: &[(&str, Value)]) -> Script {
     let message = ('a'..).zip(calls).fold(Response::default(), |message, (letter, (tool, input))| {
         message.tool(&format!("toolu_0101{letter}"), tool, input.clone())
@@ -303,8 +303,8 @@ fn in_one_message(script: Script, calls: &[(&str, Value)]) -> Script {
     script.say(message).say(Response::default().text("Done."))
 }
 
-/// The CLI offers its agents no tool to ask with. Should the model call it all the same, it reads that there is none; nobody
-/// answers in anyone's name.
+/// The CLI offers its sub-agents no tool to ask with. If the model calls it nevertheless, it reads that the tool does
+/// not exist; no answer is made up.
 async fn a_question_within_an_agent(actor: Actor) {
     let looks = json!({"description": "Looks around", "prompt": "Look into the corner", "subagent_type": "general-purpose"});
     let script = Script::default()
@@ -373,8 +373,8 @@ async fn a_question_beside_a_message_that_was_not_read(actor: Actor) {
     assert_told(&stage, &call, "SQLite");
 }
 
-/// Its end waits in a queue of the CLI until the model is told. With the question parked, the CLI would begin another turn for that,
-/// so the question is kept.
+/// Its end waits in a queue of the CLI until the model is told. With the question parked, the CLI would begin another
+/// turn for that, so the question is kept.
 async fn a_background_agent_ends_while_a_question_waits(actor: Actor) {
     let agent = SubAgent { prompt: "Look into the corner".into(), command: ENDS.into(), id: None };
     ends_while_it_waits(&actor, Step::Agent(agent), Beside::Agent).await;
@@ -485,8 +485,8 @@ async fn goes(actor: &Actor, scenario: impl Fn() -> ScenarioBuilder) {
     goes_after(0, || set(actor, scenario()), order).await;
 }
 
-/// A question that waits alone as soon as the rest is done, of which somebody decides about so many calls: answered at once, and
-/// parked.
+/// A question that waits alone once the rest is done, with so many calls that a person decides about: answered at
+/// once, and parked.
 async fn goes_after(decisions: usize, set: impl Fn() -> Stage, order: impl Fn() -> Order) {
     let stage = set();
     let mut run = stage.start_with(order());
@@ -512,9 +512,9 @@ async fn resume_and_finish(stage: &Stage, call: &CallId, order: Order) {
     assert_told(stage, call, "SQLite");
 }
 
-/// Waits for the question, and for so many other calls that somebody decides about, in whichever order the CLI asks: 2.1.90 asks the
-/// question first. What else the agent asks is not parked, because the question is in the same message; then it is allowed, and a
-/// server is refused.
+/// Waits for the question, and for so many other calls that a person decides about, in whichever order the CLI asks:
+/// 2.1.90 asks the question first. The other calls are not parked, because the question is in the same message; they
+/// are then allowed, and a server is refused.
 async fn asked_among_others(run: &mut Driven, decisions: usize) -> CallId {
     let mut decided = 0;
     let mut open = None;
@@ -563,8 +563,8 @@ async fn answer_and_finish(stage: &Stage, run: &mut Driven, call: &CallId) {
     assert_told(stage, call, "SQLite");
 }
 
-/// Waits until it says that this keeps it. While the model speaks, it is another call. Gives the calls for which it wanted
-/// consent meanwhile, which still wait.
+/// Waits until it says that this keeps it. While the model speaks, it is another call. Gives the calls for which it
+/// wanted consent meanwhile, which still wait.
 async fn until_kept(run: &mut Driven, beside: Beside) -> Vec<CallId> {
     let mut asked = Vec::new();
     loop {

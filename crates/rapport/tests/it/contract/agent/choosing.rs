@@ -113,7 +113,7 @@ fn without_a_name_it_is_the_usual_one_and_an_unknown_name_is_refused() {
     assert!(refused.message.contains("it knows: claude, plain"), "{}", refused.message);
 }
 
-/// `--agent` names a command, not another kind: nobody else could talk to what the session was begun with.
+/// `--agent` names a command, not another kind: no other kind could resume the session's conversation.
 #[test]
 fn a_command_for_one_run_keeps_the_kind_of_the_session() {
     let folder = tempfile::tempdir().unwrap();

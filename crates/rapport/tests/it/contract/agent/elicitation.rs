@@ -1,5 +1,5 @@
-//! What an MCP server asks while the agent uses it: a question like any other, held until somebody replies. Told on the real
-//! CLI with a real server over stdio; the scripted agent has no servers.
+//! Questions of an MCP server that the agent uses: they are questions like any other, held until a person replies.
+//! Run with the real CLI and a real server over stdio; the scripted agent has no servers.
 
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ async fn a_page_is_visited() {
     }
 }
 
-/// Older CLIs do not know that mode. They tell the server so, which is no answer in anybody's name.
+/// Older CLIs do not know that mode. They tell the server so, which is not an answer of the person.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_is_refused_by_older_versions() {
     for variable in ["RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"] {
@@ -124,8 +124,8 @@ async fn it_is_held_and_never_parked(actor: Actor) {
     assert_eq!(stage.model.as_ref().unwrap().seen().len(), 1, "nothing goes on without the answer");
 }
 
-/// The whole program: a server asks in the middle of work, the answers come by `rapport answer`, one of them after a refusal,
-/// and the server is told.
+/// The whole program: a server asks in the middle of work, the answers come by `rapport answer`, one of them after a
+/// refusal, and the server is told.
 #[test]
 fn a_form_is_filled_in_from_the_command_line() {
     filled_in_from_the_command_line("local");
@@ -183,9 +183,9 @@ fn filled_in_from_the_command_line(worker: &str) {
     }
 }
 
-/// Nothing of a form is lost when its host is killed: who answers it afterwards has answered the server, which asks again when the
-/// agent calls it again. Nobody is asked twice. A CLI that forgets the call that was cut off has the scripted model make the same
-/// call again, and with one that remembers it the model makes its next one.
+/// Nothing of a form is lost when its host is killed: a later answer is for the server, which asks again when the
+/// agent calls it again. No person is asked twice. With a CLI that forgets the call that was cut off, the scripted
+/// model makes the same call again; with one that remembers it, the model makes its next call.
 fn killed_with_a_form_open(actor: Option<Actor>, calls: &[&str]) {
     let Some(Actor::Claude(program)) = actor else { return };
     let call = |id: &&str| Response::default().tool(id, TOOL, json!({"params": form()}));

@@ -1,4 +1,4 @@
-//! Agents that are killed, stopped, left alone, or told something while they work.
+//! Agents that are killed, stopped, abandoned by their host, or sent a message while they work.
 
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
@@ -57,8 +57,8 @@ async fn killed_as_soon_as_it_asks(actor: Actor) {
     assert_eq!(run.leave().await, finished("Done."));
 }
 
-/// The CLI writes its conversation down a moment after it goes on: an answer it has taken may be lost with it. So it
-/// goes along, and is told if it is not there.
+/// The CLI writes its conversation a moment after it continues, so an answer that it has taken may be lost with it.
+/// The answer is therefore passed along, and told if the conversation lacks it.
 async fn killed_when_it_has_just_taken_an_answer(actor: Actor) {
     let scenario = Scenario::new("two rounds").asks(database()).asks(storage()).respond_with_text("Done.");
     let stage = actor.with(scenario);
@@ -156,7 +156,7 @@ async fn told_something_at_the_end(actor: Actor) {
     assert_eq!(leave, finished("That too."));
 }
 
-/// Needs nobody's leave, and ends when there is a file `go`.
+/// Needs no permission, and ends when a file `go` exists.
 pub(super) const WAIT: &str = "while [ ! -e go ]; do sleep 0.02; done";
 
 fn one_question() -> ScenarioBuilder {

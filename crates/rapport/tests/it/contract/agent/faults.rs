@@ -1,5 +1,4 @@
-//! What goes wrong with the real CLI around: its key, the network, its conversation, its place. And questions that are
-//! not as they should be.
+//! Failures around the real CLI: of its key, the network, its conversation, its workplace. And malformed questions.
 
 use std::fs;
 use std::path::Path;
@@ -77,7 +76,7 @@ async fn nobody_answers_at_the_models_address() {
     assert_glance(&run, "the model cannot be reached; trying again in ");
 }
 
-/// The CLI has the model go on, or say it again: what comes is either nothing of the question or all of it.
+/// The CLI makes the model continue, or repeat itself: either nothing of the question arrives, or all of it.
 #[tokio::test]
 async fn the_stream_breaks_off_in_the_middle_of_a_tool_call() {
     let options = json!([{"label": "A", "description": ""}, {"label": "B", "description": ""}]);
@@ -107,8 +106,8 @@ async fn the_stream_breaks_off_in_the_middle_of_a_tool_call() {
     }
 }
 
-/// A reply that broke off is tried again, or is a failure; half of it is never a plan or a result, whether it is the first message
-/// of a turn or follows a whole one.
+/// A reply that broke off is tried again, or is a failure; half of it is never a plan or a result, whether it is the
+/// first message of a turn or follows a whole one.
 #[tokio::test]
 async fn half_a_reply_is_no_result() {
     const HALF: &str = "The first half.";
@@ -156,7 +155,7 @@ fn look() -> Value {
     json!({"command": "true", "description": "Looks"})
 }
 
-/// Nothing is guessed about how long a model may think: that is for whoever set `silence`.
+/// Rapport does not guess how long a model may think: the setting `silence` decides.
 #[tokio::test]
 async fn a_model_that_says_nothing() {
     let Some(mut stage) = stage(done().after(Fault::Stall)) else { return };
@@ -196,7 +195,7 @@ async fn a_program_that_is_not_there() {
     assert!(reason.contains("Permission denied"), "{reason}");
 }
 
-/// The CLI sees to it that questions have two to four options; nobody is asked about any other.
+/// The CLI makes sure that questions have two to four options; people are not asked any other.
 #[tokio::test]
 async fn too_few_or_too_many_options_are_refused_by_the_cli() {
     let options = |count: usize| -> Vec<Value> {
@@ -236,7 +235,7 @@ async fn any_number_of_options_comes_through_the_driver() {
     }
 }
 
-/// A question without words is none; the core has it refused, and the agent hears that.
+/// A question without words does not count: the core refuses it, and the agent is told.
 #[tokio::test]
 async fn a_question_without_words() {
     let options = json!([{"label": "A", "description": ""}, {"label": "B", "description": ""}]);

@@ -1,4 +1,4 @@
-//! Agents that stay when a turn is over, so that the next message does not cost a start.
+//! Agents whose process stays after a turn, so that the next message does not cost a start.
 
 use jiff::SignedDuration;
 use rapport::agents::Command;
@@ -77,7 +77,7 @@ async fn killed_while_it_rests(actor: Actor) {
     assert_eq!(run.leave().await, Leave::Stopped);
 }
 
-/// Somebody may well say the same twice. It is told as often as it was said, and not once more.
+/// A person may send the same message twice. It is told exactly as often as it was sent.
 async fn the_same_words_again_after_a_restart(actor: Actor) {
     let stage = actor.with(two_replies());
     let mut run = stage.start_with(chat(SignedDuration::from_millis(1)));

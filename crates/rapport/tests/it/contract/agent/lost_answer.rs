@@ -1,5 +1,6 @@
-//! Questions that were parked beside another call, as Rapport once did: the real CLI runs the other call, the model reads that the
-//! result of its question is missing, and goes on. A conversation that is found like that is told the answer by message, once.
+//! Questions that were parked beside another call, as an earlier Rapport did: the real CLI runs the other call, the
+//! model reads that the result of its question is missing, and continues. Such a conversation is told the answer by
+//! message, once.
 
 use std::process::Command;
 
@@ -33,7 +34,8 @@ async fn parked_too_early_it_is_told_by_message(actor: Actor) {
     assert_eq!(by_message, 1);
 }
 
-/// The CLI asks the call that was put away once more, and takes the answer: what its conversation has is not told again.
+/// The CLI repeats the deferred call, and takes the answer: an answer that the conversation contains is not told
+/// again.
 async fn taken_up_by_the_cli_it_is_not_told_again(actor: Actor) {
     let stage = set(&actor);
     put_away(&stage);
@@ -42,8 +44,8 @@ async fn taken_up_by_the_cli_it_is_not_told_again(actor: Actor) {
     assert_eq!(told(&stage).await, (1, 0));
 }
 
-/// Somebody resumes the conversation with the CLI itself and answers nothing: the CLI calls that a result, and the answer that was
-/// given to Rapport is still told.
+/// A person resumes the conversation with the CLI itself and answers nothing: the CLI records that as a result, and
+/// the answer that was given to Rapport is still told.
 async fn closed_in_the_cli_it_is_told_by_message(actor: Actor) {
     let stage = set(&actor);
     put_away(&stage);
@@ -64,7 +66,7 @@ fn set(actor: &Actor) -> Stage {
     stage
 }
 
-/// Has the question put away while another call of its message has not run.
+/// Defers the question while another call of its message has not run.
 fn put_away(stage: &Stage) {
     let prompt = order().prompt;
     raw(stage, &["--session-id", CONVERSATION], Some(&prompt), |live, request| {
@@ -104,7 +106,8 @@ fn is_about_questions(request: &Value) -> bool {
     request["subtype"] == "hook_callback" || request["tool_name"] == "AskUserQuestion"
 }
 
-/// Takes the session up with the answer. How often the model was told it in the end: as a call's result, and by message.
+/// Takes the session up with the answer. How often the model was told it in the end: as a call's result, and by
+/// message.
 async fn told(stage: &Stage) -> (usize, usize) {
     let call = CallId::new(CALL);
     let model = stage.model.as_ref().unwrap();

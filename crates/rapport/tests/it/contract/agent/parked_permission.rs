@@ -1,5 +1,5 @@
-//! A permission, or a plan to go ahead with, that nobody decides about for long. The CLI cannot put such a call away, so
-//! its process is ended; resumed, the agent is told the decision by message, and makes the call again.
+//! A permission request, or a request to leave plan mode, without a decision for long. The CLI cannot defer such a
+//! call, so its process is ended; the resumed agent is told the decision by message, and makes the call again.
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{Bash, ExitPlan, Scenario, Step};
@@ -78,7 +78,7 @@ async fn leaving_is_parked(actor: &Actor, kind: TurnKind) {
     assert_told(&stage, &call, "1. Yes, go ahead: you may leave plan mode").await;
 }
 
-/// Parking would end the command, so there is none.
+/// Parking would end the command, so the agent is not parked.
 async fn a_permission_beside_a_background_command_stays(actor: Actor) {
     let works = "until [ -f go ]; do sleep 0.05; done; echo x > written.txt";
     let command = Bash { command: works.into(), background: true, ..Bash::default() };
@@ -114,8 +114,8 @@ async fn park(stage: &Stage, order: Order) -> (CallId, Ask) {
     (call, ask)
 }
 
-/// The model is told the decision. Of the call itself it reads that the session ended before (2.1.325), or the CLI leaves the
-/// call out of the conversation (2.1.197, 2.1.90); never that somebody refused it.
+/// The model is told the decision. Of the call itself it reads that the session ended before (2.1.325), or the CLI
+/// leaves the call out of the conversation (2.1.197, 2.1.90); it never reads that a person refused it.
 async fn assert_told(stage: &Stage, call: &CallId, decision: &str) {
     stage.until_heard(decision).await;
     let Some(model) = &stage.model else { return };

@@ -1,4 +1,4 @@
-//! Questions that are parked, and resumed: here, elsewhere, or twice.
+//! Questions that are parked and resumed: here, on another machine, or twice.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Tools that need somebody's leave, and plans.
+//! Tools that need a person's permission, and plans.
 
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::{ExitPlan, OtherTool, Scenario, Step};

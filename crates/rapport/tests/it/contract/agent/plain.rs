@@ -1,4 +1,4 @@
-//! An agent that does as little as the trait allows: what a new one begins with.
+//! An agent that does as little as the trait allows: a starting point for a new one.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,8 +8,7 @@ use rapport_core::{AgentDid, Ask, CallId, CallReply, Choice, Leave, NewQuestion,
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// An agent without a process that says and asks what a scenario has. Of its tools it has none: work goes on until it is
-/// stopped.
+/// An agent without a process that plays a scenario. It has no tools: its work continues until it is stopped.
 #[derive(Clone)]
 pub(super) struct PlainAgent {
     scenario: Arc<Scenario>,
@@ -50,7 +49,7 @@ struct Play {
     responses: u64,
 }
 
-/// It was told to stop, or nobody is there any more.
+/// It was told to stop, or the engine is gone.
 struct Stopped;
 
 impl Play {
@@ -89,7 +88,7 @@ impl Play {
         Ok(said)
     }
 
-    /// Makes a call, and gives it back if it waits for somebody.
+    /// Makes a call, and returns it if it waits for a person.
     async fn call(&mut self, id: CallId, call: &Call) -> Option<CallId> {
         let Call::Ask(round) = call else {
             self.did(AgentDid::Use { tool: "work".into(), what: String::new(), kind: ToolUse::Other }).await;

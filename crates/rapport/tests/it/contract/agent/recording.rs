@@ -1,9 +1,9 @@
-//! The recorded exchanges, played again on the real CLI: the host says what it said then, and what the CLI prints is
-//! held against what it printed then. So a new version of the CLI shows what it does differently.
+//! Plays the recorded exchanges again on the real CLI: the host says what it said then, and the CLI's output is
+//! compared with its recorded output. This shows what a new version of the CLI does differently.
 //!
-//! `cargo xtask record` has both written down, with everything replaced that differs from run to run, to be compared
-//! line by line. Not played: `mcp-tool`, `plain-print-mode`, and those that take a kill or another home, which are
-//! stories of their own here.
+//! `cargo xtask record` writes both down, with everything replaced that differs from run to run, to be compared line
+//! by line. Not played are `mcp-tool`, `plain-print-mode`, and exchanges that need a kill or another home: these have
+//! their own stories here.
 
 use std::collections::HashMap;
 use std::fs;
@@ -199,8 +199,8 @@ fn outline(exchange: &[Value]) -> Vec<String> {
     outline
 }
 
-/// What the CLI printed one after the other: what the model said, what tools gave, how it ended. Requests to the host and what
-/// the system tells come beside that.
+/// What the CLI printed one after the other: what the model said, what tools gave, how it ended. Requests to the host
+/// and what the system tells come beside that.
 fn in_order(exchange: &[Value]) -> Vec<String> {
     let printed = exchange.iter().filter(|line| line["to"] == "host");
     let one_by_one =

@@ -1,4 +1,4 @@
-//! What is said in the middle of a turn: the conversation holds it once, whatever happens to the process in between.
+//! Messages in the middle of a turn: the conversation contains each once, whatever happens to the process in between.
 
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
@@ -48,7 +48,7 @@ async fn said_twice_in_the_same_words(actor: Actor) {
     assert_eq!(stage.times_held(WORDS), 2);
 }
 
-/// It was on its way, and the process is gone: it is told to the next one, in place of "go on".
+/// The message was on its way, and the process is gone: the next process is told it, in place of "go on".
 async fn killed_before_it_was_read(actor: Actor) {
     let stage = set(&actor, two_steps());
     let mut run = at_work(&stage).await;
@@ -129,7 +129,7 @@ fn two_steps() -> ScenarioBuilder {
     Scenario::new("work").uses_bash(WAIT).uses_bash(WAIT_MORE).respond_with_text("Done.")
 }
 
-/// A stage on which commands need nobody's leave.
+/// A stage on which commands need no permission.
 fn set(actor: &Actor, scenario: ScenarioBuilder) -> Stage {
     let mut stage = actor.with(scenario);
     stage.allow("Bash");

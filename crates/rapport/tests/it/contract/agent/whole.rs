@@ -136,7 +136,7 @@ const ANSWERS: [(&str, &str); 3] =
 /// The variables that name the CLIs.
 const VERSIONS: [&str; 3] =
     ["RAPPORT_TEST_CLAUDE", "RAPPORT_TEST_CLAUDE_2_1_197", "RAPPORT_TEST_CLAUDE_2_1_90"];
-/// An agent that waits is put away at once.
+/// Parks a waiting agent at once.
 const PARKED: &[&str] = &["--hot", "0s"];
 const PLAN: &str = "# Auth\n\n1. Write it down\n2. Ask for a name";
 
@@ -200,8 +200,8 @@ fn swept_away_while_a_question_is_parked(cast: Cast) {
     world.resumed_with(&question, PARKED);
 }
 
-/// WORK-8: the container and all that is in it are removed while Rapport waits with the question: it is made again from the store,
-/// and the agent continues at the call that asked.
+/// WORK-8: the container and all that is in it are removed while Rapport waits with the question: it is made again
+/// from the store, and the agent continues at the call that asked.
 fn removed_while_a_question_is_parked(cast: Cast) {
     let world = World::new(&cast);
     let mut running = world.project.start(&[PARKED, &["add", "auth"]].concat(), &[]);
@@ -267,8 +267,8 @@ fn branched_before_the_plan(cast: Cast) {
     world.assert_told("SQLite", "auth, for short");
 }
 
-/// CHAT-25. What a person says beside the options reaches the model beside them, not as one text with their numbers. Where
-/// it is not clear what is meant, nothing is answered.
+/// CHAT-25. What a person says beside the options reaches the model beside them, not as one text with their numbers.
+/// Where it is not clear what is meant, nothing is answered.
 fn options_and_free_text_from_a_command(cast: Cast) {
     let extras = |text: &str| {
         Round::one(FullQuestion::new(text, "Extras", &[("Date", ""), ("Time", ""), ("Wish", "")]).multi())
@@ -325,7 +325,8 @@ fn a_file_written_while_planning_is_in_the_report() {
     }
 }
 
-/// In plan mode newer versions let a model decide about commands, so that they run, or are refused, with nobody asked.
+/// In plan mode newer versions let a model decide about commands, so that they run, or are refused, without asking a
+/// person.
 #[test]
 fn a_command_while_planning_is_asked_about() {
     for actor in VERSIONS.into_iter().filter_map(Actor::named) {
@@ -347,8 +348,8 @@ fn a_command_while_planning_is_asked_about() {
     }
 }
 
-/// Two calls of one message wait for a person: neither is parked, and `status` says why. Once the agent may leave plan mode, the
-/// question waits alone, and is parked.
+/// Two calls of one message wait for a person: neither is parked, and `status` says why. Once the agent may leave
+/// plan mode, the question waits alone, and is parked.
 #[test]
 fn a_question_beside_leaving_plan_mode_is_parked_once_that_is_decided() {
     for actor in VERSIONS.into_iter().filter_map(Actor::named) {
@@ -385,8 +386,8 @@ fn a_question_beside_leaving_plan_mode_is_parked_once_that_is_decided() {
     }
 }
 
-/// The settings that count are those the CLI itself would count: the last, whichever form they have, and a path from the directory it
-/// works in.
+/// The settings that count are those the CLI itself would count: the last, whichever form they have, and a path from
+/// the directory it works in.
 #[tokio::test]
 async fn the_last_settings_of_ones_own_count() {
     let Some(actor) = Actor::claude() else { return };
@@ -490,7 +491,8 @@ impl World {
         places.iter().flat_map(|place| processes_in(place)).collect()
     }
 
-    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not go on.
+    /// Plays until this question is open, or parked, and kills Rapport: the agent is gone with it, and did not
+    /// continue.
     fn killed_at(&self, text: &str, flags: &[&str]) -> Question {
         let mut running = self.project.start(&[flags, &["add", "auth"]].concat(), &[]);
         let question = self.answer_until(&mut running, text);

@@ -30,7 +30,7 @@ async fn people_at_browsers_see_and_answer() {
     holds(Box::new(channel), &Visitor { link: watch::Sender::default(), visitor: OnceCell::new() }).await;
 }
 
-/// Somebody with a browser, who pairs it as soon as there is a link.
+/// A person with a browser, who pairs it as soon as there is a link.
 struct Visitor {
     link: watch::Sender<Option<String>>,
     visitor: OnceCell<WebVisitor>,

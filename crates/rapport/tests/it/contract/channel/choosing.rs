@@ -1,4 +1,5 @@
-//! Channels are kinds in a list: the settings configure them, a name chooses among them, and several are served side by side.
+//! Channels are kinds in a list: the settings configure them, a name chooses among them, and several are served side
+//! by side.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ section! {
     sections {}
 }
 
-/// The channel of `dummy.rs` as a kind. Whoever opened it finds its people here.
+/// The channel of `dummy.rs` as a kind. A test that opened it finds its people here.
 #[derive(Clone, Default)]
 struct Dummy(Arc<Mutex<Option<DummyPeople>>>);
 
@@ -117,7 +118,7 @@ impl Stage {
         let dummy = Dummy::default();
         let place =
             Workspace { channels: ChannelKinds::builtin().with(dummy.clone()), ..Workspace::new(home, app) };
-        // The page is served unless somebody does not want it.
+        // The page is served unless the settings switch it off.
         let env = env.iter().chain(&[("RAPPORT_WEB_ENABLED", "false")]);
         let env = env.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let sources = config::sources(&place.home, &place.project, env, &place.known_settings()).unwrap();

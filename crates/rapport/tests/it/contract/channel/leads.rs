@@ -1,4 +1,4 @@
-//! MCP as a channel: those who see and answer there are leads, and a tool is what they have for a screen.
+//! MCP as a channel: leads see and answer there, through tools instead of a screen.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A store that knows no files.
+//! A store without files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,8 +15,8 @@ use rapport::stores::{
 use rapport_core::{Act, By, Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
-/// A store as a log service would be one: a single list of messages, leases that run out, objects beside them. It knows no
-/// files, and is written with nothing but what a store can use.
+/// A store as a log service would be one: a single list of messages, leases that run out, objects beside them. It
+/// knows no files, and is written with nothing but what a store can use.
 #[derive(Clone, Default)]
 pub(in crate::contract) struct Stream(Arc<Mutex<Service>>);
 
@@ -25,7 +25,7 @@ struct Service {
     messages: Vec<(SessionId, Entry)>,
     /// Who may write.
     leases: BTreeMap<SessionId, Holder>,
-    /// Names that are not to be given again. Whoever makes a session of one has the lease.
+    /// Names that must not be given again. The maker of a session with such a name has the lease.
     reserved: BTreeSet<SessionId>,
     makers: u32,
     objects: BTreeMap<(SessionId, String), Vec<u8>>,

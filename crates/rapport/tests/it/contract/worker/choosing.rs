@@ -1,4 +1,5 @@
-//! Workers are chosen by name: a new kind is registered in one place, the settings choose it, and its sessions work there.
+//! Workers are chosen by name: a new kind is registered in one place, the settings choose it, and its sessions work
+//! there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

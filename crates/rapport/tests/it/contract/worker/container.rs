@@ -1,4 +1,4 @@
-//! What a container lets through, on this machine and on another one: told by a script inside of it.
+//! What a container lets through, on this machine and on another one, as a script in it reports.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::sandbox::{assert_only_named_hosts, echo, reaching};
 use super::{containers, id, project};
 use crate::support::{needs, remote};
 
-/// A credential is not in the place. The agent's own service gets it all the same, and nobody else does.
+/// A credential is not in the workplace. Only the agent's own service gets it.
 #[tokio::test]
 async fn the_hosts_proxy_adds_credentials_and_lets_only_named_hosts_through() {
     proxied(needs::engine()).await;

@@ -1,5 +1,5 @@
-//! A worker that copies the project: the least that a kind of place has to do. States are whole copies of the files, kept in
-//! memory.
+//! A worker that copies the project: the least that a kind of worker has to do. States are whole copies of the files,
+//! in memory.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What becomes of a place that its worker keeps outside of the project (WORK-18).
+//! What happens to a workplace that its worker keeps outside of the project (WORK-18).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -86,7 +86,7 @@ struct Case {
     is_discarded: bool,
 }
 
-/// Nobody uses it, and it does not run.
+/// The workplace is unused, and does not run.
 const IDLE: Case = Case {
     is_running: false,
     still_runs: true,
@@ -182,8 +182,8 @@ async fn a_place_is_left_alone_while_it_is_used_or_its_work_cannot_be_stored() {
     }
 }
 
-/// Two processes listed a place that a killed host left running, and one of them has stopped it: the other does not start it again to
-/// read what is stored.
+/// Two processes listed a place that a killed host left running, and one of them has stopped it: the other does not
+/// start it again to read what is stored.
 #[tokio::test]
 async fn a_place_that_was_stopped_since_it_was_listed_is_left_alone() {
     assert_eq!(swept(Case { is_running: true, still_runs: false, ..IDLE }).await, (vec![], false));

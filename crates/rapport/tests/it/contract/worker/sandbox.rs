@@ -1,4 +1,4 @@
-//! What a sandbox keeps an agent from, and what it lets through: told by a script inside of it.
+//! What a sandbox blocks and what it lets through, as a script in it reports.
 
 use std::ffi::OsString;
 use std::fs;
@@ -163,7 +163,7 @@ ask() {
 }
 "#;
 
-/// A credential is not in the place. The agent's own service gets it all the same, and nobody else does.
+/// A credential is not in the workplace. Only the agent's own service gets it.
 #[tokio::test]
 async fn the_hosts_proxy_adds_credentials_and_lets_only_named_hosts_through() {
     let Some(world) = World::new() else { return };

@@ -1,4 +1,4 @@
-//! Logs that are not what was written.
+//! Logs whose content differs from what was written.
 
 use std::fs;
 use std::slice::from_ref;

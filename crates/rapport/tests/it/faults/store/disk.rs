@@ -1,5 +1,5 @@
-//! Disks that are full, read-only, or not what they should be. A small file system in memory plays the disk, which
-//! takes the right to mount one; without it these tests fail and say so, unless they are left out on purpose.
+//! Disks that are full, read-only, or otherwise unusual. A small file system in memory plays the disk, which needs
+//! the right to mount one; without it these tests fail and say so, unless they are left out on purpose.
 
 use std::fs;
 use std::slice::from_ref;

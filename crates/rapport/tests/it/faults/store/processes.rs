@@ -1,4 +1,4 @@
-//! Several processes at one store. The others are this test binary again, told by the environment what to do.
+//! Several processes at one store. The others are this test binary again, which the environment tells what to do.
 
 use std::collections::BTreeSet;
 use std::env;

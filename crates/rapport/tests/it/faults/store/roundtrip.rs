@@ -1,4 +1,4 @@
-//! Whatever is written is read back; whatever is cut off leaves a beginning of it.
+//! Everything that is written can be read back, and after a truncation its beginning is left.
 
 use std::fs;
 

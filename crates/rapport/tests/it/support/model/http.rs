@@ -3,12 +3,11 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// A request.
 pub(super) struct Request {
     pub(super) method: String,
     path: String,
     pub(super) body: String,
-    /// Who asks.
+    /// The API key of the caller.
     pub(super) key: Option<String>,
     /// The same by a login.
     pub(super) token: Option<String>,

@@ -1,4 +1,4 @@
-//! What the model says, response by response, and what goes wrong on the way.
+//! The script of the model: its responses in order, and the faults on the way.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::messages;
 
-/// A script.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     lines: Vec<Line>,
@@ -72,7 +71,7 @@ impl Response {
         self
     }
 
-    /// The same, by other names: a call that was cut off is made again when somebody has decided about it.
+    /// The same calls with other ids: a call that was cut off is made again when a person has decided about it.
     fn again(&self, time: usize) -> Self {
         let mut again = self.clone();
         let calls = again.blocks.iter_mut().filter(|block| block["type"] == "tool_use");

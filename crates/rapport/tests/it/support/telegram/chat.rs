@@ -13,7 +13,6 @@ pub(crate) const PHOTO: &[u8] = b"\xff\xd8 a picture";
 /// What every voice message has in it.
 pub(crate) const VOICE: &[u8] = b"OggS a voice";
 
-/// A chat.
 #[derive(Clone, Debug)]
 pub(crate) struct Chat {
     /// Positive: a person. Negative: a group.
@@ -37,7 +36,6 @@ pub(crate) enum ChatKind {
     Group,
     /// A basic group of old; this is what it has become.
     Upgraded(i64),
-    /// A supergroup.
     Supergroup,
     /// A supergroup with topics.
     Forum,
@@ -59,7 +57,6 @@ pub(crate) enum Standing {
 /// A topic of a forum.
 #[derive(Clone, Debug)]
 pub(crate) struct Topic {
-    /// Its name.
     pub(crate) name: String,
     /// Whether it takes messages.
     pub(crate) open: bool,
@@ -68,9 +65,7 @@ pub(crate) struct Topic {
 /// Who wrote a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
-    /// The bot.
     Bot,
-    /// A person.
     Person {
         /// Their id.
         id: i64,
@@ -84,7 +79,6 @@ pub(crate) enum Author {
 pub(crate) enum Content {
     /// Text only.
     Text,
-    /// A file.
     Document {
         /// Its name.
         name: String,
@@ -132,7 +126,6 @@ impl Content {
 pub(crate) struct ChatMessage {
     /// Its number in the chat.
     pub(crate) id: i32,
-    /// The chat.
     pub(crate) chat: i64,
     /// The topic, where there is one.
     pub(crate) topic: Option<i32>,
@@ -175,7 +168,6 @@ pub(crate) enum Came {
 pub(crate) struct Version {
     /// Text or caption.
     pub(crate) text: String,
-    /// Its entities.
     pub(crate) entities: Vec<Value>,
     /// What it brings along.
     pub(crate) markup: Markup,

@@ -1,4 +1,4 @@
-//! Troubles that are asked for: what goes wrong with the next call of a method.
+//! Requested faults: what goes wrong with the next call of a method.
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The HTML that Telegram takes: few tags, all closed.
+//! The HTML that Telegram accepts: few tags, all closed.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Buttons under a message, and the other things a message can bring along for the keyboard.
+//! Buttons under a message, and other keyboard markup of messages.
 
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ const MOST_DATA: usize = 64;
 /// A button under a message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Button {
-    /// Its label.
     pub(crate) text: String,
     /// What the bot is told when it is tapped.
     pub(crate) data: Option<String>,
@@ -40,7 +39,6 @@ pub(crate) enum Markup {
 /// Which kinds a method takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Any.
     Any,
     /// Buttons under the message only.
     InlineOnly,

@@ -1,4 +1,5 @@
-//! MarkdownV2, strictly: what is reserved and not escaped is refused, and so is what is not closed.
+//! MarkdownV2, strictly: reserved characters that are not escaped are refused, and so are entities that are not
+//! closed.
 
 use serde_json::{Value, json};
 

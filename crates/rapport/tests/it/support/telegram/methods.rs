@@ -1,4 +1,4 @@
-//! The methods, and what they have in common: which chat is meant, whether the bot may write there, how often.
+//! The methods, and their common checks: which chat is meant, whether the bot may write there, how often.
 
 mod about;
 mod edit;

@@ -1,5 +1,5 @@
-//! Notices what Telegram lets pass: parameters that do not exist, and values of the wrong type. The calls are read with
-//! the types a bot is written with, and compared with what was sent.
+//! Finds mistakes that Telegram accepts: parameters that do not exist, and values of the wrong type. Calls are parsed
+//! with the types that bots use, and compared with the request.
 
 use frankenstein::methods::{
     AnswerCallbackQueryParams, DeleteMessageParams, DeleteWebhookParams, EditMessageReplyMarkupParams,

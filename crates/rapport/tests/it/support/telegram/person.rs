@@ -1,6 +1,6 @@
-//! Somebody with a phone: types, taps, replies, and sees what the bot says.
+//! A person with a phone, who types, taps, replies, and sees the bot's messages.
 //!
-//! Acts happen at once, so a person can be as quick as a test likes; what has to come from the bot is waited for.
+//! Acts happen at once, so a person can be as quick as a test likes; messages of the bot are waited for.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,9 +18,7 @@ use super::text::{Formatted, length};
 /// A person in a chat.
 pub(crate) struct Person {
     shared: Arc<Shared>,
-    /// Who.
     pub(crate) id: i64,
-    /// Their name.
     pub(crate) name: String,
     /// Where they are.
     pub(crate) chat: i64,

@@ -1,4 +1,4 @@
-//! What Telegram says no with: its codes and its words, as the sources of the Bot API server have them.
+//! Refusals of Telegram: its codes and its words, as in the sources of the Bot API server.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A call as it comes over the wire: parameters in the query, as JSON, as a form or as multipart, all made the same.
+//! A call as it comes over the wire: parameters in the query, as JSON, as a form or as multipart, in one common form.
 
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -21,7 +21,6 @@ pub(crate) struct Parameters {
 pub(crate) struct Upload {
     /// The field it came in.
     pub(crate) field: String,
-    /// Its name.
     pub(crate) name: String,
     /// What is in it.
     pub(crate) bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! One request: which method it calls, what goes wrong with it, what comes of it.
+//! Serves one request: which method it calls, which fault affects it, and its result.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -98,7 +98,6 @@ fn add_content(shown: &mut Value, message: &ChatMessage) {
     }
 }
 
-/// A chat.
 pub(crate) fn chat(chat: &Chat) -> Value {
     match chat.kind {
         ChatKind::Private => json!({ "id": chat.id, "type": "private", "first_name": chat.name }),
@@ -120,7 +119,6 @@ pub(crate) fn author(author: &Author) -> Value {
     }
 }
 
-/// A person.
 pub(crate) fn person(id: i64, name: &str) -> Value {
     json!({ "id": id, "is_bot": false, "first_name": name, "language_code": "en" })
 }

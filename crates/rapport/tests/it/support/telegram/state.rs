@@ -1,4 +1,4 @@
-//! All that the server knows: chats, what was said, what the bot was told and what it did.
+//! The whole state of the server: chats and their messages, the updates for the bot, and the bot's calls.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use super::updates::Updates;
 
 /// The token of the only bot there is.
 pub(crate) const TOKEN: &str = "4242424242:AAF-strict-token_for-the_test-server0";
-/// Its id.
+/// The id of the bot.
 pub(crate) const BOT_ID: i64 = 4_242_424_242;
 /// Its name with the at sign left out.
 pub(crate) const BOT_NAME: &str = "rapport_test_bot";
 
-/// Everything.
+/// The state of the server.
 pub(crate) struct State {
     /// The chats, by id.
     pub(crate) chats: BTreeMap<i64, Chat>,
@@ -29,7 +29,6 @@ pub(crate) struct State {
     pub(crate) messages: Vec<ChatMessage>,
     /// Every call, in the order they came.
     pub(crate) calls: Vec<Call>,
-    /// Every tap.
     pub(crate) callbacks: Vec<Callback>,
     /// What the bot was seen doing ("typing"), and in which chat and topic.
     pub(crate) actions: Vec<(i64, Option<i32>, String)>,
@@ -147,7 +146,6 @@ pub(crate) enum Violation {
 /// Where updates are sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Webhook {
-    /// The address.
     pub(crate) url: String,
     /// What the header has to say.
     pub(crate) secret: String,

@@ -1,4 +1,4 @@
-//! The text of a message with its entities, counted in UTF-16 units, checked and tidied the way Telegram does.
+//! The text of a message with its entities, counted in UTF-16 units, and checked and normalized as Telegram does.
 
 use serde_json::Value;
 
@@ -34,7 +34,6 @@ const FOUND: [&str; 8] =
 /// A text as people see it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Formatted {
-    /// The words.
     pub(crate) text: String,
     /// The entities in it, in order.
     pub(crate) entities: Vec<Value>,

@@ -1,4 +1,4 @@
-//! The queue of what the bot is to be told: numbered, confirmed by offset, and spoiled on request.
+//! The queue of updates for the bot: numbered, confirmed by offset, and disturbed on request.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,6 @@ pub(crate) enum Order {
     Reversed,
 }
 
-/// The queue.
 pub(crate) struct Updates {
     queue: VecDeque<Update>,
     next: i64,

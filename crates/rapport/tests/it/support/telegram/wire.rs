@@ -1,4 +1,4 @@
-//! The door of the server: connections that can be cut at any byte, and a port that can refuse, hang and come back.
+//! The connections of the server, which can be cut at any byte, and its port, which can refuse, hang and come back.
 
 use std::future::pending;
 use std::io;

@@ -1,5 +1,6 @@
-//! A question that does not wait alone, and a permission that is parked, where the agent works apart: in a worktree, behind walls,
-//! in a container here and on another machine. As in the project itself (`killed_beside`), an agent is ended only where it can go on.
+//! A question that does not wait alone, and a parked permission, with an agent in a separate workplace: a worktree, a
+//! sandbox, a container here and on another machine. As in the project itself (`killed_beside`), an agent is ended
+//! only where it can continue.
 
 use std::time::Duration;
 
@@ -49,8 +50,8 @@ fn killed_beside_a_command(cast: &Cast) {
     killed_beside(cast, Beside::Command);
 }
 
-/// WORK-17: while something else is in flight the agent stays, and `status` says why. Its host is killed: it ends without an answer,
-/// and goes on with it afterwards.
+/// WORK-17: while something else is in flight the agent stays, and `status` says why. When its host is killed, the
+/// agent ends without an answer, and later continues with it.
 fn killed_beside(cast: &Cast, beside: Beside) {
     let mut world = World::with_arguments(cast.clone(), story(beside), ALLOWED);
     world.project = world.project.set("RAPPORT_AGENT_PERMISSION_MODE", "acceptEdits");
@@ -82,7 +83,7 @@ fn killed_beside(cast: &Cast, beside: Beside) {
     }
 }
 
-/// A permission that nobody gives for long: the agent is ended, and makes the call again when it is given.
+/// A permission without a decision for long: the agent is ended, and makes the call again when it is allowed.
 fn a_permission_is_parked_and_given(cast: &Cast) {
     const COUNTS: &str = "echo counted >> n.txt";
     // The real CLI makes the call a second time, and the scripted one continues at it.

@@ -1,5 +1,6 @@
-//! The whole program, killed while a question does not wait alone, or while what was allowed is being done: on the scripted agent
-//! and on the real CLI in three versions. The model hears nothing before the answer, hears it once, and nothing runs twice unasked.
+//! The whole program, killed while a question does not wait alone, or while an allowed call runs: with the scripted
+//! agent and with the real CLI in three versions. The model reads nothing before the answer, reads the answer once,
+//! and nothing runs twice without a question.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -105,7 +106,7 @@ fn stopped_for_a_while_beside_a_command(actor: &Actor) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
     Host,
-    /// Host and keeper, so that nobody is left to end the agent.
+    /// Host and keeper, so that no process is left to end the agent.
     Both,
     /// The host, after it was stopped.
     StoppedHost,
@@ -126,14 +127,15 @@ fn killed_beside(actor: &Actor, beside: Beside, blow: Blow) {
     assert_eq!(world.project.view().result.as_deref(), Some("All done."));
     assert_answered_once(&world, &question, heard);
     if world.model.is_some() {
-        // Older CLIs leave a call that was cut off out of the conversation. The scripted model, which reads nothing, then makes it
-        // again, and gets the answer as its result, too; nobody tells it by message twice.
+        // Older CLIs leave a call that was cut off out of the conversation. The scripted model, which reads nothing,
+        // then makes it again, and gets the answer as its result, too; no message tells it twice.
         let last = requests(&world).pop().unwrap();
         assert_eq!(last.matches(&format!("1. {ANSWER}")).count(), 1, "it is told once: {last}");
     }
 }
 
-/// Host and keeper are stopped and continue, one after the other and both together: nothing is lost, and nothing went on meanwhile.
+/// Host and keeper are stopped and continue, one after the other and both together: nothing is lost, and nothing went
+/// on meanwhile.
 fn stopped_beside(actor: &Actor, beside: Beside) {
     let (world, running, question) = kept_beside(actor, beside);
     let host = Pid::from_raw(running.child.id() as i32);
@@ -328,7 +330,8 @@ fn a_command_that_had_begun_is_asked_about_anew(actor: &Actor) {
     assert_eq!(world.project.file("n.txt"), "charged\n");
 }
 
-/// The disk is too full to note what the agent asks: the agent is ended, and nobody tells the model that somebody said no.
+/// The disk is too full to store the agent's question: the agent is ended, and the model does not read that a person
+/// refused.
 fn a_permission_that_cannot_be_stored_is_no_refusal(actor: &Actor) {
     let content = "word\n".repeat(120_000);
     let twice = working().uses_write("big.txt", &content).with_permission();

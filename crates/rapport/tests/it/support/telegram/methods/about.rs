@@ -1,4 +1,4 @@
-//! What the bot asks and says about itself and about chats.
+//! Methods about the bot itself and about chats.
 
 use serde_json::{Value, json};
 

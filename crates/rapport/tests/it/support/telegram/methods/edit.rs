@@ -1,4 +1,4 @@
-//! What the bot changes afterwards.
+//! Methods that change messages afterwards.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What the bot sends: messages, files, signs of life, answers to taps.
+//! Methods that send: messages, files, chat actions, answers to taps.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where updates are sent, instead of being asked for.
+//! The webhook, to which updates are sent instead of being polled.
 
 use reqwest::Url;
 use serde_json::{Value, json};
