@@ -8,6 +8,7 @@ use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
 use super::chat_state::ChatState;
+use super::early_texts::EarlyText;
 use super::incoming::{Quoted, Sender};
 use super::messages::Visit;
 use super::shown_sessions::ShownSessions;
@@ -27,9 +28,9 @@ impl ChatState {
         turns: Vec<CardKey>,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.notes.is_known(card);
-        if let Some(card) = turns.iter().find(is_coming).filter(|_| !self.is_stopping).cloned() {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        let is_coming = |card: &&CardKey| self.cards.is_pending(card) && !self.notes.is_known(card);
+        if let Some(card) = turns.iter().find(is_coming).filter(|_| self.early.are_kept()).cloned() {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         let seen: Vec<_> =
             turns.into_iter().filter(|card| self.notes.is_shown_before(card, message)).collect();

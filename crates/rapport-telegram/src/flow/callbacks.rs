@@ -129,7 +129,8 @@ impl ChatState {
             return self.effects.too_late(tap, &about(answer.as_deref()));
         }
         if press.button == Button::Snooze {
-            self.snooze(&key);
+            let written = (&mut self.notes, &mut self.effects);
+            self.reminders.snooze(&self.sessions, written, &key, self.now);
             return self.effects.only_answer(tap, "💤 I will remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
@@ -340,7 +341,9 @@ impl ChatState {
                 (String::new(), Vec::new())
             }
             TapOutcome::Words => {
-                self.ask_for_words(room, key.clone(), message);
+                let asked = prompt(room, message, "✍️ Type your answer:", "Your answer");
+                let then = AfterSend::Prompt(key.clone());
+                self.effects.send_then(room, Outgoing::Message(asked), then);
                 (String::new(), Vec::new())
             }
             TapOutcome::Menu(menu) => {
@@ -381,11 +384,6 @@ impl ChatState {
         self.effects.want(Effect::Send { chat: room.chat, messages: outgoing(room, whole), then: None });
     }
 
-    fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
-        let prompt = prompt(room, on, "✍️ Type your answer:", "Your answer");
-        self.effects.send_then(room, Outgoing::Message(prompt), AfterSend::Prompt(key));
-    }
-
     /// Shows a card again at the end of the chat; the previous one loses its buttons.
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
@@ -395,7 +393,7 @@ impl ChatState {
         for message in self.notes.of_card(key).map(|note| note.shown.clone()).unwrap_or_default() {
             self.effects.strip(home, message);
         }
-        self.show_whole(home, card, key);
+        self.cards.show_whole(&mut self.effects, home, card, key);
     }
 }
 

@@ -21,10 +21,7 @@ impl ChatState {
             let path = file::path(&self.settings.folder, room);
             self.effects.want(Effect::Write { path, content: None });
         }
-        self.cards.move_chat(from, to);
-        for id in &here {
-            self.cards.refused.retain(|card| card.session != *id);
-        }
+        self.cards.move_chat(from, to, &here);
         for id in here {
             self.refresh(&id);
         }

@@ -4,20 +4,20 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{By, SessionId, TurnId};
+use rapport_core::{By, Created, SessionId, TurnId};
 
 use super::backlog::Backlog;
-use super::cards::CardIndex;
+use super::cards::Cards;
+use super::early_texts::EarlyTexts;
 use super::effect::{AfterSend, Effect, Input};
-use super::messages::Early;
 use super::notes::Notes;
-use super::progress::stop_key;
+use super::progress::{ProgressMessages, stop_key};
 use super::projects::Projects;
-use super::quiet_hours::QuietHours;
+use super::quiet_hours::QuietTimes;
 use super::recent_work::RecentWork;
-use super::session_updates::Found;
+use super::reminders::Reminders;
+use super::session_updates::{Found, tell_beside};
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
 use super::work::{Works, on_revision_prompted};
@@ -44,10 +44,7 @@ pub(super) struct Settings {
     pub(super) folder: PathBuf,
     /// Whether voice messages can be transcribed.
     pub(super) can_hear: bool,
-    /// The default quiet hours of chats.
-    pub(super) quiet: Option<QuietHours>,
-    /// The time zone of the quiet hours.
-    pub(super) zone: TimeZone,
+    pub(super) quiet: QuietTimes,
     /// The daily budget, in millionths of a dollar, if set.
     pub(super) budget: Option<u64>,
 }
@@ -61,6 +58,15 @@ pub(super) struct Dedup {
     pub(super) requests: HashSet<String>,
 }
 
+impl Dedup {
+    /// Records what a session was begun for.
+    pub(super) fn note(&mut self, created: &Created) {
+        let seed = created.grown_from.as_ref().map(|seed| (seed.session.clone(), seed.turn));
+        self.grown.extend(seed);
+        self.requests.extend(created.request.clone());
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct ChatState {
     pub(super) settings: Settings,
@@ -69,10 +75,10 @@ pub(super) struct ChatState {
     /// What survives a restart besides the logs.
     pub(super) notes: Notes,
     pub(super) sessions: ShownSessions,
-    pub(super) cards: CardIndex,
+    pub(super) cards: Cards,
+    pub(super) reminders: Reminders,
     pub(super) dedup: Dedup,
-    /// Messages that came while the card they may answer was being sent.
-    pub(super) early: Vec<Early>,
+    pub(super) early: EarlyTexts,
     pub(super) recent: RecentWork,
     /// Work that waits for a decision, and whose outcome is being waited for.
     pub(super) works: Works,
@@ -80,11 +86,7 @@ pub(super) struct ChatState {
     pub(super) found: Found,
     /// What waited already then and is not shown yet.
     pub(super) backlog: Backlog,
-    /// When a change of an agent's activity is to be shown.
-    pub(super) progress_due: Option<Timestamp>,
-    /// When what Telegram did not take was last sent again.
-    pub(super) retried: Timestamp,
-    pub(super) is_stopping: bool,
+    pub(super) progress: ProgressMessages,
     /// The time of the current step.
     pub(super) now: Timestamp,
     /// The effects of the current step so far.
@@ -94,27 +96,27 @@ pub(super) struct ChatState {
 impl ChatState {
     /// When the next reminder or the next change of an agent's activity is due.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        self.reminder_due().into_iter().chain(self.progress_due).min()
+        self.reminders.next().into_iter().chain(self.progress.due()).min()
     }
 
     /// The initial state, with nothing but the notes.
     pub(super) fn new(settings: Settings, projects: Projects, access: Access, notes: Notes) -> Self {
+        let reminders = Reminders::new(settings.remind);
         Self {
             settings,
             projects,
             access,
             notes,
             sessions: ShownSessions::default(),
-            cards: CardIndex::default(),
+            cards: Cards::default(),
+            reminders,
             dedup: Dedup::default(),
-            early: Vec::new(),
+            early: EarlyTexts::default(),
             recent: RecentWork::default(),
             works: Works::default(),
             found: Found::default(),
             backlog: Backlog::default(),
-            progress_due: None,
-            retried: Timestamp::UNIX_EPOCH,
-            is_stopping: false,
+            progress: ProgressMessages::default(),
             now: Timestamp::UNIX_EPOCH,
             effects: Effects::default(),
         }
@@ -145,24 +147,30 @@ impl ChatState {
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
             Input::Changes { session, seq, diff } => self.on_changes(&session, seq, diff),
-            Input::Beside(session, others) => self.on_beside(&session, others),
+            Input::Beside(session, others) => {
+                tell_beside(&self.sessions, &mut self.effects, &session, others)
+            }
             Input::Rules(then, rules) => self.on_rules(then, rules),
             Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
             Input::Heard(then, heard) => self.on_heard(&then, heard),
             Input::UserAdded(new, outcome) => self.on_user_added(new, outcome),
             Input::Tick { chance } => {
-                self.offer_code(chance);
-                self.show_progress();
-                self.retry_refused();
+                offer_code(&mut self.access, &mut self.effects, chance, now);
+                self.progress.show_all(&mut self.sessions, &mut self.effects, now);
+                for chat in self.cards.retry(&self.sessions, now) {
+                    self.show_refused(chat);
+                }
             }
             Input::DeadlinePassed => {
-                self.remind_now();
-                self.show_changes();
+                while let Some(key) = self.reminders.take_due(now) {
+                    self.remind(&key);
+                }
+                self.progress.show_due(&mut self.sessions, &mut self.effects, now);
             }
-            Input::Stopping => self.stop_waiting(),
+            Input::Stopping => self.early.stop(&mut self.effects),
         }
         let (settings, notes) = (&self.settings, &self.notes);
-        self.effects.take(|chat| settings.quiet_until(notes.quiet(chat), now).is_some())
+        self.effects.take(|chat| settings.quiet.until(notes.quiet(chat), now).is_some())
     }
 
     fn on_sent(&mut self, then: AfterSend, mut results: Vec<Result<Sent, ApiError>>) {
@@ -176,28 +184,31 @@ impl ChatState {
                     self.look_at_early(&card);
                 }
             }
-            AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
+            AfterSend::Prompt(card) => self.on_prompted(&card, posted(results)),
             AfterSend::RevisionPrompt(room) => {
                 on_revision_prompted(&mut self.notes, &mut self.effects, room, posted(results));
             }
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
-            AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
+            AfterSend::ProgressEdit(session) => {
+                self.progress.on_edited(&mut self.sessions, &session, results.pop(), self.now);
+            }
             AfterSend::Progress(session) => {
-                self.on_progress_sent(&session, results.pop());
+                let written = (&mut self.notes, &mut self.effects);
+                self.progress.on_sent(&mut self.sessions, written, &session, results.pop(), self.now);
                 self.look_at_early(&stop_key(&session));
             }
         }
     }
+}
 
-    /// Makes the host show a pairing code, if nobody has access and no code is valid.
-    fn offer_code(&mut self, chance: [u8; 8]) {
-        if !self.access.is_empty() || self.access.pairing_is_open(self.now) {
-            return;
-        }
-        if let Some(pairing) = self.access.code(chance, self.now) {
-            let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
-            self.effects.want(Effect::Notify(notice));
-        }
+/// Makes the host show a pairing code, if no user has access and no code is valid.
+fn offer_code(access: &mut Access, effects: &mut Effects, chance: [u8; 8], now: Timestamp) {
+    if !access.is_empty() || access.pairing_is_open(now) {
+        return;
+    }
+    if let Some(pairing) = access.code(chance, now) {
+        let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
+        effects.want(Effect::Notify(notice));
     }
 }
 

@@ -10,6 +10,8 @@ use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
 use super::chat_moves::in_new_chat;
 use super::chat_state::ChatState;
+use super::commands::greeting;
+use super::early_texts::{EarlyText, TOO_EARLY};
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
 use super::shown_sessions::ShownSession;
@@ -26,7 +28,6 @@ const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is no longer open.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
-const TOO_EARLY: &str = "You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️";
 /// The reply if only buttons are accepted.
 const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
 const REPLY_TO_ONE: &str =
@@ -55,16 +56,6 @@ pub(super) struct Visit {
     pub(super) is_joined: bool,
 }
 
-/// A text that came while the card it may answer was being sent.
-#[derive(Debug)]
-pub(super) struct Early {
-    card: CardKey,
-    visit: Visit,
-    text: String,
-    message: i32,
-    reply_to: Option<i32>,
-}
-
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
         let Incoming { id, room, topic, private, sender, message, what, files, is_joined } =
@@ -84,7 +75,10 @@ impl ChatState {
         }
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
-            (Verdict::Paired, _) => self.pair(room, sender, ticket),
+            (Verdict::Paired, _) => {
+                let user = Paired { id: sender.id, name: sender.name, since: self.now };
+                self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
+            }
             (Verdict::Allowed, what) => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
@@ -187,10 +181,14 @@ impl ChatState {
             return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
         // A reply may arrive before the confirmation that its card was sent.
-        let pending = reply_to
-            .and_then(|_| self.pending_in(room.chat).or_else(|| self.sessions.showing_work_in(room.chat)));
-        if let Some(card) = pending.filter(|_| !self.is_stopping) {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        let pending = reply_to.and_then(|_| {
+            self.cards
+                .pending_in(&self.sessions, room.chat)
+                .cloned()
+                .or_else(|| self.sessions.showing_work_in(room.chat))
+        });
+        if let Some(card) = pending.filter(|_| self.early.are_kept()) {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         let waiting = self.sessions.open_questions(room, visit.sender.id, &self.notes);
         match &waiting[..] {
@@ -245,11 +243,11 @@ impl ChatState {
         if self.notes.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
-        if self.cards.pending.contains(&card) && !self.is_stopping {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        if self.cards.is_pending(&card) && self.early.are_kept() {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         // The card was not delivered; this update triggers a retry.
-        if self.cards.refused.contains(&card) {
+        if self.cards.is_refused(&card) {
             return self.effects.finish(visit.ticket);
         }
         self.effects.only_say(&visit, TOO_EARLY);
@@ -274,28 +272,10 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    /// Keeps a text until this card has arrived: its id then tells which came first.
-    pub(super) fn keep_until_shown(
-        &mut self,
-        card: CardKey,
-        visit: Visit,
-        (text, message, reply_to): (String, i32, Option<i32>),
-    ) {
-        self.early.push(Early { card, visit, text, message, reply_to });
-    }
-
     /// Handles texts that waited for this card, now that it has arrived or failed.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
-        for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
+        for early in self.early.take(card) {
             self.words(early.visit, early.text, early.message, early.reply_to);
-        }
-    }
-
-    /// The channel stops: texts that wait for a card are returned to their senders.
-    pub(super) fn stop_waiting(&mut self) {
-        self.is_stopping = true;
-        for early in std::mem::take(&mut self.early) {
-            self.effects.only_say(&early.visit, TOO_EARLY);
         }
     }
 
@@ -403,11 +383,6 @@ impl ChatState {
         self.effects.operate_for(who, ops, None, visit.ticket, becomes);
     }
 
-    fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {
-        let user = Paired { id: sender.id, name: sender.name, since: self.now };
-        self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
-    }
-
     pub(super) fn on_user_added(&mut self, new: NewUser, outcome: Result<(), String>) {
         let NewUser { user: Paired { id, name, .. }, room, ticket } = new;
         match outcome {
@@ -415,7 +390,7 @@ impl ChatState {
                 self.access.allow(id);
                 self.settings.owner = self.settings.owner.or(Some(id));
                 self.effects.want(Effect::Notify(Notice::LetIn { user: id, name }));
-                self.greet(room, "You are in: this bot is yours now.");
+                self.effects.send_card(room, &greeting("You are in: this bot is yours now."));
                 // The new user now owns what waited while nobody had access.
                 self.backlog.begin_again();
                 self.effects.want(Effect::ReadAll);

@@ -18,6 +18,7 @@ mod chat_moves;
 mod chat_state;
 mod commands;
 mod downloads;
+mod early_texts;
 mod effect;
 mod messages;
 mod notes;
@@ -250,7 +251,7 @@ impl Channel {
         let last_words = async {
             self.outbound.outbox.flush().await;
             // A card that was just sent is noted too, or the next start would send it again.
-            while self.state.is_any_card_pending()
+            while self.state.cards.are_pending()
                 && let Some(input) = self.inputs.recv().await
             {
                 self.step(input);

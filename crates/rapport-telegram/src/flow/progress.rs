@@ -11,7 +11,9 @@ use super::card::{self, Card};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, STOP};
 use super::effect::AfterSend;
-use super::shown_sessions::ShownSession;
+use super::notes::Notes;
+use super::shown_sessions::{ShownSession, ShownSessions};
+use super::step_effects::Effects;
 use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Outgoing, OutgoingMessage, Sent};
 use crate::text::Text;
@@ -142,6 +144,121 @@ enum Show {
     New(Box<OutgoingMessage>),
 }
 
+/// The messages about working agents: when the next of them is to be edited. What each one shows is in [`Busy`].
+#[derive(Debug, Default)]
+pub(super) struct ProgressMessages {
+    due: Option<Timestamp>,
+}
+
+impl ProgressMessages {
+    /// When a change of an agent's activity is to be shown, if there is one.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.due
+    }
+
+    /// Has the change of an agent's activity shown soon, if there is one.
+    pub(super) fn note_change(&mut self, sessions: &ShownSessions, id: &SessionId) {
+        let due = sessions.get(id).and_then(due_at);
+        self.due = self.due.into_iter().chain(due).min();
+    }
+
+    /// Repeats "typing" for all working agents, and updates the messages about them.
+    pub(super) fn show_all(&mut self, sessions: &mut ShownSessions, effects: &mut Effects, now: Timestamp) {
+        let rooms = sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
+        // "Typing" comes first: the outbox drops it while anything else is queued.
+        rooms.for_each(|room| effects.type_for(room));
+        self.show_if(sessions, effects, now, is_outdated);
+    }
+
+    /// Shows the changes that are due.
+    pub(super) fn show_due(&mut self, sessions: &mut ShownSessions, effects: &mut Effects, now: Timestamp) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.show_if(sessions, effects, now, |_, _| false);
+        }
+    }
+
+    /// Shows the activity of agents where a change is due, or where this holds.
+    fn show_if(
+        &mut self,
+        sessions: &mut ShownSessions,
+        effects: &mut Effects,
+        now: Timestamp,
+        holds: fn(&ShownSession, Timestamp) -> bool,
+    ) {
+        let is_due = |shown: &ShownSession| due_at(shown).is_some_and(|due| due <= now) || holds(shown, now);
+        let due = sessions.iter().filter(|(_, shown)| is_due(shown));
+        let mut due: Vec<_> =
+            due.filter_map(|(id, shown)| Some((shown.busy.as_ref()?.shown, id.clone()))).collect();
+        // The rate limit may not allow all of these messages, so the one that is most out of date comes first.
+        due.sort();
+        for (_, id) in due {
+            let Some(shown) = sessions.get_mut(&id) else { continue };
+            let room = shown.room;
+            match show(&id, shown, now) {
+                Some(Show::Edit(edit)) => {
+                    effects.send_then(room, Outgoing::Progress(edit), AfterSend::ProgressEdit(id));
+                }
+                Some(Show::New(message)) => {
+                    effects.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
+                }
+                None => {}
+            }
+        }
+        self.due = sessions.values().filter_map(due_at).min();
+    }
+
+    /// Handles the outcome of an edit. The outbox drops an edit while something more urgent is queued.
+    pub(super) fn on_edited(
+        &mut self,
+        sessions: &mut ShownSessions,
+        id: &SessionId,
+        sent: Option<Result<Sent, ApiError>>,
+        now: Timestamp,
+    ) {
+        let Some(busy) = sessions.get_mut(id).and_then(|shown| shown.busy.as_mut()) else { return };
+        match sent {
+            Some(Ok(Sent::Dropped)) => busy.is_changed = true,
+            Some(Ok(Sent::Done | Sent::Posted(_)) | Err(_)) | None => busy.shown = now,
+        }
+        self.note_change(sessions, id);
+    }
+
+    /// Handles the arrival, or the failure, of a new message about an agent.
+    pub(super) fn on_sent(
+        &mut self,
+        sessions: &mut ShownSessions,
+        (notes, effects): (&mut Notes, &mut Effects),
+        id: &SessionId,
+        sent: Option<Result<Sent, ApiError>>,
+        now: Timestamp,
+    ) {
+        let Some(shown) = sessions.get_mut(id) else { return };
+        let message = match sent {
+            Some(Ok(Sent::Posted(message))) => message,
+            // The outbox sent something more urgent instead, so this message is sent again later.
+            Some(Ok(Sent::Dropped)) => {
+                if let Some(busy) = &mut shown.busy {
+                    (busy.sending, busy.is_changed) = (false, true);
+                }
+                return self.note_change(sessions, id);
+            }
+            Some(Ok(Sent::Done) | Err(_)) | None => {
+                return shown.busy.iter_mut().for_each(|busy| busy.refused = true);
+            }
+        };
+        match &mut shown.busy {
+            Some(busy) => {
+                busy.message = Some(message);
+                (busy.sending, busy.shown) = (false, now);
+                notes.progress(effects, id, Some(message));
+                self.note_change(sessions, id);
+            }
+            // The agent finished before the message arrived.
+            None => effects.send(shown.room, Outgoing::Delete { message }),
+        }
+    }
+}
+
 impl ChatState {
     /// Records whether an agent of a session works, and removes the message about it when it stops.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
@@ -170,101 +287,12 @@ impl ChatState {
                 let checking = OutgoingMessage { silent: true, ..checking };
                 self.effects.send_then(room, Outgoing::Message(checking), AfterSend::Progress(id.clone()));
             }
-            return self.show_soon(id);
+            return self.progress.note_change(&self.sessions, id);
         }
         shown.busy = None;
         if let Some(message) = known {
             self.effects.send(room, Outgoing::Delete { message });
             self.notes.progress(&mut self.effects, id, None);
-        }
-    }
-
-    /// Has the change of an agent's activity shown soon, if there is one.
-    pub(super) fn show_soon(&mut self, id: &SessionId) {
-        let due = self.sessions.get(id).and_then(due_at);
-        self.progress_due = self.progress_due.into_iter().chain(due).min();
-    }
-
-    /// Repeats "typing" for all working agents, and updates the messages about them.
-    pub(super) fn show_progress(&mut self) {
-        let rooms = self.sessions.values().filter(|shown| shown.busy.is_some()).map(|shown| shown.room);
-        // "Typing" comes first: the outbox drops it while anything else is queued.
-        for room in rooms.collect::<Vec<_>>() {
-            self.effects.type_for(room);
-        }
-        self.show_progress_if(is_outdated);
-    }
-
-    /// Shows the changes that are due.
-    pub(super) fn show_changes(&mut self) {
-        if self.progress_due.is_some_and(|due| due <= self.now) {
-            self.show_progress_if(|_, _| false);
-        }
-    }
-
-    /// Shows the activity of agents where a change is due, or where this holds.
-    fn show_progress_if(&mut self, holds: fn(&ShownSession, Timestamp) -> bool) {
-        let now = self.now;
-        let is_due = |shown: &ShownSession| due_at(shown).is_some_and(|due| due <= now) || holds(shown, now);
-        let due = self.sessions.iter().filter(|(_, shown)| is_due(shown));
-        let mut due: Vec<_> =
-            due.filter_map(|(id, shown)| Some((shown.busy.as_ref()?.shown, id.clone()))).collect();
-        // If not all of them can be shown, those that were shown longest ago come first.
-        due.sort();
-        for (_, id) in due {
-            let Some(shown) = self.sessions.get_mut(&id) else { continue };
-            let room = shown.room;
-            match show(&id, shown, now) {
-                Some(Show::Edit(edit)) => {
-                    self.effects.send_then(room, Outgoing::Progress(edit), AfterSend::ProgressEdit(id));
-                }
-                Some(Show::New(message)) => {
-                    self.effects.send_then(room, Outgoing::Aside(*message), AfterSend::Progress(id));
-                }
-                None => {}
-            }
-        }
-        self.progress_due = self.sessions.values().filter_map(due_at).min();
-    }
-
-    /// An edit about an agent's activity was made, or dropped because there was something more urgent.
-    pub(super) fn on_progress_edited(&mut self, id: &SessionId, sent: Option<Result<Sent, ApiError>>) {
-        let Some(busy) = self.sessions.get_mut(id).and_then(|shown| shown.busy.as_mut()) else { return };
-        match sent {
-            Some(Ok(Sent::Dropped)) => busy.is_changed = true,
-            Some(Ok(Sent::Done | Sent::Posted(_)) | Err(_)) | None => busy.shown = self.now,
-        }
-        self.show_soon(id);
-    }
-
-    /// The message about an agent's activity arrived or failed.
-    pub(super) fn on_progress_sent(&mut self, id: &SessionId, sent: Option<Result<Sent, ApiError>>) {
-        let Some(shown) = self.sessions.get_mut(id) else { return };
-        let message = match sent {
-            Some(Ok(Sent::Posted(message))) => message,
-            // Something more urgent was sent; it is tried again.
-            Some(Ok(Sent::Dropped)) => {
-                if let Some(busy) = &mut shown.busy {
-                    (busy.sending, busy.is_changed) = (false, true);
-                }
-                return self.show_soon(id);
-            }
-            Some(Ok(Sent::Done) | Err(_)) | None => {
-                return shown.busy.iter_mut().for_each(|busy| busy.refused = true);
-            }
-        };
-        match &mut shown.busy {
-            Some(busy) => {
-                busy.message = Some(message);
-                (busy.sending, busy.shown) = (false, self.now);
-                self.notes.progress(&mut self.effects, id, Some(message));
-                self.show_soon(id);
-            }
-            // The agent was done before the message arrived.
-            None => {
-                let room = shown.room;
-                self.effects.send(room, Outgoing::Delete { message });
-            }
         }
     }
 }
@@ -287,4 +315,94 @@ fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show
 /// The key of the button that stops the agent of a session.
 pub(super) fn stop_key(id: &SessionId) -> CardKey {
     CardKey { session: id.clone(), question: QuestionId::new(STOP), since: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use rapport_core::{Aim, By, ConversationId, Created, Entry, Event, Presenter};
+
+    use super::*;
+    use crate::flow::effect::Effect;
+    use crate::room::Room;
+
+    const ROOM: Room = Room { chat: -7, topic: None };
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::new(second, 0).unwrap()
+    }
+
+    fn id() -> SessionId {
+        SessionId::new("chat")
+    }
+
+    /// A session in a group whose agent has worked since second 0 and has just said something.
+    fn working() -> ShownSessions {
+        let by = By::Person { channel: "telegram".into(), id: "42".into() };
+        let created = Created::new("hello".into(), "/app".into(), ConversationId::new("c"), by);
+        let created = Created { aim: Aim::Chat, origin: Some(ROOM.into()), ..created };
+        let first = Entry { seq: 1, at: at(0), facts: vec![Event::Created(created)] };
+        let mut sessions = ShownSessions::default();
+        sessions.show(&id(), Presenter::open(&first).unwrap(), (ROOM, 42), first.at);
+        let mut busy = Busy::new(None, at(0));
+        busy.said("Looking at the tests.");
+        sessions.get_mut(&id()).unwrap().busy = Some(busy);
+        sessions
+    }
+
+    fn kinds(effects: &mut Effects) -> Vec<String> {
+        let sent = effects.take(|_| false).into_iter().flat_map(|effect| match effect {
+            Effect::Send { messages, .. } => messages,
+            other => panic!("{other:?}"),
+        });
+        sent.map(|message| rapport_door::variant(&message)).collect()
+    }
+
+    #[test]
+    fn a_change_is_shown_after_the_pause_and_then_edited_in_place() {
+        let (mut messages, mut sessions) = (ProgressMessages::default(), working());
+        let (mut notes, mut effects) = (Notes::default(), Effects::default());
+        messages.note_change(&sessions, &id());
+        assert_eq!(messages.due(), Some(at(7)), "a group allows fewer messages");
+        messages.show_due(&mut sessions, &mut effects, at(6));
+        assert_eq!(kinds(&mut effects), Vec::<String>::new());
+        messages.show_due(&mut sessions, &mut effects, at(7));
+        assert_eq!(kinds(&mut effects), ["Aside"]);
+        assert_eq!(messages.due(), None, "the message is being sent");
+        let posted = Some(Ok(Sent::Posted(5)));
+        messages.on_sent(&mut sessions, (&mut notes, &mut effects), &id(), posted, at(8));
+        effects.take(|_| false);
+        assert_eq!(notes.of(&id()).and_then(|noted| noted.progress), Some(5));
+        sessions.get_mut(&id()).unwrap().busy.as_mut().unwrap().used("Read", "a.rs");
+        messages.note_change(&sessions, &id());
+        messages.show_due(&mut sessions, &mut effects, at(14));
+        assert_eq!(kinds(&mut effects), ["Progress"]);
+    }
+
+    /// The outbox drops such a message while something more urgent is queued; the change is still to be shown.
+    #[test]
+    fn a_dropped_message_is_due_again() {
+        let (mut messages, mut sessions) = (ProgressMessages::default(), working());
+        let (mut notes, mut effects) = (Notes::default(), Effects::default());
+        messages.show_all(&mut sessions, &mut effects, at(10));
+        assert_eq!(kinds(&mut effects), ["Action", "Aside"]);
+        let dropped = Some(Ok(Sent::Dropped));
+        messages.on_sent(&mut sessions, (&mut notes, &mut effects), &id(), dropped, at(11));
+        assert_eq!(messages.due(), Some(at(17)));
+        messages.on_edited(&mut sessions, &id(), Some(Ok(Sent::Done)), at(12));
+        assert_eq!(sessions.get(&id()).unwrap().busy.as_ref().unwrap().shown, at(12));
+    }
+
+    #[test]
+    fn a_message_that_arrives_after_the_agent_finished_is_deleted() {
+        let (mut messages, mut sessions) = (ProgressMessages::default(), working());
+        let (mut notes, mut effects) = (Notes::default(), Effects::default());
+        sessions.get_mut(&id()).unwrap().busy = None;
+        let posted = Some(Ok(Sent::Posted(5)));
+        messages.on_sent(&mut sessions, (&mut notes, &mut effects), &id(), posted, at(8));
+        let delete = Outgoing::Delete { message: 5 };
+        assert_eq!(
+            effects.take(|_| false),
+            [Effect::Send { chat: ROOM.chat, messages: vec![delete], then: None }]
+        );
+    }
 }

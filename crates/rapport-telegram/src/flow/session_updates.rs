@@ -10,7 +10,9 @@ use super::button::Tag;
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, private};
 use super::effect::Effect;
-use super::shown_sessions::Newest;
+use super::file;
+use super::shown_sessions::{Newest, ShownSessions};
+use super::step_effects::Effects;
 use super::turns;
 use crate::CHANNEL;
 use crate::notice::Notice;
@@ -39,10 +41,7 @@ impl ChatState {
         }
         let Some(presenter) = Presenter::replay(&entries) else { return };
         let session = presenter.session();
-        if let Some(seed) = &session.created().grown_from {
-            self.dedup.grown.insert((seed.session.clone(), seed.turn));
-        }
-        self.dedup.requests.extend(session.created().request.clone());
+        self.dedup.note(session.created());
         if goes_on_here(session, &entries) {
             self.found.resuming.push(id.clone());
         }
@@ -140,7 +139,7 @@ impl ChatState {
             }
         }
         self.on_entries(&seen.session, &entries);
-        self.show_soon(&seen.session);
+        self.progress.note_change(&self.sessions, &seen.session);
     }
 
     /// Applies new entries of one session, and shows the consequences.
@@ -235,20 +234,6 @@ impl ChatState {
         }
     }
 
-    /// Tells that others are at work in the directory of a session: nobody can tell then who changed which file.
-    pub(super) fn on_beside(&mut self, id: &SessionId, others: usize) {
-        let Some(room) = self.sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
-        let (what, each) = match others {
-            1 => ("Another session is".to_owned(), "Either"),
-            several => (format!("{several} other sessions are"), "Each"),
-        };
-        let words = format!(
-            "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
-             keep them apart: worker.kind: worktree in the settings."
-        );
-        self.effects.say(room, &words);
-    }
-
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
         match Presenter::open(entry) {
             Some(presenter) => self.show_from(id, entry, presenter),
@@ -281,12 +266,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
-                Event::Created(created) => {
-                    if let Some(seed) = &created.grown_from {
-                        self.dedup.grown.insert((seed.session.clone(), seed.turn));
-                    }
-                    self.dedup.requests.extend(created.request.clone());
-                }
+                Event::Created(created) => self.dedup.note(created),
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
                 Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
                 Event::Used { tool, what, kind, .. } => {
@@ -322,10 +302,10 @@ impl ChatState {
         self.recent.note_shown(&self.sessions, id, self.now);
         self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
-        self.write_file(id);
+        file::write(&mut self.sessions, &mut self.effects, &self.settings.folder, id);
         self.look_busy(id);
         self.finish_if_over(id);
-        self.release_at_rest(id);
+        turns::release_at_rest(&self.sessions, &mut self.effects, id);
         if let Some(chat) = chat {
             self.backlog.show_next(&self.sessions, &mut self.effects, chat);
         }
@@ -336,7 +316,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get(id) else { return };
         if !shown.presenter.session().is_over()
             || shown.announcements.are_pending()
-            || self.cards.is_any_pending(id)
+            || self.cards.are_pending_of(id)
         {
             return;
         }
@@ -354,6 +334,20 @@ impl ChatState {
         self.cards.forget(id);
         self.effects.want(Effect::Release(id.clone()));
     }
+}
+
+/// Tells that others are at work in the directory of a session: then it cannot be known who changed which file.
+pub(super) fn tell_beside(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId, others: usize) {
+    let Some(room) = sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
+    let (what, each) = match others {
+        1 => ("Another session is".to_owned(), "Either"),
+        several => (format!("{several} other sessions are"), "Each"),
+    };
+    let words = format!(
+        "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
+         keep them apart: worker.kind: worktree in the settings."
+    );
+    effects.say(room, &words);
 }
 
 /// Whether this process runs a session after a restart.

@@ -11,6 +11,7 @@ use super::effect::{AfterOps, AfterRules, Effect, Revoking, SessionOp, Thanks};
 use super::messages::Visit;
 use super::projects::Project;
 use super::shown_sessions::ShownSession;
+use super::step_effects::Effects;
 use crate::room::Room;
 use crate::text::Text;
 
@@ -61,12 +62,8 @@ impl ChatState {
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
         let project = self.projects.in_room(&self.notes, room).clone();
         let others = self.projects.all().filter(|other| **other != project).cloned().collect();
-        self.look_in(Revoking { room, by, message, thanks, ticket, tag, project, others });
-    }
-
-    fn look_in(&mut self, revoking: Revoking) {
-        let project = revoking.project.path.clone();
-        self.effects.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
+        let revoking = Revoking { room, by, message, thanks, ticket, tag, project, others };
+        look_in(&mut self.effects, revoking);
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -87,7 +84,7 @@ impl ChatState {
                 let held = held.find(|held| held.tag() == revoking.tag);
                 if held.is_none() && !revoking.others.is_empty() {
                     revoking.project = revoking.others.remove(0);
-                    return self.look_in(*revoking);
+                    return look_in(&mut self.effects, *revoking);
                 }
                 let Revoking { message, thanks, ticket, project, .. } = *revoking;
                 if let Some(message) = message {
@@ -134,6 +131,12 @@ impl ChatState {
         });
         project.chain(of_sessions).collect()
     }
+}
+
+/// Reads the rules of the project in which the tapped rule is looked for next.
+fn look_in(effects: &mut Effects, revoking: Revoking) {
+    let project = revoking.project.path.clone();
+    effects.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
 }
 
 fn list(held: &[HeldRule], problem: Option<&str>) -> Card {

@@ -10,6 +10,7 @@ use super::effect::{Effect, Input};
 use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
 use super::projects::Projects;
+use super::quiet_hours::QuietTimes;
 use super::writer::Writer;
 use super::{ChannelParts, RunError, tick};
 use crate::durable;
@@ -48,8 +49,7 @@ pub(super) fn assemble(
         remind: parts.remind,
         folder: parts.folder,
         can_hear: parts.transcriber.is_some(),
-        quiet: parts.quiet,
-        zone: parts.zone,
+        quiet: QuietTimes::new(parts.quiet, parts.zone),
         budget: parts.budget,
     };
     let outbound = Outbound {

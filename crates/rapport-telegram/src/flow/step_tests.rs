@@ -1,6 +1,7 @@
 //! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
 
 use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::{Class, Ground, Grounding, Hop, Policy, Recipient};
 use rapport_core::{
@@ -19,6 +20,7 @@ use super::effect::{
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use super::projects::{Project, Projects};
+use super::quiet_hours::{QuietHours, QuietTimes};
 use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -50,8 +52,7 @@ impl Stage {
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
             can_hear: false,
-            quiet: None,
-            zone: jiff::tz::TimeZone::UTC,
+            quiet: QuietTimes::new(None, TimeZone::UTC),
             budget: None,
         };
         let projects = Projects::new(project("app"), Vec::new());
@@ -1048,7 +1049,7 @@ fn unfollowed_input(error: DoorError) -> Option<Input> {
 #[test]
 fn reminders_wait_for_the_end_of_quiet_hours() {
     let mut stage = Stage::new();
-    stage.state.settings.quiet = super::quiet_hours::QuietHours::parse("00:30-02:00");
+    stage.state.settings.quiet = QuietTimes::new(QuietHours::parse("00:30-02:00"), TimeZone::UTC);
     let key = stage.asked();
     let due = |stage: &Stage| stage.state.deadline().unwrap().duration_since(START).as_mins();
     assert_eq!(due(&stage), 60);

@@ -19,7 +19,8 @@ use super::cards::CardKey;
 use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
-use super::shown_sessions::ShownSession;
+use super::shown_sessions::{ShownSession, ShownSessions};
+use super::step_effects::Effects;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -76,9 +77,9 @@ impl ChatState {
                 }
                 approve(&selection(&plan, &chosen))
             }
-            Button::Skip => return self.ask_first(tap, key, Grave::Skip, &plan),
-            Button::Undo => return self.ask_first(tap, key, Grave::Undo, &plan),
-            Button::UndoRest => return self.ask_first(tap, key, Grave::UndoRest, &plan),
+            Button::Skip => return ask_first(&mut self.effects, tap, key, Grave::Skip, &plan),
+            Button::Undo => return ask_first(&mut self.effects, tap, key, Grave::Undo, &plan),
+            Button::UndoRest => return ask_first(&mut self.effects, tap, key, Grave::UndoRest, &plan),
             Button::Sure(Grave::Skip) => Act::Skip { folder: folder.clone(), message: None },
             Button::GoOn if turn.batch().is_some_and(|batch| batch.unsure.is_some()) => {
                 go_on(Interrupted::GoOn)
@@ -134,12 +135,6 @@ impl ChatState {
         self.effects.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
     }
 
-    /// Asks before one tap ends what nothing brings back.
-    fn ask_first(&mut self, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
-        self.effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
-        self.effects.only_answer(tap, "");
-    }
-
     /// Shows a page of the list with these items selected, or the summary again.
     fn choose_items(&mut self, tap: Tap, key: &CardKey, list: Option<Picks>) {
         self.notes.picked(&mut self.effects, key, list);
@@ -185,16 +180,22 @@ impl ChatState {
         }
         self.effects.finish(ticket);
     }
+}
 
-    /// Releases an idle session of turns, so that somebody at a terminal may continue it.
-    pub(super) fn release_at_rest(&mut self, id: &SessionId) {
-        // Others are never released here. A view of all of them, after every tap, would take time.
-        let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
-        let Some(shown) = self.sessions.get(id).filter(is_in_turns) else { return };
-        let view = shown.presenter.session().view(id);
-        if view.is_settled() && view.questions.is_empty() {
-            self.effects.want(Effect::Release(id.clone()));
-        }
+/// Asks before one tap ends what nothing brings back.
+fn ask_first(effects: &mut Effects, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
+    effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
+    effects.only_answer(tap, "");
+}
+
+/// Releases an idle session of turns, so that a person at a terminal may continue it.
+pub(super) fn release_at_rest(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId) {
+    // Others are never released here. A view of all of them, after every tap, would take time.
+    let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
+    let Some(shown) = sessions.get(id).filter(is_in_turns) else { return };
+    let view = shown.presenter.session().view(id);
+    if view.is_settled() && view.questions.is_empty() {
+        effects.want(Effect::Release(id.clone()));
     }
 }
 
