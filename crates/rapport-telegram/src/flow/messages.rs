@@ -204,7 +204,7 @@ impl ChatState {
         }
         let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
-            return self.words_beside_turns(visit, turns, (text, message, reply_to));
+            return self.on_unaddressed_text(visit, turns, (text, message, reply_to));
         }
         if room.chat > 0 && self.backlog.is_reading(room.chat) {
             // After a kill, a text may come again before the question that it answered is known again.

@@ -11,7 +11,6 @@ pub mod quiet_hours;
 
 mod announcements;
 mod backlog;
-mod beside_turns;
 mod callbacks;
 mod cards;
 mod chat_moves;
@@ -33,6 +32,7 @@ mod standing_rules;
 mod start;
 mod step_effects;
 mod turns;
+mod unaddressed_texts;
 mod voice;
 mod work;
 mod writer;

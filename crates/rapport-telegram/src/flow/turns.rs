@@ -11,7 +11,6 @@ use rapport_core::{
 use rapport_door::{Content, DoorError};
 
 use super::announcements::{outgoing, reply};
-use super::beside_turns::skip_with_words;
 use super::button::{Button, Grave, ON_A_PAGE, Pick};
 use super::callbacks::Tap;
 use super::card;
@@ -21,6 +20,7 @@ use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
 use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
+use super::unaddressed_texts::skip_with_words;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;

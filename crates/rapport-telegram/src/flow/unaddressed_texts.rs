@@ -22,7 +22,7 @@ pub(super) const NO_TEXT: &str = "I no longer have that text. Please send it aga
 
 impl ChatState {
     /// Handles words beside these cards. Those that were written before a card was there are not about it.
-    pub(super) fn words_beside_turns(
+    pub(super) fn on_unaddressed_text(
         &mut self,
         visit: Visit,
         turns: Vec<CardKey>,
