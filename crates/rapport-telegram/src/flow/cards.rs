@@ -1,4 +1,5 @@
-//! Keeps the chat in step with the session: a new message for every new question, and no buttons on one that is over.
+//! Keeps the chat consistent with the session: each new question gets a new message, and a question that is closed
+//! loses its buttons.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,7 +25,7 @@ use crate::text::Text;
 /// How often undelivered cards are retried without any other trigger.
 const RETRY: SignedDuration = SignedDuration::from_mins(10);
 
-/// One showing of a question, with the entry since which it is in front of the person.
+/// One showing of a question: it is in front of the person since this entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct CardKey {
     pub(super) session: SessionId,
@@ -38,13 +39,13 @@ impl CardKey {
         Self { session: session.clone(), question: focus.question.clone(), since: focus.since }
     }
 
-    /// The tag on its buttons.
+    /// The tag on the buttons of the card.
     pub(super) fn tag(&self) -> Tag {
         Tag::of(&self.session, &self.question, self.since)
     }
 }
 
-/// Where cards are shown, and which are being sent.
+/// Where cards are shown, and which ones are being sent.
 #[derive(Debug, Default)]
 pub(super) struct Cards {
     /// Cards by chat and button tag.
@@ -53,16 +54,17 @@ pub(super) struct Cards {
     messages: HashMap<(i64, i32), CardKey>,
     /// Cards that are being sent.
     pending: HashSet<CardKey>,
-    /// Cards that were not delivered. They are sent again when their chat opens, or when somebody does something there.
+    /// Cards that were not delivered. They are sent again when the chat accepts messages again, or when a person does
+    /// something in it.
     refused: HashSet<CardKey>,
     /// Cards whose buttons are being removed.
     closing: HashSet<CardKey>,
-    /// When what Telegram did not take was last sent again.
+    /// When undelivered cards were last retried without any other trigger.
     retried: Timestamp,
 }
 
 impl Cards {
-    /// Makes buttons of this card work in a chat. Returns whether they did not before.
+    /// Makes the buttons of this card work in a chat. Returns whether they did not work there before.
     pub(super) fn know_tag(&mut self, chat: i64, key: &CardKey) -> bool {
         self.tags.insert((chat, key.tag()), key.clone()).is_none()
     }
@@ -71,7 +73,8 @@ impl Cards {
         self.tags.remove(&(chat, key.tag()));
     }
 
-    /// The card of a button. In a private chat a person sees the open questions of all chats.
+    /// The card of a button. In a private chat, buttons of every chat work, because `/status` lists the person's open
+    /// questions of all chats there.
     pub(super) fn by_tag(&self, chat: i64, tag: &Tag) -> Option<&CardKey> {
         let anywhere = || self.tags.iter().find(|((_, known), _)| known == tag).map(|(_, key)| key);
         self.tags.get(&(chat, tag.clone())).or_else(|| anywhere().filter(|_| chat > 0))
@@ -123,8 +126,8 @@ impl Cards {
         self.refused.iter().filter(again).cloned().collect()
     }
 
-    /// The chats in which something undelivered is retried now, without any other trigger: the obstacle may disappear by
-    /// itself.
+    /// The chats in which undelivered cards and announcements are retried now. Without any other trigger they are
+    /// retried from time to time, because the obstacle may have disappeared.
     pub(super) fn retry(&mut self, sessions: &ShownSessions, now: Timestamp) -> BTreeSet<i64> {
         if now.duration_since(self.retried) < RETRY {
             return BTreeSet::new();
@@ -141,8 +144,8 @@ impl Cards {
         self.show_whole(effects, room, card, key);
     }
 
-    /// Sends the text that does not fit a card, and the card once that has arrived: a person who is asked to allow
-    /// something has seen all of it.
+    /// Sends the text that does not fit on a card, and the card itself once that text has arrived, so that a person who
+    /// is asked for a permission has seen all of it.
     pub(super) fn show_whole(&mut self, effects: &mut Effects, room: Room, mut card: Card, key: &CardKey) {
         let Some(before) = card.before.take() else { return self.post(effects, room, &card, key) };
         self.pending.insert(key.clone());
@@ -150,14 +153,15 @@ impl Cards {
         effects.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// Sends a card, and records which message it became.
+    /// Sends a card. The id of its message is recorded when the card has arrived.
     pub(super) fn post(&mut self, effects: &mut Effects, room: Room, card: &Card, key: &CardKey) {
         self.pending.insert(key.clone());
         effects.send_then(room, Outgoing::Message(card.message(room)), AfterSend::Card(key.clone()));
     }
 
-    /// The card waits until the bot is let in again, or until a person does something in its chat. The host is told
-    /// once, and so is the owner if they can be reached, because they may not know that anything waits.
+    /// Handles a card that Telegram refused. The card waits until the chat accepts messages again, or until a person
+    /// does something in it. The host is told once, and so is the owner in their private chat, because they may not
+    /// know that a question waits.
     fn not_taken(
         &mut self,
         (sessions, projects): (&ShownSessions, &Projects),
@@ -181,7 +185,8 @@ impl Cards {
         effects.want(Effect::Notify(Notice::Unshown { session, why }));
     }
 
-    /// Makes a card work that an earlier process has shown. Returns whether it did not before.
+    /// Makes the buttons and messages of a card work that an earlier process sent. Returns whether they did not work
+    /// before.
     fn know(&mut self, chat: i64, key: &CardKey, note: &CardNote) -> bool {
         let is_new = self.know_tag(chat, key);
         for message in note.shown.iter().chain(&note.prompts).filter(|_| is_new) {
@@ -190,7 +195,7 @@ impl Cards {
         is_new
     }
 
-    /// Replaces a card on its messages by what became of its question, and removes the requests for words.
+    /// Replaces a card on its messages by the outcome of its question, and removes the messages that ask for free text.
     fn close(
         &mut self,
         effects: &mut Effects,
@@ -209,8 +214,8 @@ impl Cards {
         effects.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// A chat moved with these sessions: its buttons may still be pressed, its messages cannot be edited. Cards that the
-    /// old chat refused may be sent to the new one.
+    /// Handles the move of a chat with these sessions: its buttons may still be pressed, but its messages can no longer
+    /// be edited. Cards that the old chat refused may be sent to the new one.
     pub(super) fn move_chat(&mut self, from: i64, to: i64, moved: &[SessionId]) {
         self.refused.retain(|card| !moved.contains(&card.session));
         self.messages.retain(|(chat, _), _| *chat != from);
@@ -227,7 +232,7 @@ impl ChatState {
         let chat = shown.room.chat;
         let in_front: Vec<_> = shown.presenter.focus().iter().map(|focus| CardKey::of(id, focus)).collect();
         let cards = self.notes.of(id).map(|noted| noted.cards.clone()).unwrap_or_default();
-        // New cards first: a person waits for them.
+        // New cards come first, because a person waits for them.
         for key in &in_front {
             let is_sent = self.cards.is_pending(key) || self.cards.is_refused(key);
             if !is_sent && !self.notes.is_known(key) {
@@ -251,7 +256,7 @@ impl ChatState {
         }
     }
 
-    /// Handles the arrival, or the failure, of what has to precede a card.
+    /// Handles the arrival, or the failure, of the text that has to precede a card.
     pub(super) fn on_shown_before(&mut self, key: &CardKey, error: Option<ApiError>) {
         let card = self.card(key).filter(|_| self.sessions.is_in_front(key));
         match (error, card) {
@@ -260,7 +265,7 @@ impl ChatState {
                 self.cards.pending.remove(key);
                 self.cards.not_taken((&self.sessions, &self.projects), &mut self.effects, key, &why);
             }
-            // The question was answered meanwhile.
+            // The question was answered while the text was being sent.
             (_, None) => {
                 self.cards.pending.remove(key);
                 self.refresh(&key.session);
@@ -269,7 +274,8 @@ impl ChatState {
         self.look_at_early(key);
     }
 
-    /// Retries the undelivered cards of a chat: a person is active there, or the bot was let in again.
+    /// Retries the undelivered cards and announcements of a chat, because a person is active there or the bot may write
+    /// there again.
     pub(super) fn show_refused(&mut self, chat: i64) {
         for key in self.cards.refused_in(&self.sessions, chat) {
             if self.sessions.is_in_front(&key) {
@@ -281,13 +287,13 @@ impl ChatState {
         self.tell_again(chat);
     }
 
-    /// A card arrived in its chat, or was refused.
+    /// Handles the arrival, or the refusal, of a card.
     pub(super) fn on_card_sent(&mut self, key: &CardKey, sent: Result<Sent, ApiError>) {
         self.cards.pending.remove(key);
         let Some(shown) = self.sessions.get(&key.session) else { return };
         let message = match sent {
             Ok(Sent::Posted(message)) => message,
-            // Only jobs that are not messages end like this.
+            // Only jobs other than messages have these outcomes.
             Ok(Sent::Done | Sent::Dropped) => return,
             Err(why) => {
                 let known = (&self.sessions, &self.projects);
@@ -298,14 +304,15 @@ impl ChatState {
         self.cards.know_message(shown.room.chat, message, key);
         self.notes.shown(&mut self.effects, key, message);
         if let Some((room, closed)) = self.closed_card(key).filter(|_| !self.sessions.is_in_front(key)) {
-            // It was answered on another message before this one was known. That one is closed already.
+            // The question was answered on another message while this one was being sent. The other message is already
+            // closed.
             self.effects.send(room, Outgoing::Edit(closed.edit(message)));
         }
         self.reminders.schedule(&self.sessions, &self.notes, key, Some(self.now));
         self.refresh(&key.session);
     }
 
-    /// A request for words about a card arrived: a reply to it answers the question.
+    /// Handles the arrival of a message that asks for free text. A reply to that message answers the question.
     pub(super) fn on_prompted(&mut self, key: &CardKey, message: Option<i32>) {
         let chat = self.sessions.get(&key.session).map(|shown| shown.room.chat);
         if let (Some(chat), Some(message)) = (chat, message) {
@@ -314,7 +321,7 @@ impl ChatState {
         }
     }
 
-    /// What a card becomes when its question is no longer in front of the person, and its room.
+    /// The text that replaces a card whose question is no longer in front of the person, and the room of the card.
     fn closed_card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let shown = self.sessions.get(&key.session)?;
         let text = card::closed(&shown.presenter, &key.question);
@@ -323,7 +330,7 @@ impl ChatState {
         Some((shown.room, Card::plain(text)))
     }
 
-    /// The card of a question that is in front of the person, and its room.
+    /// The card of a question that is in front of the person, and the room of the card.
     pub(super) fn card(&self, key: &CardKey) -> Option<(Room, Card)> {
         let shown = self.sessions.get(&key.session)?;
         let focus = shown.presenter.focus().iter().find(|focus| focus.question == key.question)?;
@@ -348,7 +355,7 @@ impl ChatState {
         }
     }
 
-    /// The messages of a card are updated, or gone and need no edit.
+    /// Handles the end of closing a card: its messages are updated, or no longer exist.
     pub(super) fn on_closed(&mut self, key: &CardKey) {
         self.cards.closing.remove(key);
         if self.sessions.contains_key(&key.session) {
@@ -372,7 +379,7 @@ mod tests {
         effects.take(|_| false).iter().map(|effect| rapport_door::variant(effect)).collect()
     }
 
-    /// In a private chat a person sees the open questions of all chats; in a group only its own buttons work.
+    /// The private chat lists the open questions of all chats; in a group only its own buttons work.
     #[test]
     fn a_button_works_in_its_chat_and_in_private_chats() {
         let mut cards = Cards::default();

@@ -1,5 +1,5 @@
-//! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
-//! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
+//! The state of the channel. Only `step` changes it: `step` takes an input and the time, and returns effects. It does
+//! no I/O, reads no clock and never waits. The other files of this folder handle the individual inputs.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ use crate::notice::Notice;
 use crate::outgoing::Sent;
 use crate::room::Room;
 
-/// The pseudo question whether to retry.
+/// The pseudo question whether to retry after a failure.
 pub(super) const FAILED: &str = "failed";
 /// The pseudo question whether to stop the agent.
 pub(super) const STOP: &str = "stop";
@@ -49,7 +49,7 @@ pub(super) struct Settings {
     pub(super) budget: Option<u64>,
 }
 
-/// Ids of what was done already, for de-duplication: after a kill the same input may come again.
+/// Ids of finished requests, for de-duplication: after a kill, the same input may come again.
 #[derive(Debug, Default)]
 pub(super) struct Dedup {
     /// Turns of conversations that became planned tasks.
@@ -59,7 +59,7 @@ pub(super) struct Dedup {
 }
 
 impl Dedup {
-    /// Records what a session was begun for.
+    /// Records the request, or the turn of a conversation, for which a session was begun.
     pub(super) fn note(&mut self, created: &Created) {
         let seed = created.grown_from.as_ref().map(|seed| (seed.session.clone(), seed.turn));
         self.grown.extend(seed);
@@ -72,7 +72,7 @@ pub(super) struct ChatState {
     pub(super) settings: Settings,
     pub(super) projects: Projects,
     pub(super) access: Access,
-    /// What survives a restart besides the logs.
+    /// The state besides the logs that survives a restart.
     pub(super) notes: Notes,
     pub(super) sessions: ShownSessions,
     pub(super) cards: Cards,
@@ -80,11 +80,11 @@ pub(super) struct ChatState {
     pub(super) dedup: Dedup,
     pub(super) early: EarlyTexts,
     pub(super) recent: RecentWork,
-    /// Work that waits for a decision, and whose outcome is being waited for.
+    /// Work that waits for a decision, and decisions whose outcome is not known yet.
     pub(super) works: Works,
-    /// The sessions found at the start, until all are.
+    /// The sessions found at the start, until all of them are found.
     pub(super) found: Found,
-    /// What waited already then and is not shown yet.
+    /// Questions that were open before the start and are not shown yet.
     pub(super) backlog: Backlog,
     pub(super) progress: ProgressMessages,
     /// The time of the current step.
@@ -99,7 +99,7 @@ impl ChatState {
         self.reminders.next().into_iter().chain(self.progress.due()).min()
     }
 
-    /// The initial state, with nothing but the notes.
+    /// The initial state: it knows the notes, and no session yet.
     pub(super) fn new(settings: Settings, projects: Projects, access: Access, notes: Notes) -> Self {
         let reminders = Reminders::new(settings.remind);
         Self {
@@ -177,7 +177,7 @@ impl ChatState {
         match then {
             AfterSend::Announce { session, seq } => self.on_announced(&session, seq, &results),
             AfterSend::Close(card) => self.on_closed(&card),
-            // The other kinds concern a single message.
+            // The following kinds concern a single message.
             AfterSend::Card(card) => {
                 if let Some(sent) = results.pop() {
                     self.on_card_sent(&card, sent);
@@ -201,7 +201,7 @@ impl ChatState {
     }
 }
 
-/// Makes the host show a pairing code, if no user has access and no code is valid.
+/// Has the host show a pairing code, if no user has access and no code is valid.
 fn offer_code(access: &mut Access, effects: &mut Effects, chance: [u8; 8], now: Timestamp) {
     if !access.is_empty() || access.pairing_is_open(now) {
         return;
@@ -222,7 +222,7 @@ pub(super) fn private(owner: u64) -> Option<Room> {
     i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
 }
 
-/// The message id of a single delivery.
+/// The message id, if the results are those of one message that was posted.
 fn posted(results: Vec<Result<Sent, ApiError>>) -> Option<i32> {
     match results.into_iter().next() {
         Some(Ok(Sent::Posted(message))) => Some(message),

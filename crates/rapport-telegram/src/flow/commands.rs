@@ -1,4 +1,4 @@
-//! The commands. They work at any time, even while a question waits for text.
+//! The commands. They work at any time, even while a question waits for a text.
 
 use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
@@ -72,7 +72,7 @@ impl ChatState {
         if task.is_empty() {
             return self.effects.only_say(&visit, USAGE);
         }
-        // After a kill Telegram may deliver a command again that was carried out.
+        // After a kill, Telegram may deliver a command again that was already executed.
         if self.dedup.requests.contains(&visit.update) {
             return self.effects.finish(visit.ticket);
         }
@@ -109,7 +109,7 @@ impl ChatState {
         self.effects.carry_out(&visit, vec![op]);
     }
 
-    /// Stops the newest working agent in this room. Its conversation is kept.
+    /// Stops the newest working agent in this room, and keeps its conversation.
     fn stop(&mut self, visit: Visit) {
         let working = self.sessions.working(visit.room);
         if working.is_empty() {
@@ -133,7 +133,7 @@ impl ChatState {
         self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Cancel { reason: None })]);
     }
 
-    /// Shows content of the newest session of this room, whether or not it is over.
+    /// Shows content of the newest session of this room, even if that session is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
         let (id, task) = match self.sessions.newest_for(room, visit.sender.id, &self.notes) {
@@ -157,7 +157,7 @@ impl ChatState {
         self.effects.want(Effect::ReadContent { session: id, content, then });
     }
 
-    /// Has the newest work of this room changed.
+    /// Asks the agent of this room's newest work to change it.
     fn revise(&mut self, visit: &Visit, words: &str) {
         if words.is_empty() {
             return self.effects.only_say(visit, "Usage: /revise <what to change>");
@@ -184,7 +184,7 @@ impl ChatState {
     fn status(&mut self, visit: &Visit) {
         let (room, user) = (visit.room, visit.sender.id);
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
-        // A group shows only its own sessions, because the others concern nobody else there.
+        // A group shows only its own sessions, because the sender's other sessions do not concern the other members.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs =
             |(_, shown): &(_, &ShownSession)| shown.allows(visit.sender.id, &self.notes) && is_shown(shown);
@@ -205,7 +205,7 @@ impl ChatState {
         waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));
         let (keys, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
         for key in keys {
-            // The button works in this chat, wherever the card is.
+            // The button also works in this chat if the card is in another one.
             self.cards.know_tag(room.chat, &key);
         }
         let ended = self.recent.lately(&self.notes, user, self.now, |place| room.chat > 0 || place == room);
@@ -216,7 +216,7 @@ impl ChatState {
     }
 }
 
-/// What the bot can do, below a greeting.
+/// A greeting, with a list of what the bot can do.
 pub(super) fn greeting(words: &str) -> Card {
     Card::plain(card::help(words, &COMMANDS))
 }
@@ -243,7 +243,7 @@ fn guest(
     effects.say(room, &words);
 }
 
-/// The text of an open card in the list. A result waits for nobody.
+/// The text of an open card in the list of `/status`. The result of a run needs no answer, so it is not listed.
 pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
         let waits = card.kind != TurnCardKind::Result;

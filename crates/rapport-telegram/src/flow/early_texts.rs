@@ -5,7 +5,8 @@ use super::cards::CardKey;
 use super::messages::Visit;
 use super::step_effects::Effects;
 
-pub(super) const TOO_EARLY: &str = "You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️";
+pub(super) const TOO_EARLY: &str = "You wrote that before you could see this question, so it does not count as its \
+     answer. Please answer it now ☝️";
 
 /// A text, and the card that it waits for.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) struct EarlyText {
 #[derive(Debug, Default)]
 pub(super) struct EarlyTexts {
     waiting: Vec<EarlyText>,
-    /// Whether the channel is stopping. A text kept from then on would be lost, so none is.
+    /// Whether the channel is stopping. From then on no text is kept, because it would be lost.
     is_stopping: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Shows that an agent works: "typing", and one message about its activity that is edited in place.
+//! Shows that an agent is working: a "typing" indicator, and one message about the agent's activity that is edited in
+//! place.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,32 +19,33 @@ use crate::api_error::ApiError;
 use crate::outgoing::{Edit, Outgoing, OutgoingMessage, Sent};
 use crate::text::Text;
 
-/// The interval at which "typing" is repeated and the time that has passed is updated.
+/// The interval at which the "typing" indicator is repeated and the elapsed time is updated.
 pub(super) const EVERY: Duration = Duration::from_secs(5);
-/// The minimum time between two edits, if the agent said or did something. Telegram allows one a second, and the edits of
-/// cards need some of them.
+/// The minimum time between two edits, if the agent said or did something. Telegram allows one edit a second per chat,
+/// and cards need some of these.
 const PAUSE: SignedDuration = SignedDuration::from_millis(1500);
-/// The same in a group, which allows twenty a minute.
+/// The same in a group, in which Telegram allows twenty a minute.
 const PAUSE_IN_GROUP: SignedDuration = SignedDuration::from_secs(7);
-/// The minimum time between two edits if only time has passed; a little less than the interval, which is not exact.
+/// The minimum time between two edits if only the elapsed time has changed. It is a little shorter than the interval,
+/// because the interval is not exact.
 const IDLE: SignedDuration = SignedDuration::from_secs(4);
 const IDLE_IN_GROUP: SignedDuration = SignedDuration::from_secs(20);
 /// Shown while a planner looks for more questions.
 const CHECKING: &str = "Checking for follow-up questions...";
-/// The number of tools to show.
+/// The number of recent tool calls to show.
 const MOST_STEPS: usize = 5;
 
-/// The activity of a working agent, and where it is shown.
+/// The activity of a working agent, and the message that shows it.
 #[derive(Debug)]
 pub(super) struct Busy {
     since: Timestamp,
     doing: Option<String>,
     cost_micros: u64,
-    /// The last tools it used.
+    /// The last tool calls of the agent.
     steps: VecDeque<String>,
-    /// Its last text.
+    /// The last text of the agent.
     words: String,
-    /// Whether it said or did something that is not shown yet.
+    /// Whether the agent said or did something that is not shown yet.
     is_changed: bool,
     /// The message that shows the activity.
     message: Option<i32>,
@@ -51,9 +53,9 @@ pub(super) struct Busy {
     sending: bool,
     /// Whether that message was refused.
     refused: bool,
-    /// When the message was last sent or edited, or was to be.
+    /// When the message was last sent or edited, whether or not that succeeded.
     edited: Timestamp,
-    /// When that last succeeded.
+    /// When the message was last sent or edited successfully.
     shown: Timestamp,
 }
 
@@ -82,7 +84,7 @@ impl Busy {
         self.cost_micros = progress.usage.cost_micros;
     }
 
-    /// Records what it does, which may be its last text; a signal is left out as in [`Self::said`].
+    /// Records what the agent does, which may be its last text. Questions in it are left out, as in [`Self::said`].
     fn does(&mut self, doing: String) {
         if signal::detect(&doing).is_some() {
             return;
@@ -91,7 +93,8 @@ impl Busy {
         self.doing = Some(doing);
     }
 
-    /// Records its last text. Questions are shown as cards when the turn ends, and never as the JSON that they came in.
+    /// Records the agent's last text. Questions are left out: they are shown as cards when the turn ends, and never as
+    /// JSON.
     pub(super) fn said(&mut self, text: &str) {
         if signal::detect(text).is_some() {
             return;
@@ -108,12 +111,12 @@ impl Busy {
         self.is_changed = true;
     }
 
-    /// Whether its message may arrive at any moment.
+    /// Whether the message is being sent, so that it may arrive at any moment.
     pub(super) fn is_on_its_way(&self) -> bool {
         self.sending && !self.refused
     }
 
-    /// Forgets a message that can no longer be edited.
+    /// Forgets the message, which can no longer be edited.
     pub(super) fn forget_message(&mut self) {
         self.message = None;
     }
@@ -125,14 +128,14 @@ fn to_show(shown: &ShownSession) -> Option<&Busy> {
     shown.busy.as_ref().filter(|busy| !is_thinking && !busy.sending && !busy.refused)
 }
 
-/// When a change of the activity is to be shown, if there is one.
+/// When a change of an agent's activity has to be shown, if there is a change.
 fn due_at(shown: &ShownSession) -> Option<Timestamp> {
     let pause = if shown.room.is_group() { PAUSE_IN_GROUP } else { PAUSE };
     let changed = to_show(shown).filter(|busy| busy.is_changed)?;
     changed.edited.checked_add(pause).ok()
 }
 
-/// Whether so much time has passed that the message about the activity should say so.
+/// Whether enough time has passed to update the elapsed time in the message.
 fn is_outdated(shown: &ShownSession, now: Timestamp) -> bool {
     let idle = if shown.room.is_group() { IDLE_IN_GROUP } else { IDLE };
     to_show(shown).is_some_and(|busy| busy.message.is_none() || now.duration_since(busy.edited) >= idle)
@@ -144,19 +147,20 @@ enum Show {
     New(Box<OutgoingMessage>),
 }
 
-/// The messages about working agents: when the next of them is to be edited. What each one shows is in [`Busy`].
+/// The schedule of the messages about working agents: when a change of an activity has to be shown next. [`Busy`] holds
+/// the activity itself.
 #[derive(Debug, Default)]
 pub(super) struct ProgressMessages {
     due: Option<Timestamp>,
 }
 
 impl ProgressMessages {
-    /// When a change of an agent's activity is to be shown, if there is one.
+    /// When a change has to be shown next, if there is a change.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.due
     }
 
-    /// Has the change of an agent's activity shown soon, if there is one.
+    /// Schedules the change of an agent's activity, if there is a change.
     pub(super) fn note_change(&mut self, sessions: &ShownSessions, id: &SessionId) {
         let due = sessions.get(id).and_then(due_at);
         self.due = self.due.into_iter().chain(due).min();
@@ -177,7 +181,7 @@ impl ProgressMessages {
         }
     }
 
-    /// Shows the activity of agents where a change is due, or where this holds.
+    /// Shows each activity that has changed and is due, and each one for which `holds` is true.
     fn show_if(
         &mut self,
         sessions: &mut ShownSessions,
@@ -260,7 +264,7 @@ impl ProgressMessages {
 }
 
 impl ChatState {
-    /// Records whether an agent of a session works, and removes the message about it when it stops.
+    /// Updates the activity of a session's agent, and removes the message about it when the agent no longer works.
     pub(super) fn look_busy(&mut self, id: &SessionId) {
         let known = self.notes.of(id).and_then(|noted| noted.progress);
         let Some(shown) = self.sessions.get_mut(id) else { return };
@@ -278,7 +282,7 @@ impl ChatState {
             busy.sending |= is_new && is_checking && known.is_none();
             let is_told = busy.sending;
             if is_new {
-                // Its message may be from an earlier process.
+                // The message with the button may be from an earlier process.
                 self.cards.know_tag(room.chat, &stop_key(id));
                 self.effects.type_for(room);
             }
@@ -297,7 +301,7 @@ impl ChatState {
     }
 }
 
-/// What to send about the agent of a session now.
+/// The message or edit that shows the agent's activity now.
 fn show(id: &SessionId, shown: &mut ShownSession, now: Timestamp) -> Option<Show> {
     let busy = shown.busy.as_mut()?;
     let text = card::working(busy.doing.as_deref(), now.duration_since(busy.since), busy.cost_micros);
@@ -378,7 +382,7 @@ mod tests {
         assert_eq!(kinds(&mut effects), ["Progress"]);
     }
 
-    /// The outbox drops such a message while something more urgent is queued; the change is still to be shown.
+    /// The outbox drops such a message while something more urgent is queued. The change still has to be shown.
     #[test]
     fn a_dropped_message_is_due_again() {
         let (mut messages, mut sessions) = (ProgressMessages::default(), working());

@@ -1,5 +1,5 @@
-//! Quiet hours and snoozing. During quiet hours messages are sent without a sound, and there are no reminders. Nothing
-//! is held back and nothing is answered.
+//! Quiet hours and snoozing. During quiet hours, messages are sent without a sound, and there are no reminders. All
+//! messages are still sent, and no question is answered automatically.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -9,12 +9,12 @@ use super::chat_state::ChatState;
 use super::messages::Visit;
 
 const DAY: i64 = 24 * 60;
-/// The maximum time that can be set at once.
+/// The maximum duration that `/quiet` accepts.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 const USAGE: &str =
     "/quiet 22:00-07:00 for every night, /quiet 2h for the next two hours, /quiet off to end it.";
 
-/// Hours of every day, in minutes from midnight. They may span midnight.
+/// Quiet hours of every day, in minutes from midnight. They may span midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuietHours {
     from: i64,
@@ -38,7 +38,7 @@ impl QuietHours {
         (hours.from != hours.to).then_some(hours)
     }
 
-    /// How long they last from this moment on; `None` outside of them.
+    /// How long the quiet hours last from now on; `None` outside of them.
     fn left(self, now: &Zoned) -> Option<SignedDuration> {
         let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
         let since = (minute - self.from).rem_euclid(DAY);
@@ -57,7 +57,7 @@ impl std::fmt::Display for QuietHours {
     }
 }
 
-/// A time of day in minutes.
+/// Parses a time of day, in minutes from midnight.
 fn minute(text: &str) -> Option<i64> {
     let (hours, minutes) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
     let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -77,7 +77,7 @@ fn span(text: &str) -> Option<SignedDuration> {
     (span > SignedDuration::ZERO).then_some(span)
 }
 
-/// What a person wishes by `/quiet WISH`.
+/// The setting that a person requests by `/quiet WISH`.
 fn wished(wish: &str, now: Timestamp) -> Option<Quiet> {
     match (wish, QuietHours::parse(wish), span(wish)) {
         ("off", _, _) => Some(Quiet::Off),
@@ -87,10 +87,10 @@ fn wished(wish: &str, now: Timestamp) -> Option<Quiet> {
     }
 }
 
-/// When chats are quiet, from what was set for each.
+/// Decides when a chat is quiet, from its own setting and the default.
 #[derive(Clone, Debug)]
 pub(super) struct QuietTimes {
-    /// The hours of chats for which nothing was set.
+    /// The quiet hours of chats without a setting of their own.
     default: Option<QuietHours>,
     zone: TimeZone,
 }
@@ -100,7 +100,7 @@ impl QuietTimes {
         Self { default, zone }
     }
 
-    /// Until when a chat is quiet for which this was set, if it is quiet now.
+    /// The end of the current quiet period of a chat with this setting, if it is quiet now.
     pub(super) fn until(&self, set: Option<Quiet>, now: Timestamp) -> Option<Timestamp> {
         match set {
             Some(Quiet::Until(until)) if until > now => Some(until),
@@ -111,7 +111,7 @@ impl QuietTimes {
         }
     }
 
-    /// The hours of every day in which such a chat is quiet.
+    /// The daily quiet hours of a chat with this setting.
     fn hours(&self, set: Option<Quiet>) -> Option<QuietHours> {
         match set {
             Some(Quiet::Hours(hours)) => Some(hours),
@@ -120,7 +120,7 @@ impl QuietTimes {
         }
     }
 
-    /// When such a chat is quiet, in words.
+    /// A message that says when a chat with this setting is quiet.
     fn words(&self, set: Option<Quiet>, now: Timestamp) -> String {
         let what = "messages make no sound and there are no reminders; questions wait";
         match (self.until(set, now), self.hours(set)) {
@@ -135,7 +135,7 @@ impl QuietTimes {
 }
 
 impl ChatState {
-    /// `/quiet`: sets when a chat is quiet, and says when it is.
+    /// `/quiet`: changes when a chat is quiet, and says when that is.
     pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
         let chat = visit.room.chat;
         let wish = wish.trim().to_lowercase();
@@ -200,7 +200,7 @@ mod tests {
             (hours("11-13"), "12:00", Some("13:00")),
             (hours("11-13"), "06:00", None),
             (until, "12:00", Some("13:00")),
-            // It has passed, so the default counts again.
+            // This setting has expired, so the default applies again.
             (until, "13:00", None),
             (Some(Quiet::Until(at("05:00"))), "06:00", Some("07:00")),
         ] {

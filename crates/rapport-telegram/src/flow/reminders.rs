@@ -1,4 +1,5 @@
-//! One reminder of a question that has been open for long. It can be answered like the first message.
+//! Reminders: a question that has been open for a long time is shown once more. The reminder can be answered like the
+//! first message.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +15,13 @@ use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
 use crate::text::Text;
 
-/// How long the button puts off a reminder.
+/// How long the "In an hour" button puts off a reminder.
 const SNOOZE: SignedDuration = SignedDuration::from_hours(1);
 
-/// The cards of which a person is to be reminded, and when.
+/// The cards that people will be reminded of, and the times.
 #[derive(Debug)]
 pub(super) struct Reminders {
-    /// The time after which a person is reminded; zero for never.
+    /// How long a question is open before the person is reminded; zero for never.
     after: SignedDuration,
     due: BTreeSet<(Timestamp, CardKey)>,
 }
@@ -30,7 +31,7 @@ impl Reminders {
         Self { after, due: BTreeSet::new() }
     }
 
-    /// Schedules the reminder of a card, unless it was sent.
+    /// Schedules the reminder of a card, unless it was already sent.
     pub(super) fn schedule(
         &mut self,
         sessions: &ShownSessions,
@@ -44,7 +45,7 @@ impl Reminders {
         let Some(shown) = sessions.get(&key.session).filter(|_| !self.after.is_zero() && !is_result) else {
             return;
         };
-        // Its round may be much older: the question came to the front when the one before it was answered.
+        // The round may be much older than this question, which came to the front when the previous one was answered.
         let mut focus = shown.presenter.focus().iter();
         let Some(focus) = focus.find(|focus| CardKey::of(&key.session, focus) == *key) else { return };
         let since = shown_at.map_or(focus.at, |shown_at| shown_at.max(focus.at));
@@ -53,12 +54,12 @@ impl Reminders {
         }
     }
 
-    /// Puts a reminder off until then.
+    /// Schedules the reminder of a card for this time.
     fn put_off(&mut self, key: &CardKey, until: Timestamp) {
         self.due.insert((until, key.clone()));
     }
 
-    /// Puts off the reminder of a card because a person asked for that.
+    /// Puts off the reminder of a card at a person's request.
     pub(super) fn snooze(
         &mut self,
         sessions: &ShownSessions,
@@ -87,7 +88,7 @@ impl Reminders {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// A card whose reminder is due now. It is not scheduled afterwards.
+    /// Removes and returns a card whose reminder is due now.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Option<CardKey> {
         self.next().filter(|due| *due <= now)?;
         self.due.pop_first().map(|(_, key)| key)
@@ -95,7 +96,8 @@ impl Reminders {
 }
 
 impl ChatState {
-    /// Reminds of a card, unless its question is answered. In quiet hours the reminder waits until they end.
+    /// Sends the reminder of a card, unless its question is no longer open. During quiet hours, the reminder is put off
+    /// until they end.
     pub(super) fn remind(&mut self, key: &CardKey) {
         if !self.sessions.is_in_front(key) {
             return;
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!((reminders.take_due(at(99)), reminders.next()), (None, None));
     }
 
-    /// A session that is over is not shown, so a card of it that arrives late is not reminded of.
+    /// A session that is over is no longer shown, so a card of it that arrives late gets no reminder.
     #[test]
     fn nothing_is_scheduled_for_a_session_that_is_not_shown() {
         let (mut notes, mut effects) = (Notes::default(), Effects::default());

@@ -1,5 +1,5 @@
-//! Follows sessions: logs found at the start, and new entries. Each session is followed from its first entry, and its
-//! current state is shown.
+//! Follows sessions: reads the logs found at the start and new entries, and shows the current state of each session.
+//! Every session is followed from its first entry.
 
 use rapport_core::{
     Aim, By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
@@ -28,15 +28,16 @@ pub(super) struct Found {
 }
 
 impl ChatState {
-    /// Records what a session was begun for, and shows it. A conversation is shown once all sessions are found, because
-    /// only then is it known which of its turns became sessions. Other logs are not kept in memory meanwhile.
+    /// Records a session that was found at the start, and shows it. Conversations are shown once all sessions are
+    /// found, because only then is it known which of their turns became sessions. Other logs are not kept in memory
+    /// until then.
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.on_unfollowed(&id, error),
         };
         if self.sessions.contains_key(&id) {
-            // It is followed already.
+            // The session is already followed.
             return;
         }
         let Some(presenter) = Presenter::replay(&entries) else { return };
@@ -55,7 +56,7 @@ impl ChatState {
             self.recent.note(&id, session, place, self.now);
             self.works.note(&id, session, place);
         }
-        // Most sessions have nothing to show any more.
+        // Most ended sessions have nothing left to show.
         if session.is_over() && self.notes.of(&id).is_none() {
             return;
         }
@@ -66,7 +67,8 @@ impl ChatState {
         }
     }
 
-    /// Whether a session waits until others are answered. What has to be announced or goes on here does not.
+    /// Whether a session is held back until other questions are answered. A session that has to be announced, or that
+    /// continues in this process, is not held back.
     fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
         let session = presenter.session();
         let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
@@ -76,14 +78,14 @@ impl ChatState {
             && self.backlog.hold_back(&self.notes, id, presenter, place)
     }
 
-    /// Shows a session whose log is read to its end.
+    /// Shows a session whose log was read to its end.
     fn on_replayed(&mut self, id: &SessionId, presenter: Presenter, entries: &[Entry]) {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
         if !self.is_shown(id, presenter.session(), entries) {
             return;
         }
         if self.notes.of(id).is_some_and(|noted| noted.told < last.seq) {
-            // Announcements describe the session as it was at each entry.
+            // An announcement describes the session at its entry, so the entries have to be applied one by one.
             return self.on_entries(id, entries);
         }
         self.show_from(id, first, presenter);
@@ -91,7 +93,7 @@ impl ChatState {
         self.refresh(id);
     }
 
-    /// Tells the host about a session that cannot be followed. The others are served anyway.
+    /// Tells the host about a session that cannot be followed. The other sessions are still served.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.backlog.forget(id);
         let session = self.projects.address(id);
@@ -107,7 +109,7 @@ impl ChatState {
         }
     }
 
-    /// Shows what is not shown yet, and resumes sessions that should continue.
+    /// Shows the remaining sessions, and resumes those that should continue.
     pub(super) fn on_all_found(&mut self) {
         let Found { conversations, resuming } = std::mem::take(&mut self.found);
         for (id, entries) in conversations {
@@ -142,7 +144,7 @@ impl ChatState {
         self.progress.note_change(&self.sessions, &seen.session);
     }
 
-    /// Applies new entries of one session, and shows the consequences.
+    /// Applies new entries of a session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
         let is_shown = self.sessions.contains_key(id);
         if entries.is_empty()
@@ -170,19 +172,19 @@ impl ChatState {
         }
     }
 
-    /// Whether anything has to be shown of an unknown session. Entries before it was first shown are not announced; its
-    /// open questions are shown.
+    /// Whether a session that is not shown yet has to be shown. Entries from before it was first shown are not
+    /// announced, but its open questions are shown.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
-        // Its log is read from the beginning first.
+        // The log has to be read from the beginning first.
         if entries.first().is_some_and(|first| first.seq > 1) {
             return true;
         }
         Session::replay(entries).is_some_and(|session| self.is_shown(id, &session, entries))
     }
 
-    /// The same for a session whose log is read from its beginning.
+    /// The same, for a session whose log was read from the beginning.
     fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
-        // Nobody may have access yet.
+        // A session has no place while no user has access.
         if self.place(id, session.created()).is_none() {
             return false;
         }
@@ -220,7 +222,8 @@ impl ChatState {
         followed
     }
 
-    /// Looks, when work begins that was asked for here, whether others are at work in the same directory.
+    /// When the agent of a session of this channel begins to work, looks for other sessions at work in the same
+    /// directory.
     fn look_beside(&mut self, id: &SessionId, entry: &Entry) {
         let changes_files = |kind: &TurnKind| matches!(kind, TurnKind::Work | TurnKind::Chat);
         let begins = |fact: &Event| matches!(fact, Event::TurnStarted { kind, .. } if changes_files(kind));
@@ -248,8 +251,8 @@ impl ChatState {
         Followed::Next
     }
 
-    /// The room and the owner of a session. One that began elsewhere belongs to the first user with access.
-    /// It is shown to them alone, in the topic of its project if they have one.
+    /// The room and the owner of a session. A session that began elsewhere belongs to the first user with access, and
+    /// is shown only to them: in the topic of its project, if their private chat has one.
     fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
         let alone =
@@ -336,7 +339,7 @@ impl ChatState {
     }
 }
 
-/// Tells that others are at work in the directory of a session: then it cannot be known who changed which file.
+/// Warns that other sessions are at work in the directory of a session, because their changes cannot be told apart.
 pub(super) fn tell_beside(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId, others: usize) {
     let Some(room) = sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
     let (what, each) = match others {

@@ -1,4 +1,4 @@
-//! The rules that allow calls without asking: `/always` lists them with their scope, and a tap revokes one.
+//! The rules that allow tool calls without asking: `/always` lists them with their scope, and a tap revokes one.
 
 use rapport_core::{Act, Rule, SessionId, visible};
 use rapport_door::DoorError;
@@ -19,11 +19,11 @@ use crate::text::Text;
 const MOST: usize = 30;
 const NOTHING: &str = "Agents ask before everything that needs a permission: no permanent permission exists.";
 
-/// A rule, and its scope: this session, or every session of the project.
+/// A rule and its scope, which is one session or every session of the project.
 struct HeldRule {
     rule: Rule,
     session: Option<(SessionId, String)>,
-    /// The name of the project, if it is one of several.
+    /// The name of the project, if the bot serves several.
     project: Option<String>,
 }
 
@@ -50,14 +50,14 @@ impl ChatState {
         self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
-    /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
+    /// Handles a tap on a rule in the list. The rules are read again, because they may have changed.
     pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
             self.effects.answer_tap(query, "Only people who may use this bot can do that.");
             return self.effects.finish(ticket);
         }
-        // A rule is revoked only by its button, which nobody can type.
+        // Only the button revokes a rule; a typed label does not.
         let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
         let project = self.projects.in_room(&self.notes, room).clone();
@@ -112,7 +112,8 @@ impl ChatState {
         }
     }
 
-    /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
+    /// The rules that a person may see. A group shows only the rules of its own sessions, because the others do not
+    /// concern its other members.
     fn held(&self, room: Room, user: u64, (project, rules): (&Project, Vec<Rule>)) -> Vec<HeldRule> {
         let name = self.projects.are_several().then(|| project.name.clone());
         let project = rules.into_iter().filter(|_| room.chat > 0);

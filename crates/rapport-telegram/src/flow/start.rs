@@ -1,4 +1,5 @@
-//! The start of the channel: everything it knows comes from the logs and the notes, however the previous process ended.
+//! The start of the channel. Its state comes only from the logs and the notes, so it does not matter how the previous
+//! process ended.
 
 use std::path::Path;
 
@@ -81,7 +82,7 @@ fn open_notes(path: &Path) -> std::io::Result<Notes> {
     Ok(notes)
 }
 
-/// Shows what is not shown yet of existing sessions, and resumes those that should continue.
+/// Shows the existing sessions that are not shown yet, and resumes those that should continue.
 pub(super) async fn resume_sessions(
     state: &mut ChatState,
     outbound: &Outbound,
@@ -96,7 +97,7 @@ pub(super) async fn resume_sessions(
     let (resumes, others) = state.step(Input::AllFound, now()).into_iter().partition(is_resume);
     outbound.execute(others);
     for resume in resumes {
-        // One after the other, and before any update is handled.
+        // Sessions are resumed one after the other, and before any update is handled.
         if let Effect::Resume(id) = resume
             && let Err(error) = outbound.sessions.resume(&id).await
             && let Some(input) = unfollowed(id, error)

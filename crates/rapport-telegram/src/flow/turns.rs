@@ -1,5 +1,5 @@
-//! Buttons on cards about turns. Reviewing a plan, approving part of it, resuming a run and undoing it are acts of the
-//! session like any answer.
+//! Buttons on cards about turns. Reviewing a plan, approving a part of it, resuming a run and undoing it are acts in
+//! the session, like answers.
 
 use std::collections::BTreeSet;
 
@@ -182,15 +182,16 @@ impl ChatState {
     }
 }
 
-/// Asks before one tap ends what nothing brings back.
+/// Asks for a confirmation of an irreversible act.
 fn ask_first(effects: &mut Effects, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
     effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
     effects.only_answer(tap, "");
 }
 
-/// Releases an idle session of turns, so that a person at a terminal may continue it.
+/// Releases an idle session of turns, so that a person at a terminal can continue it.
 pub(super) fn release_at_rest(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId) {
-    // Others are never released here. A view of all of them, after every tap, would take time.
+    // Sessions with other aims are never released here. This check is first, because making a view of each of them
+    // after every tap would take time.
     let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
     let Some(shown) = sessions.get(id).filter(is_in_turns) else { return };
     let view = shown.presenter.session().view(id);
@@ -199,14 +200,15 @@ pub(super) fn release_at_rest(sessions: &ShownSessions, effects: &mut Effects, i
     }
 }
 
-/// A text as a block, without interpreting markup in it or in its title: file names come from others.
+/// A text as a block, with its title. Markup in them is not interpreted, because file names may come from anyone.
 fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
     let text = visible::lines(text);
     let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
     split::pieces(&block, file.into(), &text)
 }
 
-/// Whether the last act in a session of turns came from Telegram. Then this process resumes it after a restart.
+/// Whether the last act in a session of turns came from Telegram. If so, this process resumes the session after a
+/// restart.
 pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);

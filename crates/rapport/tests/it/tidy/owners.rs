@@ -7,8 +7,8 @@ use super::{crates, sources, without_tests};
 /// The maximum number of methods of a type. Those of traits are not counted: the trait says what they are.
 const MOST: usize = 50;
 
-/// Types that are larger, by crate, and how large each may be. A number only ever becomes smaller: a type that gets another method gives
-/// one to the owner of the field that the method is about.
+/// Types that are larger, by crate, and how large each may be. A number only ever becomes smaller: a type that gets
+/// another method gives one to the owner of the field that the method is about.
 const LARGER: [(&str, &str, usize); 5] = [
     // Everything that Telegram's conversation reacts to.
     ("rapport-telegram", "ChatState", 93),
