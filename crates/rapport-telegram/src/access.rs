@@ -1,5 +1,5 @@
-//! Access control: the users from the settings, and those who paired with a code. The sender is checked, never the
-//! chat. With nobody allowed, the bot serves nobody.
+//! Access control: which Telegram users the bot serves. These are the users from the settings, and those who paired
+//! with a code. Access depends on the sender, never on the chat. If the list is empty, the bot serves no one.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,7 +13,7 @@ pub const REFUSAL: &str = "This bot is private.";
 const AGAIN: SignedDuration = SignedDuration::from_hours(1);
 /// The minimum time between two sweeps of the table of strangers.
 const SWEEP: SignedDuration = SignedDuration::from_mins(1);
-/// The maximum number of strangers to remember. Beyond that, further ones get no reply.
+/// The maximum number of strangers to remember. Strangers beyond that get no reply.
 const MOST_STRANGERS: usize = 10_000;
 
 /// The users who have access.
@@ -22,7 +22,8 @@ pub struct Access {
     allowed: BTreeSet<u64>,
     pairing: Option<Pairing>,
     refused: HashMap<u64, Timestamp>,
-    /// The last sweep. Sweeping at every stranger would be costly in a crowd.
+    /// When the table of strangers was last swept. Sweeping it for every message would be slow while many strangers
+    /// write.
     swept: Option<Timestamp>,
 }
 
@@ -34,9 +35,9 @@ pub enum Verdict {
     /// The sender sent the pairing code. They get access as soon as that is durable: [`super::users::Users::add`], then
     /// [`Access::allow`].
     Paired,
-    /// A stranger: tell them [`REFUSAL`], and nothing else.
+    /// The sender is a stranger. Reply with [`REFUSAL`] and nothing else.
     Refuse,
-    /// A stranger who was told recently.
+    /// The sender is a stranger who got that reply less than an hour ago. Do not reply.
     Ignore,
 }
 
@@ -51,18 +52,19 @@ impl Access {
         self.allowed.contains(&sender)
     }
 
-    /// Whether nobody has access, so that a code is needed.
+    /// Whether no user has access, so that a pairing code is needed.
     pub fn is_empty(&self) -> bool {
         self.allowed.is_empty()
     }
 
-    /// Gives this user access. The code is used up.
+    /// Gives this user access, and invalidates the pairing code.
     pub fn allow(&mut self, user: u64) {
         self.allowed.insert(user);
         self.pairing = None;
     }
 
-    /// A code for the host to show: the current one, else a new one. `None` if somebody has access already.
+    /// The pairing code for the host to show: the current one if it is still valid, else a new one. `None` if a user
+    /// already has access.
     pub fn code(&mut self, chance: [u8; 8], now: Timestamp) -> Option<&Pairing> {
         if !self.is_empty() {
             return None;
@@ -73,12 +75,12 @@ impl Access {
         self.pairing.as_ref()
     }
 
-    /// Whether there is a valid code.
+    /// Whether a valid pairing code exists.
     pub fn pairing_is_open(&self, now: Timestamp) -> bool {
         self.pairing.as_ref().is_some_and(|pairing| pairing.is_open(now))
     }
 
-    /// Judges an update of this user; `words` is its text if it was sent in a private chat with the bot.
+    /// Decides about an update of this user. `words` is its text, if it was sent in a private chat with the bot.
     pub fn judge(&mut self, sender: u64, words: Option<&str>, now: Timestamp) -> Verdict {
         if self.allows(sender) {
             return Verdict::Allowed;

@@ -1,5 +1,5 @@
-//! The Bot API over one shared HTTP client. The token is part of every URL, so every error text is searched for it before
-//! it leaves this file.
+//! The Bot API over one shared HTTP client. The token is part of every URL, so this file removes it from every error
+//! text.
 
 use std::error::Error as _;
 use std::fmt;
@@ -33,13 +33,13 @@ pub const ALLOWED_UPDATES: [AllowedUpdate; 4] = [
 
 /// The long-polling timeout: how long Telegram holds a call while there are no updates.
 const LONG_POLL: Duration = Duration::from_secs(50);
-/// Network time allowed on top of it.
+/// Network time allowed in addition to the long-polling timeout.
 const MARGIN: Duration = Duration::from_secs(15);
-/// How long a connection may take.
+/// The time limit for opening a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long an ordinary call may take.
+/// The time limit for an ordinary call.
 const CALL: Duration = Duration::from_secs(30);
-/// How long an upload or a download may take.
+/// The time limit for an upload or a download.
 const TRANSFER: Duration = Duration::from_secs(180);
 
 /// A client for one bot.
@@ -58,7 +58,7 @@ pub struct Me {
     pub id: u64,
     #[serde(default)]
     pub first_name: String,
-    /// Its user name, without the `@`.
+    /// The bot's user name, without the `@`.
     pub username: Option<String>,
 }
 
@@ -68,10 +68,10 @@ pub struct Posted {
     pub message_id: i32,
 }
 
-/// The webhook that is set.
+/// The webhook settings of the bot, as Telegram reports them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct WebhookInfo {
-    /// The address that updates are delivered to; empty if none is set.
+    /// The URL to which Telegram delivers updates; empty if no webhook is set.
     pub url: String,
     /// The number of updates that wait for delivery.
     #[serde(default)]
@@ -83,20 +83,19 @@ pub struct WebhookInfo {
 /// A file that Telegram keeps for the bot.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RemoteFile {
-    /// The path to download it from; missing if the bot may not.
+    /// The path to download the file from; missing if the bot may not download it.
     pub file_path: Option<String>,
 }
 
-/// A file to be sent.
+/// A file to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     pub name: String,
     pub bytes: Vec<u8>,
-    /// The caption below it.
     pub caption: String,
     /// The formatting of the caption.
     pub entities: Vec<MessageEntity>,
-    /// The topic that it is for.
+    /// The topic to which the file is sent.
     pub thread: Option<i32>,
     /// Whether to send it without a sound.
     pub silent: bool,
@@ -109,9 +108,9 @@ impl Api {
         if !is_address(base) {
             return Err(ApiError::Address);
         }
-        // If another provider was installed before, that one stays.
+        // This fails if the process has already installed a provider, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // A redirect would send the token elsewhere.
+        // A redirect would send the token to another server.
         let client = Client::builder().connect_timeout(CONNECT).timeout(CALL).redirect(Policy::none());
         let client = client.build().map_err(|error| ApiError::Unreachable(causes(&error.without_url())))?;
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), token, bot })
@@ -122,7 +121,7 @@ impl Api {
         self.bot
     }
 
-    /// The bot's own account.
+    /// Fetches the bot's own account.
     pub async fn get_me(&self) -> Result<Me, ApiError> {
         self.call("getMe", &Nothing {}).await
     }
@@ -151,7 +150,6 @@ impl Api {
         self.tell("getUpdates", &params).await
     }
 
-    /// Sends a message.
     pub async fn send_message(&self, params: &SendMessageParams) -> Result<Posted, ApiError> {
         self.call("sendMessage", params).await
     }
@@ -161,7 +159,6 @@ impl Api {
         self.tell("editMessageText", params).await
     }
 
-    /// Changes the buttons of a message.
     pub async fn edit_message_reply_markup(
         &self,
         params: &EditMessageReplyMarkupParams,
@@ -174,19 +171,18 @@ impl Api {
         self.tell("answerCallbackQuery", params).await
     }
 
-    /// Shows what the bot is doing.
+    /// Shows the bot's current activity in a chat, such as "typing".
     pub async fn send_chat_action(&self, params: &SendChatActionParams) -> Result<(), ApiError> {
         self.tell("sendChatAction", params).await
     }
 
-    /// Shows that a message was seen, by a reaction to it.
+    /// Acknowledges a message by a reaction to it.
     pub async fn react(&self, chat: i64, message: i32) -> Result<(), ApiError> {
         let reaction = vec![ReactionType { type_field: "emoji", emoji: "👀" }];
         let params = SetMessageReactionParams { chat_id: chat, message_id: message, reaction };
         self.tell("setMessageReaction", &params).await
     }
 
-    /// Sends a file.
     pub async fn send_document(&self, chat: i64, document: &Document) -> Result<Posted, ApiError> {
         let file = Part::bytes(document.bytes.clone()).file_name(document.name.clone());
         let mut form = Form::new().text("chat_id", chat.to_string()).part("document", file);
@@ -212,12 +208,11 @@ impl Api {
         self.tell("setMyCommands", params).await
     }
 
-    /// Deletes a message.
     pub async fn delete_message(&self, params: &DeleteMessageParams) -> Result<(), ApiError> {
         self.tell("deleteMessage", params).await
     }
 
-    /// Where a file that somebody sent can be downloaded.
+    /// Looks up the download path of a file that a person sent.
     pub async fn get_file(&self, id: &str) -> Result<RemoteFile, ApiError> {
         self.call("getFile", &GetFileParams { file_id: id.to_owned() }).await
     }
@@ -244,7 +239,6 @@ impl Api {
         Ok(content)
     }
 
-    /// Sets the webhook.
     pub async fn set_webhook(&self, params: &SetWebhookParams) -> Result<(), ApiError> {
         self.tell("setWebhook", params).await
     }
@@ -254,7 +248,7 @@ impl Api {
         self.tell("deleteWebhook", params).await
     }
 
-    /// The webhook that is set.
+    /// Fetches the webhook settings of the bot.
     pub async fn get_webhook_info(&self) -> Result<WebhookInfo, ApiError> {
         self.call("getWebhookInfo", &Nothing {}).await
     }
@@ -323,7 +317,7 @@ struct Envelope<'a> {
     parameters: Option<Parameters>,
 }
 
-/// The error for a response that comes from a proxy on the way, not from the Bot API.
+/// The error for a response that came from a proxy between this process and the Bot API.
 fn stranger(status: StatusCode) -> ApiError {
     let description = format!("something other than Telegram responded with {status}");
     match status.as_u16() {
@@ -348,14 +342,14 @@ fn bot_id(token: &str) -> Result<u64, ApiError> {
     id.ok_or_else(|| ApiError::Unauthorized("it is not of the form 123456:letters-and-digits".into()))
 }
 
-/// Whether calls can be sent to addresses that begin with this.
+/// Whether `base` is a URL to which calls can be sent.
 fn is_address(base: &str) -> bool {
     Url::parse(base).is_ok_and(|url| {
         matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
     })
 }
 
-/// An error with its sources: reqwest's own text is only "error sending request".
+/// The text of an error and of its sources. The text of `reqwest` alone is only "error sending request".
 fn causes(error: &reqwest::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

@@ -8,7 +8,8 @@ use thiserror::Error;
 /// Why a call to Telegram failed. No variant contains the token.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ApiError {
-    /// What is set as the address of the Bot API cannot be one. It is not repeated: it may contain a password.
+    /// The configured address of the Bot API is not a usable URL. The error does not repeat it, because it may contain
+    /// a password.
     #[error("the address of Telegram's Bot API is not a plain http or https URL")]
     Address,
     /// The token is wrong or was revoked.
@@ -17,7 +18,7 @@ pub enum ApiError {
     /// Another process receives the updates of this bot.
     #[error("{0}")]
     Conflict(String),
-    /// Too much was sent, and Telegram demands a pause.
+    /// The bot sent too much, and Telegram demands a pause.
     #[error("Telegram demands a pause of {} s", .retry_after.as_secs())]
     TooMany {
         /// The length of the pause.
@@ -29,16 +30,16 @@ pub enum ApiError {
     /// The message no longer exists, or can no longer be changed.
     #[error("the message cannot be changed: {0}")]
     MessageGone(String),
-    /// The person blocked the bot, or it may not write there.
+    /// The person blocked the bot, or the bot may not write in that chat.
     #[error("the bot may not write there: {0}")]
     Blocked(String),
     /// The button was pressed so long ago that Telegram no longer accepts an answer.
     #[error("the press of the button is too old to be answered")]
     QueryTooOld,
-    /// The group became a supergroup, with another id.
+    /// The group became a supergroup, which has another chat id.
     #[error("the group is now {to}")]
     Moved {
-        /// Its new id.
+        /// The id of the supergroup.
         to: i64,
     },
     /// The topic is closed or gone.
@@ -47,13 +48,13 @@ pub enum ApiError {
     /// Telegram refused the call.
     #[error("Telegram refuses it ({code}): {description}")]
     Refused { code: i64, description: String },
-    /// The queue of this chat is full; nothing was queued.
+    /// The queue of this chat is full. The message was not queued.
     #[error("too many messages are already queued for this chat")]
     Full,
     /// Telegram cannot be reached.
     #[error("Telegram cannot be reached: {0}")]
     Unreachable(String),
-    /// Telegram, or a proxy on the way, failed: it may be overloaded, or fail on just this call.
+    /// Telegram, or a proxy on the way, returned a server error. It may be overloaded, or fail on this call only.
     #[error("Telegram failed: {0}")]
     Failing(String),
     /// The channel is being stopped.
@@ -68,7 +69,7 @@ pub(super) struct Parameters {
     pub(super) migrate_to_chat_id: Option<i64>,
 }
 
-/// Phrases in Telegram's error descriptions, by meaning.
+/// Phrases in Telegram's error descriptions, grouped by meaning.
 const NOT_MODIFIED: [&str; 1] = ["message is not modified"];
 const GONE: [&str; 6] = [
     "message to edit not found",
@@ -87,7 +88,7 @@ pub(super) fn refused(code: i64, description: String, parameters: Parameters) ->
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     match code {
         401 => ApiError::Unauthorized(description),
-        // The response to a token that never existed.
+        // Telegram's response to a token that never existed.
         404 if words == "not found" => ApiError::Unauthorized(description),
         403 => ApiError::Blocked(description),
         409 => ApiError::Conflict(description),

@@ -28,7 +28,7 @@ impl Backoff {
     }
 }
 
-/// A number from 0 to 1.
+/// A random number from 0 to 1.
 fn chance() -> f64 {
     let byte = uuid::Uuid::new_v4().as_bytes()[0];
     f64::from(byte) / 255.0

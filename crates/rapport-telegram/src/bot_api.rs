@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "UpdateFields")]
 pub struct Update {
-    /// Its number, which increases with every update.
+    /// The number of the update, which increases with every update.
     pub update_id: u32,
     pub content: UpdateContent,
 }
@@ -20,9 +20,9 @@ pub struct Update {
 #[derive(Clone, Debug, PartialEq)]
 pub enum UpdateContent {
     Message(Box<Message>),
-    /// Somebody edited a message.
+    /// A person edited a message.
     EditedMessage(Box<Message>),
-    /// Somebody pressed a button.
+    /// A person pressed a button.
     CallbackQuery(Box<CallbackQuery>),
     /// The bot's rights in a chat have changed.
     MyChatMember(Box<ChatMemberUpdated>),
@@ -66,13 +66,13 @@ pub struct Message {
     pub text: Option<String>,
     pub caption: Option<String>,
     pub reply_markup: Option<InlineKeyboardMarkup>,
-    /// The topic that it begins.
+    /// The topic that this message created.
     pub forum_topic_created: Option<TopicFields>,
-    /// What was changed of its topic.
+    /// The changes that this message made to its topic.
     pub forum_topic_edited: Option<TopicFields>,
     pub migrate_to_chat_id: Option<i64>,
     pub migrate_from_chat_id: Option<i64>,
-    /// The album that it is part of.
+    /// The album that this message is part of.
     pub media_group_id: Option<String>,
     /// The same picture in several sizes.
     pub photo: Option<Vec<FileFields>>,
@@ -93,10 +93,10 @@ pub struct Message {
     pub joined: Vec<Message>,
 }
 
-/// A topic of a chat, as it was made or changed.
+/// The attributes of a topic that were set or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct TopicFields {
-    /// Its name, unless only something else was changed.
+    /// The name of the topic; missing if only other attributes changed.
     pub name: Option<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct MessageOrigin {
     pub chat: Option<Chat>,
 }
 
-/// Somebody pressed a button.
+/// A press of a button.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct CallbackQuery {
     pub id: String,
@@ -127,14 +127,14 @@ pub struct CallbackQuery {
     pub data: Option<String>,
 }
 
-/// Somebody's rights in a chat have changed.
+/// A change of a member's rights in a chat.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ChatMemberUpdated {
     pub chat: Chat,
     pub new_chat_member: ChatMember,
 }
 
-/// Somebody's status in a chat.
+/// The status of a member of a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChatMember {
     pub status: MemberStatus,
@@ -181,7 +181,7 @@ pub struct User {
     pub username: Option<String>,
 }
 
-/// The kinds of update that can be asked for.
+/// The kinds of update that the bot can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AllowedUpdate {
@@ -244,7 +244,7 @@ impl InlineKeyboardButton {
     }
 }
 
-/// Makes the person's app open a reply to the message.
+/// Makes the person's app open the reply field for this message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ForceReply {
     pub force_reply: bool,

@@ -32,12 +32,13 @@ const LAST_NOTICES: Duration = Duration::from_secs(1);
 const WRONG_TOKEN: &str =
     "Check the token: @BotFather shows it with /mybots, and gives a new one with /revoke.";
 
-/// The hint for an address that nothing can be sent to.
-const WRONG_ADDRESS: &str = "Set telegram.api_url (RAPPORT_TELEGRAM_API_URL) to the address of your Bot API server, such as \
-    https://example.org, or remove it to use https://api.telegram.org.";
+/// The hint for an address of the Bot API that is not usable.
+const WRONG_ADDRESS: &str = "Set telegram.api_url (RAPPORT_TELEGRAM_API_URL) to the address of your Bot API server, \
+     such as https://example.org, or remove it to use https://api.telegram.org.";
 
-/// The hint for an id that no user has.
-const WRONG_USER: &str = "Set TELEGRAM_USER_ID to your own id, or leave it out: then a code is shown that you can send to the bot.";
+/// The hint for a user id that no user can have.
+const WRONG_USER: &str = "Set TELEGRAM_USER_ID to your own id, or leave it out: then a code is shown that you can \
+     send to the bot.";
 
 /// The configuration of the channel.
 pub struct TelegramConfig {
@@ -47,7 +48,7 @@ pub struct TelegramConfig {
     pub files: BotFiles,
     /// The directory for the files of planned tasks.
     pub folder: PathBuf,
-    /// The directories in which an older relay may have left such files; their sessions are imported.
+    /// The directories in which an older relay may have left such files. The channel imports their sessions.
     pub left: Vec<PathBuf>,
     /// Creates the first facts of sessions.
     pub template: Template,
@@ -85,9 +86,10 @@ pub struct Telegram {
 }
 
 impl Telegram {
-    /// Takes the lease on the bot, and reads who has access. Blocks.
+    /// Takes the lease on the bot, and loads the users with access. Blocks.
     pub fn open(config: TelegramConfig) -> Result<Self, ChannelError> {
-        // With an id that nobody has, nobody could use the bot, and no code would be shown either.
+        // No user has the id 0, so no one could use the bot. No pairing code would be shown either, because the list is
+        // not empty.
         if config.users.contains(&0) {
             let message = "0 is not the id of anybody in Telegram".to_owned();
             return Err(ChannelError::Settings { message, hint: Some(WRONG_USER.into()) });
@@ -160,7 +162,8 @@ impl Channel for Telegram {
     }
 }
 
-/// Fetches the bot's own account. If Telegram cannot be reached, retries until it can; if it refuses the token, a few times.
+/// Fetches the bot's own account. Retries for as long as Telegram cannot be reached, and a few times if Telegram
+/// rejects the token.
 async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
     let mut backoff = Backoff::default();
     let (mut since, mut refusals) = (None, 0);
@@ -181,7 +184,7 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
                 }
                 backoff.grow()
             }
-            // A server that is being restarted may refuse a token that it knows.
+            // A Bot API server that is restarting may reject a valid token.
             Err(ApiError::Unauthorized(_)) if refusals + 1 < MOST_REFUSALS => {
                 refusals += 1;
                 backoff.grow()
@@ -192,14 +195,14 @@ async fn me(api: &Api, notices: &Notices, now: &Now) -> Result<Me, ApiError> {
     }
 }
 
-/// Passes notices on as fast as they come, because that never waits; so they do not pile up before it.
+/// Passes notices on at once. Sending them never blocks, so they do not pile up in this queue.
 async fn pass_on(mut heard: mpsc::UnboundedReceiver<Notice>, to: rapport_door::Notices) {
     while let Some(notice) = heard.recv().await {
         to.tell(ChannelNotice::Message { channel: CHANNEL, message: notice.to_string() });
     }
 }
 
-/// Converts Telegram's refusal of the bot to a channel error.
+/// Converts an error of the Bot API to a channel error with a hint.
 pub fn refused(error: ApiError) -> ChannelError {
     match error {
         ApiError::Unauthorized(_) => {

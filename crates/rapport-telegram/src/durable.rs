@@ -1,4 +1,4 @@
-//! Creates the directory of the bot's files if necessary, before `rapport-durable` writes them.
+//! Writes to files in the directory of the bot, which these functions create if necessary.
 
 use std::io;
 use std::path::Path;
@@ -11,13 +11,13 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     durable::replace_private(path, bytes)
 }
 
-/// The same for a file that is made anew at every start: it does not wait for the disk.
+/// Replaces a file without waiting for the disk, for content that is written anew at every start.
 pub(super) fn replace_later(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make_folder(path)?;
     durable::replace_private_later(path, bytes)
 }
 
-/// Appends a line to a file. A file that would exceed `most` bytes is rotated first.
+/// Appends a line to a file. If the file would exceed `most` bytes, it is rotated first.
 pub(super) fn append_line(path: &Path, line: &str, most: u64) -> io::Result<()> {
     make_folder(path)?;
     durable::append_line(path, line, most)

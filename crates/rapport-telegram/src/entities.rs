@@ -15,7 +15,7 @@ const MOST: usize = 100;
 pub(super) fn of(words: &str, spans: &[Span]) -> Vec<MessageEntity> {
     let mut spans = allowed(spans);
     spans.retain(|span| !words[span.range.clone()].trim().is_empty());
-    // The outer one first, which is Telegram's own order.
+    // Telegram orders nested entities from the outside in.
     spans.sort_by_key(|span| (span.range.start, Reverse(span.range.end), rank(&span.style, 0)));
     spans.truncate(MOST);
     let at = positions(words, &spans);
@@ -23,8 +23,9 @@ pub(super) fn of(words: &str, spans: &[Span]) -> Vec<MessageEntity> {
     spans.iter().map(|span| entity(span, unit(span.range.start), unit(span.range.end))).collect()
 }
 
-/// Telegram's nesting rules: code contains nothing and is only allowed inside a quotation; quotations and links cannot
-/// contain their own kind. A link wins over code in it; other styles are dropped where there is code.
+/// Telegram's nesting rules: code cannot contain other entities, and only a quotation can contain code; quotations and
+/// links cannot contain their own kind. If code is inside a link, the link stays; other styles are dropped where they
+/// overlap with code.
 fn allowed(spans: &[Span]) -> Vec<Span> {
     let inside = |inner: &Span, outer: &Span| {
         inner.range.start >= outer.range.start && inner.range.end <= outer.range.end
@@ -35,7 +36,7 @@ fn allowed(spans: &[Span]) -> Vec<Span> {
                 other != at
                     && fits(&outer.style)
                     && inside(span, outer)
-                    // Of two equal ones, the first one stays.
+                    // Of two equal spans, the first one stays.
                     && (outer.range != span.range || rank(&outer.style, other) < rank(&span.style, at))
             };
             spans.iter().enumerate().any(larger)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-/// Why a file of the bot's cannot be used.
+/// Why a file of the bot cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// It cannot be read or written.
@@ -17,16 +17,16 @@ pub enum FileError {
         path: String,
         /// What is wrong.
         what: String,
-        /// What to do about it, and the consequences.
+        /// What the user can do about it, with the consequences.
         advice: &'static str,
     },
-    /// A newer program wrote it.
+    /// A newer version of the program wrote the file.
     #[error("{path} was written by a newer program (format {version}); use that one")]
     Newer { path: String, version: u32 },
 }
 
 impl FileError {
-    /// Wraps the system's error about this file.
+    /// Wraps an I/O error about this file.
     pub(super) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.display().to_string(), source }
     }

@@ -1,4 +1,4 @@
-//! Versioned files: each names the version of its format.
+//! Versioned files. Each one names the version of its format.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -30,8 +30,8 @@ struct Version {
 }
 
 impl Format {
-    /// Reads a file; `None` if it does not exist. A newer version is refused before the rest is parsed, because that
-    /// may have another meaning.
+    /// Reads a file; `None` if it does not exist. A newer version is refused before the rest is parsed, because its
+    /// fields may have another meaning.
     pub(super) fn read<T: DeserializeOwned>(self, path: &Path) -> Result<Option<T>, FileError> {
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -2,7 +2,7 @@
 //! chat and concurrently between chats, and records them in the ledger.
 //!
 //! One task owns the ledger. An update that cannot be parsed, or whose handler panics, is stored in a separate file and
-//! is done, so that it blocks nobody.
+//! counts as done, so that it does not block other updates.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -30,16 +30,15 @@ const MOST_UNFINISHED: usize = 1000;
 /// The outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// It is durable, or nothing of it had to be stored.
+    /// The update is durable, or nothing of it had to be stored.
     Durable,
-    /// It could not be made durable and must be retried.
+    /// The update could not be made durable, and must be retried.
     Again,
 }
 
-/// Makes updates durable, and acts on them. It returns as soon as the update is safe and does slow work after that. It
-/// must be idempotent per `update_id`: after a kill the same update may come again.
+/// Makes updates durable, and acts on them. It returns as soon as the update is safe, and continues slow work after
+/// that. It must be idempotent per `update_id`, because after a kill the same update may come again.
 pub trait Handler: Send + Sync + 'static {
-    /// Handles one update.
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled>;
 }
 
@@ -49,9 +48,8 @@ pub struct Intake(mpsc::UnboundedSender<Order>);
 
 /// What the intake consists of.
 pub struct Parts {
-    /// The ledger of received updates.
     pub ledger: Ledger,
-    /// Where unreadable updates are stored.
+    /// The files of the bot, one of which stores unreadable updates.
     pub files: BotFiles,
     pub handler: Arc<dyn Handler>,
     pub notices: Notices,
@@ -85,23 +83,24 @@ impl Intake {
         Self(orders)
     }
 
-    /// Accepts an unparsed update. The returned receiver resolves when the update is done and in the ledger; never, if
-    /// the process ends before.
+    /// Accepts an unparsed update. The returned receiver resolves when the update is done and in the ledger. If the
+    /// process ends before that, it never resolves.
     pub fn take(&self, raw: Box<RawValue>) -> Done {
         let (tell, done) = oneshot::channel();
         let _ = self.0.send(Order::Take(raw, tell));
         done
     }
 
-    /// Writes the ledger with all updates, done or not, and returns what may be confirmed. Waits while the disk fails
-    /// or too many updates are unfinished. `None` once the intake is closed.
+    /// Writes the ledger with all updates, done or not, and returns the offset that may be confirmed. Waits while the
+    /// disk fails or too many updates are unfinished. `None` once the intake is closed.
     pub async fn checkpoint(&self) -> Option<Point> {
         let (tell, told) = oneshot::channel();
         self.0.send(Order::Checkpoint(tell)).ok()?;
         told.await.ok()
     }
 
-    /// Accepts no more updates, and waits for those being handled. The ledger keeps the rest for the next process.
+    /// Accepts no more updates, and waits for those that are being handled. The ledger keeps the rest for the next
+    /// process.
     pub async fn close(&self) {
         let (tell, closed) = oneshot::channel();
         if self.0.send(Order::Close(tell)).is_ok() {
@@ -110,7 +109,7 @@ impl Intake {
     }
 }
 
-/// The purpose of a task.
+/// What a task of the intake does.
 enum Task {
     /// Waits for more parts of a text.
     Gather(Box<Paste>),
@@ -121,12 +120,12 @@ enum Task {
 /// The task that owns the ledger.
 struct Taking {
     parts: Parts,
-    /// By chat, the updates that wait for the current one.
+    /// By chat, the updates that wait until the current one is done.
     chats: HashMap<i64, VecDeque<Update>>,
     under_way: JoinSet<()>,
     of_task: HashMap<task::Id, (i64, Task)>,
     waiting: HashMap<u32, Vec<oneshot::Sender<()>>>,
-    /// Senders for updates that are done, to be notified when the ledger is written.
+    /// The senders to notify when the ledger is written: their updates are done.
     to_tell: Vec<oneshot::Sender<()>>,
     backoff: Backoff,
     told_unwritten: bool,
@@ -183,7 +182,7 @@ impl Taking {
 
     async fn obey(&mut self, order: Order) {
         match order {
-            // Telegram delivers it again.
+            // The intake is closing, so this update is not accepted. Telegram delivers it again.
             Order::Take(..) if self.closing.is_some() => {}
             Order::Take(raw, done) => self.take(raw, done).await,
             Order::Checkpoint(tell) => self.checkpoints.push(tell),
@@ -221,7 +220,7 @@ impl Taking {
         }
     }
 
-    /// Handles an update that is in the ledger, or queues it behind another one of its chat.
+    /// Handles an update that is in the ledger, or queues it behind another update of its chat.
     async fn begin(&mut self, raw: Box<RawValue>) {
         match serde_json::from_str::<Update>(raw.get()) {
             Ok(update) => {
@@ -301,7 +300,7 @@ impl Taking {
         self.to_tell.extend(self.waiting.remove(&id).unwrap_or_default());
     }
 
-    /// Writes the ledger, then notifies those who wait. Returns whether it could be written.
+    /// Writes the ledger, and then notifies those who wait for that. Returns whether the ledger could be written.
     async fn write(&mut self, confirming: Confirming) -> bool {
         if let Some(writing) = self.parts.ledger.writing(confirming) {
             let written = off_thread(move || writing.write().map_err(|error| error.to_string()));
@@ -310,7 +309,7 @@ impl Taking {
                 if !std::mem::replace(&mut self.told_unwritten, true) {
                     self.tell(Notice::Unwritten { why });
                 }
-                // The caller retries at once, so the delay is here.
+                // The caller retries at once, so the delay has to be here.
                 sleep(self.backoff.grow()).await;
                 return false;
             }
@@ -349,12 +348,12 @@ async fn off_thread<T: Send + 'static>(
     task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-/// Line breaks in JSON are only between tokens, so they can be replaced.
+/// JSON on one line. Line breaks in JSON occur only between tokens, so they can be replaced by spaces.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// The chat of an update. Within a chat, order is kept.
+/// The chat of an update. Updates of one chat are handled in order.
 fn chat_of(update: &Update) -> i64 {
     match &update.content {
         UpdateContent::Message(message) | UpdateContent::EditedMessage(message) => message.chat.id,

@@ -1,4 +1,4 @@
-//! Telegram as a kind of channel: what configures it, how one is made from the settings, and what `doctor` finds.
+//! Telegram as a kind of channel: its settings, how a channel is made from them, and the checks of `doctor`.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -27,14 +27,14 @@ use crate::{BotFiles, CHANNEL, relay, transcriber};
 /// The default number of rounds of questions for a plan in a chat (CHAT-8).
 const ROUNDS: u32 = 3;
 
-/// What is missing where no bot is set up.
+/// The message if no bot is configured.
 const NO_BOT: Missing = Missing {
     what: "there is no token of a Telegram bot",
     advice: "Make a bot: write /newbot to @BotFather in Telegram, then export TELEGRAM_BOT_TOKEN=TOKEN \
              (docs/telegram.md tells more).",
 };
 
-/// The hint for a bot that somebody else serves.
+/// The hint for a bot that another program serves.
 const OTHER_PROGRAM: &str =
     "Stop the other program that uses this token, or give it another with @BotFather.";
 
@@ -86,7 +86,7 @@ telegram.users). If nobody has access yet, a code is shown here: whoever sends i
     }
 }
 
-/// Takes the lease on the bot, and reads who has access. Blocks.
+/// Takes the lease on the bot, and loads the users with access. Blocks.
 fn open(setup: &ChannelSetup) -> Result<Telegram, ChannelError> {
     let settings = TelegramSettings::load(&setup.settings)?;
     let api = api(&settings)?;
@@ -139,7 +139,7 @@ fn quiet_hours(words: &str) -> Result<QuietHours, ChannelError> {
     })
 }
 
-/// What is never sent to a chat, whoever wrote it down where.
+/// The secrets that are never sent to a chat, from the settings of Rapport and of this channel.
 fn secrets(setup: &ChannelSetup, settings: &TelegramSettings) -> Vec<secrecy::SecretString> {
     let webhook = settings.webhook.as_ref().and_then(|webhook| webhook.secret.clone());
     let own = [settings.token.clone(), webhook].into_iter().flatten().map(Secret::into_inner);
@@ -158,12 +158,12 @@ fn template(setup: &ChannelSetup) -> Result<Template, ChannelError> {
     Ok(Arc::new(move |project, task, aim| others.get(project).unwrap_or(&first)(task, aim)))
 }
 
-/// The same for the sessions of one project.
+/// Creates the first facts of sessions of one project.
 fn template_of(
     project: &ProjectSetup,
 ) -> Result<impl Fn(String, Aim) -> Created + Send + Sync + use<>, ChannelError> {
     let (new_session, max_rounds) = (project.new_session.clone(), project.max_rounds.unwrap_or(ROUNDS));
-    // Problems with the project are reported now.
+    // Problems with the project are reported now, and not when the first session begins.
     let blank = new_session(String::new(), Aim::Chat)
         .map_err(|message| ChannelError::Settings { message, hint: None })?;
     Ok(move |task: String, aim: Aim| {
@@ -180,7 +180,8 @@ fn template_of(
     })
 }
 
-/// The bot, its users, and whether another program receives its updates; or what is wrong and what to do about it.
+/// Checks the bot, its users, and whether another program receives its updates. The error says what is wrong and what
+/// to do about it.
 async fn diagnose(setup: &ChannelSetup) -> Result<String, (String, String)> {
     let settings = TelegramSettings::load(&setup.settings)
         .map_err(|error| (error.to_string(), "Fix the settings first.".into()))?;

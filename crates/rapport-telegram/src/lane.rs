@@ -1,4 +1,4 @@
-//! The queues of one chat, one for new messages and one for edits, and when the next of each may be sent.
+//! The queues of one chat, one for new messages and one for edits, and when the next job of each may be sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,22 +11,23 @@ use super::backoff::Backoff;
 use super::outgoing::{Kind, Outgoing, OutgoingMessage, Sent};
 use super::rates::{ChatLimits, ChatSendings};
 
-/// The number of queued messages from which progress is not worth an edit.
+/// The number of queued messages from which an edit about progress is dropped.
 const MANY: usize = 10;
-/// How many quarters of the rate limit must be free before a message is sent that nobody waits for. The rest is for replies to taps,
-/// which use nearly all of it at one tap per second.
+/// How many quarters of the rate limit must be free before a low-priority message is sent. The rest is reserved for
+/// replies to taps, which use nearly all of the limit at one tap per second.
 const FREE_FOR_ASIDE: usize = 3;
-/// The same for an edit about progress. Edits of cards may be a little late.
+/// The same for an edit about progress. The edits of cards, for which the rest is reserved, may be slightly late.
 const FREE_FOR_PROGRESS: usize = 2;
 /// The longest queue.
 const MOST_WAITING: usize = 500;
 /// The largest queue, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// How often Telegram may fail on a job before it is given up: about a quarter of a minute, with the pauses.
+/// How often Telegram may fail on a job before the job is given up. With the pauses, this is about 15 seconds.
 const MOST_FAILURES: u32 = 6;
-/// How often Telegram may fail on a job before the next one is tried first. What always fails then delays the others by
-/// about a second. If it is Telegram itself that fails, the next one fails too, and at most these two change places.
+/// How often Telegram may fail on a job before the next one is tried first. A job that always fails then delays the
+/// others by about a second. If Telegram as a whole fails, the next job fails too, and at most these two jobs change
+/// places.
 const FAILURES_IN_FRONT: u32 = 2;
 
 /// Receives the outcome of a job.
@@ -39,7 +40,7 @@ pub(super) struct Lane {
     edits: Track,
 }
 
-/// The queue of one kind.
+/// The queue of one kind of job.
 #[derive(Default)]
 struct Track {
     jobs: VecDeque<Job>,
@@ -48,7 +49,7 @@ struct Track {
     under_way: bool,
     sendings: ChatSendings,
     backoff: Backoff,
-    /// Nothing is sent before then: Telegram demanded a pause, or could not be reached.
+    /// If set, the time before which nothing is sent, because Telegram demanded a pause or could not be reached.
     held: Option<Held>,
 }
 
@@ -64,7 +65,7 @@ enum Held {
 pub(super) struct Job {
     what: Arc<Outgoing>,
     waiting: Vec<Waiting>,
-    /// How often Telegram failed on it.
+    /// How often Telegram failed on this job.
     failures: u32,
 }
 
@@ -77,9 +78,9 @@ impl Held {
 }
 
 impl Lane {
-    /// Queues a job, or ends it at once: dropped, or refused because the queue is full.
+    /// Queues a job. If the job is dropped, or refused because the queue is full, it ends at once.
     pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
-        // Progress is not worth sending while the agent's own messages are still queued.
+        // An edit about progress is dropped while the agent's own messages are still queued.
         let is_new = || self.edits.unsent_edit(&what).is_none();
         let is_late = self.posts.jobs.len() >= MANY || self.posts.held.is_some();
         if matches!(what, Outgoing::Progress(_)) && is_late && is_new() {
@@ -88,7 +89,7 @@ impl Lane {
         self.track_mut(what.kind()).push(what, waiting, limits, now);
     }
 
-    /// When the next job of a kind may be sent, ignoring the limits for all chats together.
+    /// When the next job of a kind may be sent, apart from the limits for all chats together.
     pub(super) fn due_at(&self, kind: Kind, limits: ChatLimits, now: Instant) -> Option<Instant> {
         self.track(kind).due_at(limits, now)
     }
@@ -98,7 +99,7 @@ impl Lane {
         self.track_mut(kind).start()
     }
 
-    /// Handles the outcome of that job. A job to be retried stays in place.
+    /// Handles the outcome of the job that was being sent. A job that is retried keeps its place.
     pub(super) fn ended(
         &mut self,
         kind: Kind,
@@ -107,7 +108,7 @@ impl Lane {
         now: Instant,
     ) {
         if let Err(ApiError::TooMany { retry_after }) = result {
-            // Telegram pauses the whole chat.
+            // The pause applies to the whole chat.
             for track in [&mut self.posts, &mut self.edits] {
                 track.held = Some(Held::Paused(now + retry_after));
             }
@@ -115,8 +116,8 @@ impl Lane {
         self.track_mut(kind).ended(result, limits, now);
     }
 
-    /// The chat moved, according to the response to a job of this kind: returns the jobs that can be sent to the new
-    /// chat. Jobs about messages of the old chat end.
+    /// Handles the move of the chat, which the response to a job of this kind reported. Returns the jobs that can be
+    /// sent to the new chat. Jobs about messages of the old chat end.
     pub(super) fn leave_for(&mut self, to: i64, told_to: Kind) -> Vec<Job> {
         for job in self.edits.leave(told_to == Kind::Edit) {
             job.end(&Err(ApiError::Moved { to }));
@@ -124,11 +125,11 @@ impl Lane {
         self.posts.leave(told_to == Kind::Post)
     }
 
-    /// Takes over a job of the chat that became this one.
+    /// Adds a job of the chat that became this one.
     pub(super) fn take_over(&mut self, job: Job) {
         let what = Arc::unwrap_or_clone(job.what);
         let what = match what {
-            // There is no such message here.
+            // The message that it replies to does not exist in this chat.
             Outgoing::Message(message) => Outgoing::Message(OutgoingMessage { reply_to: None, ..message }),
             other => other,
         };
@@ -157,7 +158,7 @@ impl Lane {
         waits(&self.posts) || waits(&self.edits)
     }
 
-    /// Telegram can be reached again. Jobs on which it failed still wait.
+    /// Handles that Telegram can be reached again. Jobs on which Telegram itself failed still wait.
     pub(super) fn try_again(&mut self) {
         for track in [&mut self.posts, &mut self.edits] {
             let is_failing = track.jobs.front().is_some_and(|job| job.failures > 0);
@@ -205,7 +206,7 @@ impl Track {
                 self.bytes += size(&what);
                 let at = self.place_for(&what);
                 self.jobs.insert(at, Job { what: Arc::new(what), waiting: vec![waiting], failures: 0 });
-                // The others may only wait for one on which Telegram fails.
+                // The other jobs may wait only because Telegram fails on the first one.
                 if !self.under_way && self.let_next_try() {
                     self.held = None;
                 }
@@ -241,7 +242,7 @@ impl Track {
             Err(ApiError::TooMany { .. } | ApiError::Unreachable(_) | ApiError::Failing(_)) if is_passing => {
                 self.finish(Ok(Sent::Dropped))
             }
-            // The lane pauses both tracks.
+            // The lane pauses both tracks in this case.
             Err(ApiError::TooMany { .. }) => {}
             Err(ApiError::Unreachable(_)) => self.held = Some(Held::Unreachable(now + self.backoff.grow())),
             Err(ApiError::Failing(_) | ApiError::Unauthorized(_)) if job.failures + 1 < MOST_FAILURES => {
@@ -256,7 +257,8 @@ impl Track {
         }
     }
 
-    /// Puts the first job behind the next one, if Telegram failed on it several times, and more often than on the next.
+    /// Puts the first job behind the next one, if Telegram failed on it several times, and more often than on the next
+    /// one.
     fn let_next_try(&mut self) -> bool {
         let failures = |at: usize| self.jobs.get(at).map(|job| job.failures);
         let (Some(first), Some(next)) = (failures(0), failures(1)) else { return false };
@@ -267,7 +269,7 @@ impl Track {
         gives_way
     }
 
-    /// Gives up its jobs. One that is still being sent stays until its own response.
+    /// Removes the jobs. A job that is being sent stays until its own response.
     fn leave(&mut self, is_answered: bool) -> Vec<Job> {
         self.under_way = self.under_way && !is_answered;
         self.held = None;
@@ -314,14 +316,14 @@ impl Track {
         }
     }
 
-    /// Where a job is queued: at the end, but before what nobody waits for.
+    /// The position of a new job in the queue: at the end, but before low-priority messages.
     fn place_for(&self, what: &Outgoing) -> usize {
         let first = usize::from(self.under_way);
         let passing = (first..self.jobs.len()).find(|at| is_passing(&self.jobs[*at].what));
         passing.filter(|_| !is_passing(what)).unwrap_or(self.jobs.len())
     }
 
-    /// Whether one more could be sent now, with more than this many quarters of the limits left before it.
+    /// Whether one more job could be sent now so that more than this many quarters of the limits were free before it.
     fn has_free(&self, quarters: usize, limits: ChatLimits, now: Instant) -> bool {
         let ahead = self.jobs.iter().filter(|job| counts(&job.what)).count();
         self.held.is_none() && self.sendings.has_free(quarters, limits, ahead, now)
@@ -350,14 +352,15 @@ enum Admission {
     Full,
 }
 
-/// Merges two edits of one message. An edit of the text replaces everything, one of the buttons only those.
+/// Merges two edits of one message. An edit of the text replaces everything; an edit of the buttons replaces only the
+/// buttons.
 fn merged(older: &Outgoing, newer: Outgoing) -> Outgoing {
     match (older, newer) {
         (Outgoing::Edit(edit), Outgoing::Buttons { keyboard, .. })
         | (Outgoing::Progress(edit), Outgoing::Buttons { keyboard, .. }) => {
             Outgoing::Edit(super::outgoing::Edit { keyboard, ..edit.clone() })
         }
-        // A required edit stays required.
+        // The older edit must be made, so the merged one must be as well.
         (Outgoing::Edit(_) | Outgoing::Buttons { .. }, Outgoing::Progress(edit)) => Outgoing::Edit(edit),
         (_, newer) => newer,
     }
@@ -375,7 +378,7 @@ fn edited(what: &Outgoing) -> Option<i32> {
     }
 }
 
-/// Whether nobody waits for a new message, or a sign of life.
+/// Whether a job has a low priority: an aside, or a chat action.
 fn is_passing(what: &Outgoing) -> bool {
     matches!(what, Outgoing::Action { .. } | Outgoing::Aside(_))
 }

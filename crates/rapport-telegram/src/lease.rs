@@ -1,4 +1,5 @@
-//! The lease on a bot: one process per bot on this machine, by a lock that the system releases when its holder dies.
+//! The lease on a bot, which allows one process per bot on this machine. It is a file lock, which the system releases
+//! when the holder dies.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +9,7 @@ use thiserror::Error;
 
 use super::durable;
 
-/// The right to receive a bot's updates, until it is dropped.
+/// The right to receive a bot's updates, held until this value is dropped.
 #[derive(Debug)]
 pub struct Lease {
     _lock: Lock,
@@ -17,10 +18,10 @@ pub struct Lease {
 /// Why the lease cannot be taken.
 #[derive(Debug, Error)]
 pub enum LeaseError {
-    /// Another process has it.
+    /// Another process holds the lease.
     #[error("this bot is already served{}; stop that process first, or use another bot", by(*.pid))]
     Busy {
-        /// Its process id, if it has written it.
+        /// The id of that process, if it has written the id to the file.
         pid: Option<u32>,
     },
     /// The lock cannot be used.

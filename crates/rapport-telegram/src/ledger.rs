@@ -1,11 +1,12 @@
-//! The ledger of updates: the offset, the ids of recent updates, and the updates not done yet. A page holds all of it and
-//! is replaced as a whole; what came since is a log of lines beside it, which is merged into the page when it is long.
+//! The ledger of updates: the offset, the ids of recent updates, and the updates that are not done yet. A page contains
+//! all of this and is replaced as a whole. Later changes are appended as lines to a file beside it, and merged into the
+//! page when there are many.
 //!
-//! An update is confirmed to Telegram only when it is done or durable here, so neither a kill nor a power cut loses one.
-//! An update whose id is among the last [`WINDOW`] done, or that is being handled, is not handled again, however often and
-//! in whatever order it comes. Only after a kill between "the handler made it durable" and "the ledger recorded it" is
-//! it handled twice, so handlers must be idempotent per `update_id`. For the same reason only updates that are not done
-//! have to reach the disk: that one is done may be forgotten in a power cut.
+//! An update is confirmed to Telegram only when it is done or durable here, so neither a kill nor a power cut loses an
+//! update. An update whose id is among the last [`WINDOW`] done ones, or that is being handled, is not handled again,
+//! however often and in whatever order it comes. An update is handled twice only after a kill between "the handler made
+//! it durable" and "the ledger recorded it", so handlers must be idempotent per `update_id`. For the same reason only
+//! unfinished updates have to reach the disk: it does no harm if a power cut loses the fact that an update is done.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::ErrorKind;
@@ -22,15 +23,15 @@ use super::format::{Format, Notation};
 
 /// The number of ids to remember.
 pub const WINDOW: usize = 1000;
-/// The number of lines after which they are merged into the page. Reading them twice changes nothing as long as the ids
-/// of all of them are remembered.
+/// The number of lines after which they are merged into the page. Reading lines twice changes nothing as long as the
+/// ids of all their updates are remembered.
 const MOST_LINES: usize = WINDOW / 2;
 const FORMAT: Format = Format {
     notation: Notation::Json,
     version: 2,
     advice: "move it away; Telegram then delivers its pending updates again",
 };
-/// After a week without updates Telegram picks a random next id, so an older offset is meaningless.
+/// After a week without updates, Telegram chooses a random next id, so an older offset is meaningless.
 const STALE: SignedDuration = SignedDuration::from_hours(6 * 24);
 
 /// The received updates, and which of them are done.
@@ -42,13 +43,13 @@ pub struct Ledger {
     pending: Vec<u8>,
     /// The number of lines since the page, written or not.
     lines: usize,
-    /// Whether the page has to be written: there is none yet, there are many lines, or a line could not be written.
+    /// Whether the page has to be written: it does not exist yet, there are many lines, or a line could not be written.
     is_page_due: bool,
     /// Whether a power cut may lose lines that were written.
     is_unsynced: bool,
 }
 
-/// What the ledger knows.
+/// The content of the ledger.
 #[derive(Debug, Default)]
 struct Known {
     highest: Option<u32>,
@@ -71,7 +72,7 @@ struct Page {
     unfinished: Vec<Box<RawValue>>,
 }
 
-/// A line beside the page.
+/// A line of the file beside the page.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -81,13 +82,13 @@ enum Line {
     Done(u32),
 }
 
-/// The part that every update has.
+/// The field that every update has.
 #[derive(Deserialize)]
 pub(super) struct Head {
     pub(super) update_id: u32,
 }
 
-/// What is to be written.
+/// The data to write.
 #[derive(Debug)]
 pub struct Writing {
     path: PathBuf,
@@ -100,7 +101,7 @@ enum Content {
     Lines(Vec<u8>, Flush),
 }
 
-/// Whether updates that are not done have to survive a power cut: they are about to be confirmed to Telegram.
+/// Whether unfinished updates have to survive a power cut, because they are about to be confirmed to Telegram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Confirming {
     Yes,
@@ -108,7 +109,7 @@ pub enum Confirming {
 }
 
 impl Ledger {
-    /// Opens the ledger with this page; an empty one if it does not exist.
+    /// Opens the ledger with this page. If the file does not exist, the ledger is empty.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let known = match FORMAT.read::<Page>(path)? {
             Some(page) => Known::of(page).map_err(|error| FORMAT.damaged(path, error.to_string()))?,
@@ -132,7 +133,7 @@ impl Ledger {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             read => read.map_err(|source| FileError::io(&path, source))?,
         };
-        // A line without an end was being written when the process was killed, so nothing relies on it.
+        // A line without a line end was being written when the process was killed, so no update of it was confirmed.
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let damaged = |error: serde_json::Error| FORMAT.damaged(&path, error.to_string());
@@ -149,7 +150,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The next id to request from Telegram, which confirms all before it. `None` if it is unknown or too old.
+    /// The next id to request from Telegram, which confirms all earlier updates. `None` if it is unknown or too old.
     pub fn offset(&self, now: Timestamp) -> Option<i64> {
         if self.known.stale(now) {
             return None;
@@ -193,7 +194,8 @@ impl Ledger {
         self.known.unfinished.len()
     }
 
-    /// What has to be written now, if anything. It counts as written from then on, unless [`Self::unwritten`] is called.
+    /// The data that has to be written now, if any. It counts as written from then on, unless [`Self::unwritten`] is
+    /// called.
     pub fn writing(&mut self, confirming: Confirming) -> Option<Writing> {
         let path = self.path.clone();
         let has_news = !self.pending.is_empty();
@@ -201,7 +203,7 @@ impl Ledger {
             let page = self.known.page();
             self.pending.clear();
             (self.lines, self.is_page_due, self.is_unsynced) = (0, false, false);
-            // This cannot fail for these types.
+            // Serializing these types cannot fail.
             let page = serde_json::to_vec(&page).ok()?;
             return Some(Writing { path, content: Content::Page(page) });
         }
@@ -216,15 +218,15 @@ impl Ledger {
         Some(Writing { path, content: Content::Lines(lines, flush) })
     }
 
-    /// Something could not be written. A line may be there in part, so all of it is written again, as a page.
+    /// Handles a failed write. A line may have been written partially, so everything is written again as a page.
     pub fn unwritten(&mut self) {
         self.is_page_due = true;
-        // There is news, whether or not there are lines: the page is not what is known.
+        // The page on disk is out of date even if there are no lines.
         self.lines = MOST_LINES + 1;
     }
 
     fn add(&mut self, line: &Line) {
-        // This cannot fail for these types. Line breaks in JSON are only between tokens, so they can be replaced.
+        // Serializing these types cannot fail. Line breaks in JSON occur only between tokens, so they can be replaced.
         let Ok(line) = serde_json::to_string(line) else { return };
         self.pending.extend(line.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         self.pending.push(b'\n');
@@ -239,7 +241,7 @@ impl Writing {
         match &self.content {
             Content::Page(page) => {
                 durable::replace(&self.path, page).map_err(|source| FileError::io(&self.path, source))?;
-                // After a kill before this, the next process reads lines that the page has already.
+                // After a kill before this, the next process reads lines that are already in the page.
                 durable::replace(&lines, b"").map_err(|source| FileError::io(&lines, source))
             }
             Content::Lines(text, flush) => {

@@ -1,8 +1,8 @@
 //! The Telegram channel. The flow decides what is said and when. The modules here are the transport: the client
 //! (`api`), sending (`outbox`, within Telegram's `rates`), receiving (`poll` or `webhook`, through `intake`, recorded
 //! in the `ledger`), one process per bot (`lease`), access control (`access`), and formatting (`text`, `markdown`,
-//! `split`). `kind` is what the program knows of the channel before it runs, `settings` its section, and `relay` reads the
-//! files of the program that came before.
+//! `split`). `kind` describes the channel to the program before it runs, `settings` is its section of the settings, and
+//! `relay` imports the files of the program that preceded this one.
 
 pub mod access;
 pub mod api;
@@ -48,10 +48,10 @@ use rapport_door::NewFile;
 /// The channel's name in answers.
 pub const CHANNEL: &str = "telegram";
 
-/// A clock. Tests bring their own.
+/// A clock, which tests replace.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Transcribes a voice message, or says why it cannot.
+/// Transcribes a voice message. The error says why that failed.
 pub type Transcriber = Arc<dyn Fn(NewFile) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// The files of one bot: `$RAPPORT_HOME/telegram/<bot id>.*`.

@@ -1,5 +1,5 @@
-//! Converts Markdown, as agents write it, to a text. What Telegram cannot format becomes plain characters: lists with
-//! bullets and numbers, tables as blocks of code.
+//! Converts Markdown, as agents write it, to a text with styles. Elements that Telegram cannot format become plain
+//! characters: lists get bullets and numbers, tables become blocks of code.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr as _;
@@ -26,7 +26,7 @@ struct Writer {
     links: Vec<String>,
     language: Option<String>,
     table: Option<Table>,
-    /// Whether a bullet or number was just written; what follows belongs on its line.
+    /// Whether a bullet or a number was just written, so that the following text belongs on the same line.
     at_item: bool,
     quotes: usize,
 }
@@ -176,7 +176,7 @@ impl Writer {
         self.open.push(self.here());
     }
 
-    /// Whether nothing was written yet in an open quotation.
+    /// Whether an open quotation is still empty.
     fn begins_quote(&self) -> bool {
         self.quotes > 0 && self.open.last() == Some(&self.here())
     }
@@ -252,7 +252,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     widths.iter().enumerate().map(cell).collect::<Vec<_>>().join(" │ ").trim_end().to_owned()
 }
 
-/// The first word after the fence.
+/// The language of a code block: the first word after the fence.
 fn language(kind: &CodeBlockKind<'_>) -> Option<String> {
     match kind {
         CodeBlockKind::Fenced(info) => {

@@ -1,4 +1,4 @@
-//! Notices to the host of the channel about the connection to Telegram, once each.
+//! Notices to the host of the channel about the connection to Telegram. Each one is sent once.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ pub enum Notice {
     Unreachable { since: Timestamp, why: String },
     /// Telegram can be reached again.
     Reachable {
-        /// Since when it was unreachable.
+        /// Since when Telegram was unreachable.
         since: Timestamp,
     },
-    /// Telegram demands a long pause in a chat. Nothing is lost; it is sent afterwards.
+    /// Telegram demands a long pause in a chat. The messages are sent afterwards; none is lost.
     Paused { chat: i64, length: Duration },
     /// Another process receives the updates of this bot; the channel retries until it stops.
     Conflict { why: String },
@@ -30,20 +30,20 @@ pub enum Notice {
     WebhookRemoved { url: String },
     /// An update could not be parsed or handled; it is stored in a file.
     Unread { path: PathBuf, why: String },
-    /// Nobody has access yet; whoever sends this code gets it.
+    /// No user has access yet. The first person who sends this code gets access.
     Code {
         code: String,
-        /// Until when it is valid.
+        /// Until when the code is valid.
         until: Timestamp,
     },
     /// A user paired.
     LetIn {
         user: u64,
-        /// The name they chose.
+        /// The name that the user chose.
         name: String,
     },
-    /// Telegram refuses a question. It waits until the bot is let in again, or until somebody does something in its
-    /// chat.
+    /// Telegram refuses a question. The question waits until its chat accepts messages again, or until a person does
+    /// something in it.
     Unshown {
         /// The session of the question.
         session: String,
@@ -51,19 +51,19 @@ pub enum Notice {
     },
     /// Telegram refuses an announcement of a session. Reported once per session.
     Untold { session: String, why: String },
-    /// A session whose log is not trusted here. It is not resumed, and no chat shows it.
+    /// The log of a session is not trusted here. The session is not resumed, and no chat shows it.
     NotOurs {
         session: String,
-        /// The result of checking its signature.
+        /// The result of checking the log's signature.
         why: String,
     },
     /// A session cannot be followed, so its questions cannot be shown.
     Lost { session: String, why: String },
-    /// The sessions cannot be listed, so no earlier one is shown.
+    /// The sessions cannot be listed, so no earlier session is shown.
     Unlisted { why: String },
     /// A file could not be written.
     Unwritten {
-        /// The system's error, with the file.
+        /// The system's error, with the path of the file.
         why: String,
     },
 }
@@ -119,7 +119,7 @@ impl fmt::Display for Notice {
     }
 }
 
-/// A length of time in one unit, not shortened.
+/// A duration in one unit, spelled out.
 fn rough(length: Duration) -> String {
     match length.as_secs() {
         seconds if seconds >= 3 * 3600 => format!("{} hours", seconds.div_ceil(3600)),

@@ -1,8 +1,8 @@
-//! Sends messages: in order per chat (new ones and edits apart), chats independently of each other, within Telegram's
-//! rate limits, with retries.
+//! Sends messages with retries, within Telegram's rate limits. Within a chat, new messages are sent in order, and so
+//! are edits; chats are independent of each other.
 //!
-//! One task owns all queues. It drops a chat's queue when that is empty and its last messages no longer count towards a
-//! rate. Delivery is at least once: if Telegram's response is lost, the message is sent again.
+//! One task owns all queues. It drops the queue of a chat when the queue is empty and its last messages no longer count
+//! towards a rate limit. Delivery is at least once: if Telegram's response is lost, the message is sent again.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::lane::{Lane, Waiting};
 use super::outgoing::{Deliver, Kind, Outgoing, Sent};
 use super::rates::{Limits, Rate, Sendings};
 
-/// The shortest pause that is reported. Shorter ones pass before anybody looks.
+/// The shortest pause that is reported. Shorter ones are over before a person would notice.
 const LONG_PAUSE: Duration = Duration::from_secs(60);
 
-/// The number of queued jobs for all chats together from which no more are taken. Each chat has a limit of its own, too.
+/// The maximum number of queued jobs for all chats together. Each chat has a limit of its own as well.
 const MOST_TOGETHER: usize = 20_000;
 
 /// Receives reports about chats.
@@ -30,9 +30,10 @@ pub type Reports = Box<dyn Fn(Report) + Send>;
 /// What happened to a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// A group became a supergroup, which is another chat. What is queued for the old one is sent to the new one.
+    /// A group became a supergroup, which has another chat id. Messages queued for the old chat are sent to the new
+    /// one.
     Moved { from: i64, to: i64 },
-    /// Telegram demands a long pause. Nothing is sent to the chat before it is over.
+    /// Telegram demands a long pause. Nothing is sent to the chat until the pause is over.
     Paused { chat: i64, length: Duration },
 }
 
@@ -48,19 +49,19 @@ enum Order {
 }
 
 impl Outbox {
-    /// Starts sending through this, as fast as Telegram allows.
+    /// Starts sending through `through`, as fast as Telegram allows.
     pub fn start(through: Arc<dyn Deliver>) -> Self {
         Self::start_within(Limits::TELEGRAM, through, Box::new(|_| {}))
     }
 
-    /// Starts sending through this, within other limits, and reports what happens to chats.
+    /// Starts sending through `through`, within these limits, and reports events of chats.
     pub fn start_within(limits: Limits, through: Arc<dyn Deliver>, reports: Reports) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         tokio::spawn(Sending::new(limits, through, reports).run(taken));
         Self(orders)
     }
 
-    /// Queues a job for a chat, at once. The future resolves to the outcome; the job is sent even if the future is
+    /// Queues a job for a chat at once. The future resolves to the outcome. The job is sent even if the future is
     /// dropped.
     pub fn send(
         &self,
@@ -103,9 +104,9 @@ struct Sending {
     posts: Together,
     /// Edits in all chats.
     edits: Together,
-    /// When to look at a chat again.
+    /// When to check a chat again.
     later: BTreeSet<(Instant, i64)>,
-    /// Nothing is sent to any chat before then.
+    /// If set, nothing is sent to any chat before this time.
     all_paused: Option<Instant>,
     /// Chats that wait for Telegram to be reachable again.
     unreachable: HashSet<i64>,
@@ -116,10 +117,10 @@ struct Sending {
     flushes: Vec<oneshot::Sender<()>>,
 }
 
-/// What is sent to all chats, of one kind.
+/// The state of one kind of job across all chats.
 #[derive(Default)]
 struct Together {
-    /// Chats whose own limits allow the next job; the common limit may not.
+    /// Chats whose own limits allow the next job. The common limit may not allow it yet.
     ready: VecDeque<i64>,
     in_ready: HashSet<i64>,
     sendings: Sendings,
@@ -179,21 +180,21 @@ impl Sending {
 
     fn take(&mut self, order: Order) {
         match order {
-            // A chat action that has to wait would come too late, and delay messages.
+            // A chat action that has to wait would come too late, and would delay messages.
             Order::Send { what, waiting, .. }
                 if matches!(*what, Outgoing::Action { .. })
                     && self.is_full(Kind::Post, self.limits.overall) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
-            // What nobody waits for must leave most of the rate to others.
+            // Low-priority jobs must leave most of the rate to other jobs.
             Order::Send { what, waiting, .. }
                 if matches!(*what, Outgoing::Aside(_) | Outgoing::Progress(_))
                     && self.is_full(what.kind(), self.limits.passing()) =>
             {
                 let _ = waiting.send(Ok(Sent::Dropped));
             }
-            // Whoever wants a card shown keeps it, and sends it again later.
+            // The sender of a card keeps the card, and sends it again later.
             Order::Send { what, waiting, .. } if self.waiting >= MOST_TOGETHER => {
                 let passes =
                     matches!(*what, Outgoing::Action { .. } | Outgoing::Aside(_) | Outgoing::Progress(_));
@@ -214,7 +215,7 @@ impl Sending {
     fn joined(&mut self, ended: Result<(task::Id, Result<Sent, ApiError>), JoinError>) {
         let (id, result) = match ended {
             Ok(ended) => ended,
-            // The task panicked: end the job, so that nobody waits forever.
+            // The task panicked. The job ends, so that its sender does not wait forever.
             Err(error) => {
                 let description = "sending it failed unexpectedly".to_owned();
                 (error.id(), Err(ApiError::Refused { code: 0, description }))
@@ -269,9 +270,9 @@ impl Sending {
         self.look_at(chat);
     }
 
-    /// Handles a group that became a supergroup, which is another chat.
+    /// Handles a group that became a supergroup, which has another chat id.
     fn moved(&mut self, from: i64, kind: Kind, to: i64) {
-        // Reported first: whoever waits for a message to arrive has to know the new chat.
+        // The move is reported before the outcomes of jobs, because those who wait for them have to know the new chat.
         (self.reports)(Report::Moved { from, to });
         let Some(lane) = self.lanes.get_mut(&from) else { return };
         let before = lane.len();
@@ -285,7 +286,7 @@ impl Sending {
         self.look_at(to);
     }
 
-    /// If Telegram pauses two chats at the same time, the limit is the bot's: pauses all.
+    /// Pauses all chats, if Telegram pauses two chats at the same time, because then the whole bot is limited.
     fn pause_all_if_others_are(&mut self, chat: i64, now: Instant) {
         let Some(until) = self.lanes.get(&chat).and_then(|lane| lane.paused_until(now)) else { return };
         let another =
@@ -295,7 +296,7 @@ impl Sending {
         }
     }
 
-    /// Telegram can be reached again: retries the chats that waited for that.
+    /// Retries the chats that waited until Telegram can be reached again.
     fn try_the_unreachable(&mut self) {
         for chat in std::mem::take(&mut self.unreachable) {
             if let Some(lane) = self.lanes.get_mut(&chat) {
@@ -305,7 +306,7 @@ impl Sending {
         }
     }
 
-    /// Schedules a chat: ready, later, or forgotten.
+    /// Schedules the next jobs of a chat, or drops its queue if that is no longer needed.
     fn look_at(&mut self, chat: i64) {
         let now = Instant::now();
         let Some(lane) = self.lanes.get(&chat) else { return };
@@ -349,7 +350,7 @@ impl Sending {
     fn start(&mut self, chat: i64, kind: Kind, now: Instant) {
         let limits = self.limits.of(chat);
         let Some(lane) = self.lanes.get_mut(&chat) else { return };
-        // Telegram may have paused it since it was ready.
+        // Telegram may have paused the chat since it was marked as ready.
         if lane.due_at(kind, limits, now).is_none_or(|due| due > now) {
             return self.look_at(chat);
         }
@@ -360,7 +361,7 @@ impl Sending {
         self.chat_of.insert(task.id(), (chat, kind));
     }
 
-    /// Whether one more of a kind would have to wait for those to other chats, within this rate.
+    /// Whether one more job of a kind would have to wait for jobs of other chats, at this rate.
     fn is_full(&self, kind: Kind, rate: Rate) -> bool {
         let now = Instant::now();
         let Together { ready, sendings, under_way, .. } = match kind {
@@ -372,7 +373,7 @@ impl Sending {
             || sendings.ready_at(rate, *under_way, now).is_none_or(|at| at > now)
     }
 
-    /// When the common limit allows the next job of a kind; `None` until a job that is being sent has ended.
+    /// When the common limit allows the next job of a kind. `None` until a job that is being sent has ended.
     fn overall_at(&self, kind: Kind, now: Instant) -> Option<Instant> {
         let Together { sendings, under_way, .. } = match kind {
             Kind::Post => &self.posts,

@@ -17,11 +17,11 @@ use super::text::Text;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outgoing {
     Message(OutgoingMessage),
-    /// A new message that nobody waits for: dropped if it would have to wait, or could delay others.
+    /// A new message of low priority. It is dropped if it would have to wait or could delay other messages.
     Aside(OutgoingMessage),
     /// A new text and new buttons for a message.
     Edit(Edit),
-    /// The same for a progress message, for which nobody waits either.
+    /// The same for a progress message, with low priority.
     Progress(Edit),
     /// New buttons for a message, or none.
     Buttons {
@@ -29,10 +29,10 @@ pub enum Outgoing {
         keyboard: Option<InlineKeyboardMarkup>,
     },
     Document(Document),
-    /// A chat action such as "typing". Dropped if anything is queued, because it would be shown too late.
+    /// A chat action such as "typing". It is dropped if anything is queued, because it would be shown too late.
     Action {
         action: ChatAction,
-        /// The topic that it is for.
+        /// The topic in which the action is shown.
         thread: Option<i32>,
     },
     /// Deletes a message.
@@ -41,7 +41,7 @@ pub enum Outgoing {
     },
 }
 
-/// New messages and edits of existing ones. Each kind has its own queue and its own rates, so that a new card never
+/// New messages, or edits of existing ones. Each kind has its own queue and its own rates, so that a new card never
 /// waits behind edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Both, the more urgent first.
+    /// Both kinds, the more urgent one first.
     pub const ALL: [Self; 2] = [Self::Post, Self::Edit];
 }
 
@@ -82,11 +82,11 @@ impl Outgoing {
 pub struct OutgoingMessage {
     pub text: String,
     pub entities: Vec<MessageEntity>,
-    /// Buttons under it, or a request to reply.
+    /// The buttons below the message, or a request to reply.
     pub keyboard: Option<ReplyMarkup>,
-    /// The topic that it is for.
+    /// The topic to which the message is sent.
     pub thread: Option<i32>,
-    /// The message it replies to. It is sent even if that is gone.
+    /// The message that this one replies to. If that message no longer exists, this one is sent anyway.
     pub reply_to: Option<i32>,
     /// Whether to send it without a sound.
     pub silent: bool,
@@ -98,7 +98,7 @@ pub struct Edit {
     pub message: i32,
     pub text: String,
     pub entities: Vec<MessageEntity>,
-    /// Its buttons, if any.
+    /// The new buttons; without them, the message loses its buttons.
     pub keyboard: Option<InlineKeyboardMarkup>,
 }
 
@@ -107,9 +107,9 @@ pub struct Edit {
 pub enum Sent {
     /// A message with this id was posted.
     Posted(i32),
-    /// It has the requested content.
+    /// The message has the requested content.
     Done,
-    /// It was dropped, because it would have come too late.
+    /// The job was dropped, because it would have come too late.
     Dropped,
 }
 
@@ -122,14 +122,14 @@ impl OutgoingMessage {
 }
 
 impl Edit {
-    /// This text for this message.
+    /// An edit that gives this message this text.
     pub fn new(message: i32, text: &Text) -> Self {
         let (text, entities) = text.finish();
         Self { message, text, entities, keyboard: None }
     }
 }
 
-/// Executes jobs, one API call each. Tests bring their own.
+/// Executes jobs, one API call each. Tests replace it.
 pub trait Deliver: Send + Sync + 'static {
     /// Executes a job for a chat.
     fn deliver<'a>(&'a self, chat: i64, what: &'a Outgoing) -> BoxFuture<'a, Result<Sent, ApiError>>;
@@ -141,7 +141,8 @@ impl Deliver for Api {
             let sent = deliver(self, chat, what).await;
             let Err(ApiError::TopicGone(_)) = sent else { return sent };
             match beside_topic(what) {
-                // It may be a question, so it is sent to the chat outside of the topic rather than nowhere.
+                // The message may be a question, so it is sent to the chat outside of its topic, rather than not at
+                // all.
                 Some(beside) => deliver(self, chat, &beside).await,
                 None => sent,
             }

@@ -1,16 +1,16 @@
-//! Pairing: the first user gets access by sending the bot a code that the host shows. Time and random bytes are passed
-//! in.
+//! Pairing: the first user gets access by sending the bot a code that the host shows. The callers pass in the time and
+//! random bytes.
 
 use jiff::{SignedDuration, Timestamp};
 use subtle::ConstantTimeEq as _;
 
 /// How long a code is valid.
 pub const VALID: SignedDuration = SignedDuration::from_hours(1);
-/// The number of attempts, by all users together.
+/// The maximum number of attempts, by all users together.
 pub const TRIES: u32 = 5;
 /// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-/// How long a code is.
+/// The number of characters of a code.
 const LENGTH: usize = 8;
 
 /// A code that gives one person access, once.
@@ -27,7 +27,7 @@ pub enum Try {
     Right,
     Wrong,
     NoCode,
-    /// Too late, or too many attempts; a new code is needed.
+    /// The code has expired, or there were too many attempts. A new code is needed.
     Over,
 }
 
@@ -51,17 +51,17 @@ impl Pairing {
         &self.code
     }
 
-    /// Until when it is valid.
+    /// Until when the code is valid.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// Whether it can still be used.
+    /// Whether the code can still be used.
     pub fn is_open(&self, now: Timestamp) -> bool {
         now < self.until && self.tries_left > 0
     }
 
-    /// Checks a text against the code. A link sends `/start CODE`.
+    /// Checks a text against the code. A link to the bot sends `/start CODE`.
     pub fn attempt(&mut self, words: &str, now: Timestamp) -> Try {
         let Some(said) = code_in(words) else { return Try::NoCode };
         if !self.is_open(now) {

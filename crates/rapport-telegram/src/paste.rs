@@ -1,5 +1,5 @@
-//! Apps split a text that exceeds a message's length, and an album, into several messages in quick succession. They are
-//! joined, so that a pasted text is one text, and an album one message.
+//! Joins messages that belong together. Apps split a text that exceeds the length of a message, and an album, into
+//! several messages in quick succession. Joining them makes a pasted text one text, and an album one message.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::text::{MESSAGE, units};
 
 /// How long to wait for the next part.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
-/// The minimum length of a message that may continue in the next. Apps split a text at a word or a line.
+/// The minimum length of a message that may continue in the next one. Apps split a text at a word or a line.
 const LONG: usize = 3000;
 /// The maximum number of seconds between two parts.
 const APART: u64 = 2;
@@ -18,9 +18,9 @@ const APART: u64 = 2;
 pub(super) struct Paste {
     /// The first message, with the whole text.
     pub(super) update: Update,
-    /// The updates that it came in.
+    /// The ids of the updates that the text came in.
     pub(super) ids: Vec<u32>,
-    /// Its last message, unchanged.
+    /// The last message that was joined, unchanged.
     last: Update,
 }
 
@@ -30,12 +30,12 @@ impl Paste {
         Self { ids: vec![update.update_id], last: update.clone(), update }
     }
 
-    /// Whether more parts may come.
+    /// Whether more parts may follow.
     pub(super) fn may_go_on(&self) -> bool {
         text_of(&self.last).is_some_and(|message| length(message) >= LONG) || album_of(&self.last).is_some()
     }
 
-    /// Joins the parts that have come. Returns whether there were any.
+    /// Joins the parts that have arrived. Returns whether there were any.
     pub(super) fn take(&mut self, waiting: &mut VecDeque<Update>) -> bool {
         let before = self.ids.len();
         while self.may_go_on()
@@ -56,11 +56,11 @@ impl Paste {
             return;
         };
         if let (Some(text), Some(more)) = (&mut whole.text, &part.text) {
-            // If the app split at a space or a line end, that character is lost.
+            // If the app split the text at a space or a line end, it removed that character.
             text.push_str(if is_full { "" } else { "\n" });
             text.push_str(more);
         }
-        // In an album the text may be below any picture.
+        // In an album, any picture may carry the caption.
         whole.caption = whole.caption.take().or_else(|| part.caption.clone());
         whole.joined.push((**part).clone());
     }

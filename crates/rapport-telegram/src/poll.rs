@@ -1,5 +1,5 @@
-//! Fetches updates by long polling. Errors are reported once and retried with backoff; only a token that is rejected
-//! repeatedly ends it.
+//! Fetches updates by long polling. Errors are reported once and retried with backoff. Only a token that Telegram
+//! rejects repeatedly ends the polling.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +19,21 @@ use super::backoff::Backoff;
 use super::intake::Intake;
 use super::notice::{Notice, Notices};
 
-/// How long to wait for the updates of one call before the ledger is written with the unfinished ones. Most are done by
-/// then, and are written once instead of twice.
+/// How long to wait for the updates of one call before the ledger is written with the unfinished ones. Most of them are
+/// done by then, and are written once instead of twice.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The minimum time between two empty responses: a server that does not hold the call must not be polled without a
+/// The minimum time between two empty responses. A server that does not hold the call must not be polled without a
 /// pause.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The number of consecutive rejections of the token to tolerate. Telegram has transient failures.
+/// The number of consecutive rejections of the token that are tolerated, because Telegram sometimes fails in this way.
 pub(super) const MOST_REFUSALS: u32 = 5;
 /// The number of failed queries for the webhook before updates are fetched anyway.
 const MOST_FAILURES: u32 = 5;
 
-/// The source of updates. Tests bring their own.
+/// The source of updates. Tests replace it.
 pub trait Source: Send + Sync + 'static {
-    /// Waits for updates from this id on, and confirms all before it.
+    /// Waits for updates from this id on, and confirms all earlier ones.
     fn updates(&self, offset: Option<i64>) -> BoxFuture<'_, Result<Vec<Box<RawValue>>, ApiError>>;
 }
 
@@ -74,7 +74,8 @@ async fn try_to_remove_webhook(api: &Api, notices: &Notices) -> Result<(), ApiEr
     Ok(())
 }
 
-/// Fetches until it has to stop. It fails if the token is rejected several times in a row, or if the intake is closed.
+/// Fetches updates until it is told to stop. It fails if the token is rejected several times in a row, or if the intake
+/// is closed.
 pub async fn run(
     source: Arc<dyn Source>,
     intake: Intake,
@@ -85,7 +86,7 @@ pub async fn run(
     let fetching = fetch(&*source, &intake, Connection::new(notices, now));
     tokio::select! {
         error = fetching => Err(error),
-        // A dropped sender means stop too.
+        // A dropped sender also means stop.
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     }
 }
@@ -106,7 +107,7 @@ async fn fetch(source: &dyn Source, intake: &Intake, mut connection: Connection)
                 refusals = 0;
                 connection.recovered();
                 let done = updates.into_iter().map(|raw| intake.take(raw));
-                // Slower ones continue; they are in the ledger.
+                // Updates that take longer continue in the background; they are in the ledger.
                 let _ = timeout(GRACE, join_all(done)).await;
             }
             Err(error @ ApiError::Unauthorized(_)) if refusals + 1 >= MOST_REFUSALS => return error,

@@ -1,13 +1,14 @@
 //! Telegram's rate limits: 30 messages a second in all, one a second to a chat with bursts of six, 20 a minute to a
-//! group. Edits are counted separately: Telegram documents these numbers for messages, and pauses a bot that exceeds
+//! group. Edits are counted separately. Telegram documents these numbers for messages, and pauses a bot that exceeds
 //! them.
 //!
-//! What counts for all chats, or for a group, is a sliding window: never more than 30 in any second, where a bucket that
-//! refills would let 59 through. For one chat it is such a bucket: one a second, and six saved up for a burst. A person
-//! who taps once a second then never waits, whatever else is said at the end of a round.
+//! The limits for all chats and for a group use a sliding window, so that there are never more than 30 messages in any
+//! second; a token bucket would allow 59. The limit for one chat is a token bucket: one message a second, with six
+//! saved up for a burst. A person who taps once a second then never waits, even with the additional messages at the end
+//! of a round.
 //!
-//! A message counts from the arrival of its response. Telegram counts it from an earlier moment, so the limit holds
-//! there too, whatever the network delay.
+//! A message counts from the arrival of its response. Telegram counts it from an earlier moment, so the limit also
+//! holds on Telegram's side, whatever the network delay.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -15,14 +16,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A maximum number in any period of this length.
+/// A maximum number of messages in any period of this length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub most: usize,
     pub within: Duration,
 }
 
-/// One in every period of this length. Periods without one are saved up, for a burst of this many.
+/// One message per period of this length. Unused periods are saved up, for a burst of at most this many messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     pub burst: usize,
@@ -36,7 +37,7 @@ pub struct Limits {
     pub overall: Rate,
     /// For one chat.
     pub chat: Pace,
-    /// For a group, in addition.
+    /// For a group, in addition to the limit for one chat.
     pub group: Rate,
 }
 
@@ -55,7 +56,7 @@ impl Limits {
         Self { overall: faster(overall), chat, group: faster(group) }
     }
 
-    /// For what nobody waits for, in all chats together: a third.
+    /// The limit for low-priority jobs in all chats together: a third of the overall limit.
     pub fn passing(&self) -> Rate {
         Rate { most: (self.overall.most / 3).max(1), ..self.overall }
     }
@@ -72,16 +73,16 @@ pub struct ChatLimits {
     group: Option<Rate>,
 }
 
-/// What was sent to one chat, as far as it still counts.
+/// The messages to one chat that still count towards its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatSendings {
-    /// When the whole burst is saved up again.
+    /// When the whole burst is available again.
     full_at: Option<Instant>,
     in_group: Sendings,
 }
 
 impl ChatSendings {
-    /// When the next may be sent at the earliest.
+    /// The earliest time at which the next message may be sent.
     pub fn ready_at(&self, limits: ChatLimits, now: Instant) -> Instant {
         let Pace { burst, every } = limits.chat;
         let saved = every * u32::try_from(burst.saturating_sub(1)).unwrap_or(u32::MAX);
@@ -90,7 +91,7 @@ impl ChatSendings {
         by_pace.into_iter().chain(by_group).fold(now, Instant::max)
     }
 
-    /// Whether more than this many quarters of every limit are free, after so many that are ahead.
+    /// Whether more than this many quarters of every limit are free after the messages that are ahead.
     pub fn has_free(&self, quarters: usize, limits: ChatLimits, ahead: usize, now: Instant) -> bool {
         let is_enough = |free: usize, of: usize| free * 4 > of * quarters;
         let Pace { burst, every } = limits.chat;
@@ -109,7 +110,7 @@ impl ChatSendings {
         }
     }
 
-    /// When none of them counts any more.
+    /// When none of the messages counts towards a limit.
     pub fn over_at(&self, limits: ChatLimits) -> Option<Instant> {
         let in_group = limits.group.and_then(|rate| self.in_group.over_at(rate));
         self.full_at.max(in_group)
@@ -121,15 +122,15 @@ impl ChatSendings {
 pub struct Sendings(VecDeque<Instant>);
 
 impl Sendings {
-    /// When the next may be sent at the earliest, while this many are being sent. `None` until one of those has
-    /// arrived.
+    /// The earliest time at which the next message may be sent, while `under_way` messages are being sent. `None` until
+    /// one of those has arrived.
     pub fn ready_at(&self, rate: Rate, under_way: usize, now: Instant) -> Option<Instant> {
         let free = rate.most.checked_sub(under_way).filter(|free| *free > 0)?;
         let counting = self.0.len().checked_sub(free).and_then(|first| self.0.get(first));
         Some(counting.map_or(now, |arrived| (*arrived + rate.within).max(now)))
     }
 
-    /// How many more may be sent now, while this many are being sent or wait.
+    /// How many more messages may be sent now, while `ahead` messages are being sent or wait.
     pub fn free(&self, rate: Rate, ahead: usize, now: Instant) -> usize {
         let counting = self.0.iter().filter(|arrived| **arrived + rate.within > now).count();
         rate.most.saturating_sub(counting + ahead)
@@ -143,7 +144,7 @@ impl Sendings {
         }
     }
 
-    /// When none of them counts any more.
+    /// When none of the messages counts towards a rate.
     pub fn over_at(&self, longest: Rate) -> Option<Instant> {
         self.0.back().map(|last| *last + longest.within)
     }

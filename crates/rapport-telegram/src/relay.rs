@@ -1,4 +1,4 @@
-//! The files of an older relay. Its sessions continue here, with all their answers.
+//! Imports the files of an older relay. Its sessions continue here, with all their answers.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,8 @@ use crate::CHANNEL;
 use crate::flow::{Project, Template, file};
 use crate::room::Room;
 
-/// The directory of chat files in this home: older relays and their tools use it, so their variable takes precedence.
+/// The directory of chat files in this home. Older relays and their tools use it as well, so their variable takes
+/// precedence.
 pub(crate) fn chat_files(home: &Path, settings: &Sources) -> PathBuf {
     relay_dir(settings).unwrap_or_else(|| home.to_owned()).join("sessions")
 }
@@ -26,7 +27,8 @@ fn relay_dir(settings: &Sources) -> Option<PathBuf> {
     settings.variable("RELAY_DIR").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Imports the sessions of the files in a directory, unless they are known. Those of projects that are not served stay.
+/// Imports the sessions of the files in a directory, unless they were imported before. Files of projects that are not
+/// served stay in place.
 pub(crate) async fn import(
     folder: &Path,
     sessions: &dyn Sessions,
@@ -44,7 +46,8 @@ pub(crate) async fn import(
             continue;
         }
         let person = u64::try_from(room.chat).ok().or(owner);
-        // If its project is not among these, it continues when that is served again. Older files name no project.
+        // If the project is not among these, the session continues when that project is served again. Older files name
+        // no project.
         let is_its_own = |project: &&Project| left.project.as_ref().is_none_or(|path| *path == project.path);
         let Some(project) = projects.clone().find(is_its_own) else { continue };
         let mut created = template(&project.path, left.task.clone(), Aim::Work);
@@ -53,14 +56,14 @@ pub(crate) async fn import(
         if let Some(person) = person {
             created.by = By::Person { channel: CHANNEL.into(), id: person.to_string() };
         }
-        // What no session can begin with is damaged, too.
+        // A file from which no session can begin is damaged.
         let Ok(facts) = left.revive(created) else { continue };
         sessions.import(facts, left.created_at).await?;
     }
     Ok(())
 }
 
-/// The files of rooms in a directory. A damaged one stays in place: the next plan in its chat replaces it.
+/// The files of rooms in a directory. A damaged file stays in place; the next plan in its chat replaces it.
 async fn found(folder: PathBuf) -> Vec<(Room, InteractiveFile)> {
     let read = tokio::task::spawn_blocking(move || {
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();

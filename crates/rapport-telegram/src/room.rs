@@ -8,15 +8,15 @@ use crate::CHANNEL;
 /// A chat, or a topic in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Room {
-    /// The chat's number.
+    /// The id of the chat.
     pub chat: i64,
-    /// The topic's number, in a chat that has topics.
+    /// The id of the topic, if the chat has topics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<i64>,
 }
 
 impl Room {
-    /// Whether it is a group, or a topic of one. Telegram numbers groups downwards from zero.
+    /// Whether it is a group, or a topic of one. Telegram gives groups negative ids.
     pub fn is_group(self) -> bool {
         self.chat < 0
     }
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(Room::of(&elsewhere), None);
     }
 
-    /// Older logs contain the numbers themselves.
+    /// Older logs contain the ids as numbers.
     #[test]
     fn rooms_of_older_logs_are_understood() {
         for (stored, room) in [

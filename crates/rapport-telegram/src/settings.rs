@@ -32,8 +32,8 @@ section! {
         quiet: String, Trusted, Shown;
         /// What `/status` compares the spending of a day with, in dollars; `agent.daily_budget` if it is not set.
         budget: Dollars, Trusted, Shown;
-        /// The command that transcribes a voice message: it gets the path of a file, and prints the text. It hears the person, so
-        /// only they may choose it.
+        /// The command that transcribes a voice message: it gets the path of a file, and prints the text. It gets what the
+        /// person says, so only the person's own settings may name it.
         transcriber: String, Person, Masked;
     }
     sections {

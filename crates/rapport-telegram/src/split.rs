@@ -1,5 +1,5 @@
-//! Splits long texts into several messages: before a heading, at a blank line, else at a line end, else between words;
-//! never inside a block of code that fits into one message. Even longer texts become a file.
+//! Splits long texts into several messages: before a heading, at a blank line, else at a line end, else between words.
+//! It never splits a block of code that fits into one message. Texts that are even longer become a file.
 
 use super::markdown;
 use super::text::{CAPTION, MESSAGE, Style, Text, fitting};
@@ -36,14 +36,15 @@ pub fn pieces(text: &Text, name: String, content: &str) -> Reply {
     Reply::File { name, content: content.to_owned(), caption: text.trimmed(BEGINNING) }
 }
 
-/// Splits a text into parts of at most this many UTF-16 units. Only space at the cuts is lost; no part is empty.
+/// Splits a text into parts of at most this many UTF-16 units. Only white space at the cuts is lost, and no part is
+/// empty.
 pub fn split(text: &Text, most: usize) -> Vec<Text> {
     let words = text.words();
     let blocks = Blocks::of(text);
     let (mut parts, mut start) = (Vec::new(), 0);
     while let Some(begin) = blocks.begin(words, start) {
         let end = begin + fitting(&words[begin..], most);
-        // A single character exceeds a message: skip it.
+        // Even one character exceeds the limit. The part gets it anyway, because the loop would not end otherwise.
         let end = if end == begin { begin + first_char(&words[begin..]) } else { end };
         let cut = if end == words.len() { end } else { blocks.cut(words, begin, end, most) };
         let kept = begin + words[begin..cut].trim_end().len();
@@ -72,7 +73,7 @@ impl Blocks {
         }
     }
 
-    /// The start of the next part. Space is skipped, except for the indentation of code.
+    /// The start of the next part. White space is skipped, except for the indentation of code.
     fn begin(&self, words: &str, start: usize) -> Option<usize> {
         let rest = &words[start..];
         let blank = rest.len() - rest.trim_start().len();
@@ -80,14 +81,14 @@ impl Blocks {
             return None;
         }
         if self.code.iter().any(|block| block.start < start + blank && start + blank < block.end) {
-            // The whole line of the first word.
+            // The part begins with the whole line of the first word, to keep its indentation.
             let line = rest[..blank].rfind('\n').map_or(0, |newline| newline + 1);
             return Some(start + line);
         }
         Some(start + blank)
     }
 
-    /// The position to cut, if everything from `begin` to `end` would fit and there is more.
+    /// The position of the cut, if everything from `begin` to `end` fits and there is more text.
     fn cut(&self, words: &str, begin: usize, end: usize, most: usize) -> usize {
         let end = self.before_block(words, begin, end, most);
         let early = begin + (end - begin) / 4;
@@ -121,7 +122,7 @@ impl Blocks {
         !self.code.iter().any(|block| block.start < at && at < block.end && fits(words, block, most))
     }
 
-    /// Whether a heading ends here whose text would be in the next part.
+    /// Whether a heading ends here, so that a cut would separate it from its text.
     fn ends_heading(&self, words: &str, at: usize) -> bool {
         let before = words[..at].trim_end().len();
         self.headings.iter().any(|heading| heading.end == before || heading.contains(&before))

@@ -1,5 +1,5 @@
-//! Text with styles beside it rather than markup in it, so that no content can break the formatting. Ranges are in
-//! bytes here; [`Text::finish`] converts them to the UTF-16 units that Telegram counts.
+//! Text with separate styles instead of markup, so that no content can break the formatting. Ranges are in bytes here;
+//! [`Text::finish`] converts them to UTF-16 units, in which Telegram counts.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub struct Span {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Bold, and the start of a section.
+    /// Bold, at the start of a section.
     Heading,
     Bold,
     Italic,
@@ -41,7 +41,7 @@ pub enum Style {
     Pre(Option<String>),
     Link(String),
     Quote,
-    /// A quotation that is folded until it is tapped.
+    /// A quotation that is folded until the person taps it.
     Folded,
 }
 
@@ -130,7 +130,7 @@ impl Text {
         text
     }
 
-    /// Applies a style from there to the end.
+    /// Applies a style from this position to the end.
     pub(super) fn mark(&mut self, start: usize, style: Style) {
         if start < self.words.len() {
             self.spans.push(Span { range: start..self.words.len(), style });
@@ -165,7 +165,7 @@ impl Text {
         Self { words, spans: self.spans.iter().filter_map(cut).collect() }
     }
 
-    /// At most this many UTF-16 units of it, with an ellipsis if something is cut.
+    /// At most this many UTF-16 units of the text, with an ellipsis if anything is cut.
     #[must_use]
     pub fn trimmed(&self, most: usize) -> Self {
         if self.units() <= most {
@@ -190,8 +190,8 @@ pub fn units(words: &str) -> usize {
     words.chars().map(char::len_utf16).sum()
 }
 
-/// The position to cut a string so that at most this many UTF-16 units remain: between grapheme clusters, or between
-/// characters if a single cluster is longer.
+/// The position at which to cut a string so that at most this many UTF-16 units remain: between grapheme clusters, or
+/// between characters if a single cluster is longer.
 pub fn fitting(words: &str, most: usize) -> usize {
     let mut used = 0;
     for (at, grapheme) in words.grapheme_indices(true) {

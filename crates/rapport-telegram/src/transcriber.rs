@@ -1,5 +1,5 @@
-//! Transcribes voice messages by the program from the person's own settings. It gets the path of a file, and prints the
-//! text.
+//! Transcribes voice messages with the program from the person's own settings. The program gets the path of a file, and
+//! prints the text.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::Transcriber;
 
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The variables that the program gets, and their values.
+/// The environment variables of the program.
 type Environment = Vec<(OsString, OsString)>;
 
 /// The transcriber for this command; `None` if it is empty.
@@ -31,7 +31,7 @@ pub(crate) fn of(command: &[String], home: &Path, environment: &Environment) -> 
         Box::pin(async move {
             let path = put(folder, voice).await?;
             let heard = run(&program, &args, &path, environment).await;
-            // Names are unique, so a leftover does no harm.
+            // File names are unique, so a file that is left over does no harm.
             let _ = spawn_blocking(move || durable::remove(&path)).await;
             heard
         })

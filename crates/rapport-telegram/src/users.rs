@@ -16,7 +16,7 @@ const FORMAT: Format =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paired {
     pub id: u64,
-    /// The name they chose, for people who read the file.
+    /// The name that the user chose, for people who read the file.
     #[serde(default)]
     pub name: String,
     pub since: Timestamp,
@@ -39,7 +39,7 @@ impl Users {
         Self { path: path.to_owned() }
     }
 
-    /// All users; empty if there is no file.
+    /// All users; empty if the file does not exist.
     pub fn load(&self) -> Result<Vec<Paired>, FileError> {
         let page: Option<Page> = FORMAT.read(&self.path)?;
         Ok(page.map(|page| page.users).unwrap_or_default())

@@ -1,5 +1,5 @@
-//! A small HTTP server for the webhook. It accepts updates from Telegram only, and responds with success only when they
-//! are safe.
+//! A small HTTP server for the webhook. It accepts updates only from Telegram, and confirms them only when they are
+//! safe.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// The configuration of the webhook.
 #[derive(Clone, Debug)]
 pub struct WebhookConfig {
-    /// The public address for Telegram.
+    /// The public URL of the webhook, for Telegram.
     pub url: String,
     /// The address to listen on.
     pub listen: SocketAddr,
@@ -56,7 +56,7 @@ pub enum WebhookError {
     /// The address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen { address: SocketAddr, source: std::io::Error },
-    /// Telegram refused it.
+    /// Telegram refused the webhook.
     #[error(transparent)]
     Api(#[from] ApiError),
     #[error("the webhook's server failed: {0}")]
@@ -71,7 +71,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Binds the address. Connections are not accepted yet.
+    /// Binds the address, without accepting connections yet.
     pub async fn bind(config: &WebhookConfig) -> Result<Self, WebhookError> {
         let listener = TcpListener::bind(config.listen)
             .await
@@ -84,8 +84,8 @@ impl Webhook {
         self.listener.local_addr()
     }
 
-    /// Sets the webhook and serves it until it has to stop. The webhook stays set, so that Telegram keeps updates that
-    /// come in the meantime.
+    /// Sets the webhook and serves it until it is told to stop. The webhook stays set, so that Telegram keeps updates
+    /// until the next start.
     pub async fn run(
         self,
         api: &Api,
@@ -101,7 +101,7 @@ impl Webhook {
         };
         let mut told = stop.clone();
         let router = router(self.secret, intake, stop.clone());
-        // The server listens before Telegram learns of it.
+        // The server listens before Telegram knows its address.
         let mut serving = tokio::spawn(rapport_http::serve(self.listener, router, self.headers_within, stop));
         let set = tokio::select! {
             set = set_webhook(api, &params, Connection::new(notices, now)) => set,
@@ -117,7 +117,7 @@ impl Webhook {
             }
             _ = told.wait_for(|stop| *stop) => {}
         }
-        // Idle connections are not waited for.
+        // The server does not wait for idle connections.
         if timeout(FAREWELL, &mut serving).await.is_err() {
             serving.abort();
         }
@@ -125,7 +125,7 @@ impl Webhook {
     }
 }
 
-/// The routes. Any path works: the secret identifies Telegram.
+/// The routes. Any path works, because the secret identifies Telegram.
 pub fn router(secret: SecretString, intake: Intake, stop: watch::Receiver<bool>) -> Router {
     let state = Arc::new(Door { secret, intake, stop });
     Router::new().route("/", post(answer)).route("/{*path}", post(answer)).with_state(state)

@@ -25,31 +25,31 @@ const STARTING: &str = "🚀 Starting...";
 /// The announcement of the end of a conversation.
 pub(super) const NEW_CONVERSATION: &str = "🆕 A new conversation begins with your next message.";
 const CANCELLED: &str = "❌ Planning cancelled.";
-/// The reason in the log for cancelling a plan without questions.
+/// The reason that the log records for cancelling a plan without questions.
 const NO_QUESTIONS: &str = "no questions could be made";
 
-/// The announcements of a session: what is being sent, and how far it is.
+/// The announcements of a session: which ones are being sent, and the last one that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Announcements {
     /// The number of entries that are being announced.
     under_way: usize,
-    /// The messages of entries, until they have arrived.
+    /// The messages of each entry, until they have arrived.
     messages: BTreeMap<u64, Vec<Outgoing>>,
-    /// Entries that Telegram did not take, which are announced when the chat opens.
+    /// Entries whose messages Telegram refused. They are announced when the chat accepts messages again.
     refused: BTreeSet<u64>,
     /// The last announced entry.
     last: u64,
-    /// Whether the host was told that something could not be announced.
+    /// Whether the host was already told that an announcement failed.
     is_reported: bool,
 }
 
 impl Announcements {
-    /// Whether an entry is not announced yet.
+    /// Whether the announcement of any entry has not arrived yet.
     pub(super) fn are_pending(&self) -> bool {
         self.under_way > 0 || !self.messages.is_empty()
     }
 
-    /// Whether Telegram did not take one.
+    /// Whether Telegram refused the announcement of any entry.
     pub(super) fn are_refused(&self) -> bool {
         !self.refused.is_empty()
     }
@@ -59,7 +59,7 @@ impl Announcements {
         self.messages.insert(seq, messages);
     }
 
-    /// Ends one, and returns its messages.
+    /// Ends the announcement of an entry, and returns its messages.
     fn end(&mut self, seq: u64) -> Vec<Outgoing> {
         self.under_way = self.under_way.saturating_sub(1);
         self.messages.remove(&seq).unwrap_or_default()
@@ -72,7 +72,7 @@ impl Announcements {
         }
     }
 
-    /// Begins those that were refused again.
+    /// Starts the refused announcements once more.
     fn begin_again(&mut self) -> Vec<(u64, Vec<Outgoing>)> {
         let refused = std::mem::take(&mut self.refused).into_iter();
         let again: Vec<_> = refused.filter_map(|seq| Some((seq, self.messages.get(&seq)?.clone()))).collect();
@@ -80,7 +80,7 @@ impl Announcements {
         again
     }
 
-    /// Notes that an entry is announced, and returns the last one before the first that is not.
+    /// Records that an entry is announced. Returns the last entry up to which there is no gap.
     fn note(&mut self, seq: u64) -> u64 {
         self.last = self.last.max(seq);
         let first = self.messages.keys().next().map_or(u64::MAX, |first| first - 1);
@@ -143,14 +143,14 @@ impl ChatState {
         self.clear_failed_plan(id, entry);
     }
 
-    /// Reads what work that was cut off had changed, before its end is announced with these messages.
+    /// Reads the changes of work that was cut off, before these messages and the end of the work are announced.
     fn look_for_changes(&mut self, id: &SessionId, messages: Vec<Outgoing>, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         shown.announcements.begin(seq, messages);
         self.effects.want(Effect::ReadChanges { session: id.clone(), seq });
     }
 
-    /// Announces the end of work that was cut off, with the files that it had changed.
+    /// Announces the end of work that was cut off, with the files that the work had changed.
     pub(super) fn on_changes(&mut self, id: &SessionId, seq: u64, diff: Result<Vec<u8>, DoorError>) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let mut messages = shown.announcements.end(seq);
@@ -177,7 +177,7 @@ impl ChatState {
         }
     }
 
-    /// Shows a changed answer on the card that shows the old one.
+    /// Updates the card of an answer that was changed afterwards.
     pub(super) fn rewrite_changed(&mut self, id: &SessionId, entry: &Entry) {
         for fact in &entry.facts {
             let Event::Answered { question, .. } = fact else { continue };
@@ -192,7 +192,7 @@ impl ChatState {
         }
     }
 
-    /// Sends the messages of an entry. The entry is announced when all have arrived.
+    /// Sends the messages of an entry. The entry counts as announced when all of them have arrived.
     fn tell(&mut self, id: &SessionId, room: Room, mut messages: Vec<Outgoing>, seq: u64) {
         if let Some(name) = self.projects.foreign(&self.notes, id, room).filter(|_| !messages.is_empty()) {
             messages.insert(0, text(room, &format!("📁 {name}:")));
@@ -203,8 +203,8 @@ impl ChatState {
         self.effects.want(Effect::Send { chat: room.chat, messages, then });
     }
 
-    /// Handles the arrival of an entry's messages, or Telegram's refusal of some. A refused message would be refused
-    /// again, so it is considered announced; the others are sent when the chat opens. The host is told once.
+    /// Handles the arrival of an entry's messages, or Telegram's refusal of some. A message that Telegram would refuse
+    /// again counts as announced; the others are sent when the chat accepts messages again. The host is told once.
     pub(super) fn on_announced(&mut self, id: &SessionId, seq: u64, results: &[Result<Sent, ApiError>]) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let announcements = &mut shown.announcements;
@@ -220,7 +220,7 @@ impl ChatState {
         self.finish_if_over(id);
     }
 
-    /// Records how far a session is announced: up to the first entry that is not.
+    /// Records the entry up to which a session is announced without a gap.
     fn note_told(&mut self, id: &SessionId, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let told = shown.announcements.note(seq);
@@ -229,7 +229,7 @@ impl ChatState {
         }
     }
 
-    /// Announces what could not be announced in a chat before.
+    /// Sends the announcements that a chat refused before.
     pub(super) fn tell_again(&mut self, chat: i64) {
         let mut again = Vec::new();
         for (id, shown) in self.sessions.iter_mut().filter(|(_, shown)| shown.room.chat == chat) {
@@ -242,8 +242,8 @@ impl ChatState {
         }
     }
 
-    /// Turns a reply that consists of questions into a planned task, exactly once: the task names the turn it came
-    /// from.
+    /// Turns a reply that consists of questions into a planned task. The task records the turn that it came from, so
+    /// this happens exactly once.
     fn grow(&mut self, id: &SessionId, turn: TurnId, batch: QuestionRound, seq: u64) {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         if !self.dedup.grown.insert((id.clone(), turn)) {
@@ -282,7 +282,7 @@ impl ChatState {
         card::failed(id, seq, &shown.presenter, reason)
     }
 
-    /// Cancels a plan without a single question, so that the next message is ordinary again.
+    /// Cancels a plan that has no questions, so that the next message in the chat is an ordinary one again.
     fn clear_failed_plan(&mut self, id: &SessionId, entry: &Entry) {
         let failed = entry.facts.iter().any(|fact| matches!(fact, Event::Failed { .. }));
         let is_ours = |shown: &&ShownSession| shown.at_home && failed && is_given_up(shown);
@@ -293,8 +293,8 @@ impl ChatState {
     }
 }
 
-/// Whether a fact is announced to the people in a room. For a session that began elsewhere only its end and changed
-/// answers are, and only if they answered in it.
+/// Whether a fact is announced in the room. Of a session that began elsewhere, the room is told only the end and
+/// changed answers, and only if a person answered in the room.
 fn is_told(shown: &ShownSession, fact: &Event, entry: &Entry) -> bool {
     let concerns_them = match fact {
         Event::Reported { .. } | Event::Failed { .. } => true,
@@ -339,12 +339,12 @@ fn passes(error: &ApiError) -> bool {
     }
 }
 
-/// Whether a plan failed before its first question. It is cancelled here, and the failure is announced only once.
+/// Whether a plan failed before its first question. The channel cancels such a plan, and announces only the failure.
 fn is_given_up(shown: &ShownSession) -> bool {
     shown.presenter.is_planned() && shown.is_without_questions
 }
 
-/// The announcement of a fact, if it concerns people.
+/// The announcement of a fact, if people are told about it.
 fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
     let is_chat = shown.presenter.session().created().aim == Aim::Chat;
     match fact {
@@ -357,7 +357,7 @@ fn said(shown: &ShownSession, fact: &Event, entry: &Entry) -> Option<String> {
             card::short(reason, 300)
         )),
         Event::Cancelled { .. } if is_chat => {
-            // It was at work, or waited for an answer.
+            // The agent was at work, or waited for an answer.
             let is_stopped =
                 shown.busy.is_some() || entry.facts.iter().any(|fact| matches!(fact, Event::Closed { .. }));
             let stopped = if is_stopped { "⏹ Stopped. " } else { "" };
@@ -373,7 +373,7 @@ fn text(room: Room, words: &str) -> Outgoing {
     Outgoing::Message(Card::plain(Text::new().plain(words)).message(room))
 }
 
-/// An agent's text as messages, or as a file if it is very long.
+/// An agent's text as messages, or as a file if the text is very long.
 pub(super) fn reply(room: Room, markdown: &str) -> Vec<Outgoing> {
     if markdown.trim().is_empty() {
         return vec![text(room, "(The agent ended without a message.)")];

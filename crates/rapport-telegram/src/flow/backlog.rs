@@ -1,6 +1,7 @@
-//! The questions that were open before the channel started, in sessions that began elsewhere. There may be thousands, and a
-//! chat takes about one message a second, so a new question would wait behind all of them. Only the newest few are shown, and
-//! the next one when one of those is answered. The rest is kept in memory as ids with a few numbers.
+//! The questions that were open before the channel started, in sessions that began elsewhere. There may be thousands of
+//! them, and a chat accepts about one message a second, so a new question would wait behind all of them. Therefore each
+//! chat shows only the newest few, and the next one when one of those is answered. Of the other sessions, only ids and
+//! a few numbers are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +16,19 @@ use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
 use crate::room::Room;
 
-/// How many questions a chat shows before older ones are held back.
+/// How many open questions a chat shows before older ones are held back.
 const SHOWN_AT_ONCE: usize = 5;
 
-/// What is held back.
+/// The sessions that are held back.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    /// Since when which sessions wait, by the chat that they are shown in.
+    /// The sessions of each chat, ordered by the time since which they wait.
     waiting: BTreeMap<i64, BTreeSet<(Timestamp, SessionId)>>,
-    /// What is known of each.
+    /// What is known about each of these sessions.
     known: BTreeMap<SessionId, HeldBack>,
-    /// Those that are being read, to be shown, and their chats.
+    /// Sessions whose logs are being read so that they can be shown, and their chats.
     reading: BTreeMap<SessionId, i64>,
-    /// Whether all sessions are found, so that it is known which are the newest.
+    /// Whether all sessions have been found. Only then is it known which ones are the newest.
     is_complete: bool,
 }
 
@@ -47,7 +48,7 @@ impl Backlog {
         self.known.insert(id.clone(), held);
     }
 
-    /// The newest of a chat, which is read now.
+    /// Removes the newest session of a chat, whose log is read next.
     fn take_newest(&mut self, chat: i64) -> Option<SessionId> {
         let (_, id) = self.waiting.get_mut(&chat)?.pop_last()?;
         self.known.remove(&id);
@@ -55,7 +56,7 @@ impl Backlog {
         Some(id)
     }
 
-    /// Whatever becomes of this session now, it is not held back. Gives the chat where another may be shown instead.
+    /// Stops holding a session back. Returns the chat in which another session may be shown instead.
     pub(super) fn forget(&mut self, id: &SessionId) -> Option<i64> {
         if let Some(held) = self.known.remove(id)
             && let Some(waiting) = self.waiting.get_mut(&held.chat)
@@ -65,28 +66,29 @@ impl Backlog {
         self.reading.remove(id)
     }
 
-    /// All sessions are looked for once more.
+    /// The channel is about to look for all sessions once more.
     pub(super) fn begin_again(&mut self) {
         self.is_complete = false;
     }
 
-    /// Whether something is being read that is shown in a chat next.
+    /// Whether the log of a session is being read that this chat shows next.
     pub(super) fn is_reading(&self, chat: i64) -> bool {
         self.reading.values().any(|of| *of == chat)
     }
 
-    /// How many are held back in a chat.
+    /// The number of sessions that are held back in a chat.
     pub(super) fn len(&self, chat: i64) -> usize {
         self.waiting.get(&chat).map_or(0, BTreeSet::len)
     }
 
-    /// What those of somebody cost that were at work since then, in millionths of a dollar.
+    /// The cost of a user's sessions that were active since then, in millionths of a dollar.
     pub(super) fn spent(&self, user: u64, since: Timestamp) -> u64 {
         let counts = |held: &&HeldBack| held.owner == user && held.updated_at > since;
         self.known.values().filter(counts).map(|held| held.cost_micros).sum()
     }
 
-    /// Holds a session back that was found at the start, if it waits for an answer, began elsewhere, and none of it is shown.
+    /// Holds back a session that was found at the start, if it waits for an answer, began elsewhere, and no chat shows
+    /// anything of it. Returns whether it did.
     pub(super) fn hold_back(
         &mut self,
         notes: &Notes,
@@ -99,7 +101,7 @@ impl Backlog {
         let asked = presenter.focus().iter().filter(|focus| waits_for(session, focus).is_some());
         let Some(since) = asked.map(|focus| focus.at).max() else { return false };
         let is_known = presenter.focus().iter().any(|focus| notes.is_known(&CardKey::of(id, focus)));
-        // Buttons of an older question have to be taken away.
+        // If an older question still has buttons, the session has to be shown so that they are removed.
         let is_open = notes.of(id).is_some_and(|noted| noted.cards.iter().any(|card| !card.closed));
         if at_home || is_known || is_open {
             return false;
@@ -110,15 +112,14 @@ impl Backlog {
         true
     }
 
-    /// All sessions are found: shows the newest of what is held back, in every chat where there is room for it, and says
-    /// how much more there is.
+    /// All sessions are found: shows the newest ones in every chat with free places, and says how many more there are.
     pub(super) fn begin(&mut self, sessions: &ShownSessions, effects: &mut Effects) {
         self.is_complete = true;
         let chats: Vec<_> = self.waiting.keys().copied().collect();
         for chat in chats {
             let is_any_shown = self.show_next(sessions, effects, chat);
             let more = self.len(chat);
-            // Where no more is shown than before, this was said before.
+            // If no more are shown than before, this message was already sent.
             if is_any_shown && more > 0 {
                 let words = format!(
                     "⏳ {more} more {} for you. The next comes when one of these is answered. /status",
@@ -129,7 +130,7 @@ impl Backlog {
         }
     }
 
-    /// Shows more of the questions that are held back in a chat, if there is room. Returns whether it showed any.
+    /// Shows more sessions of a chat, if it has free places. Returns whether it showed any.
     pub(super) fn show_next(&mut self, sessions: &ShownSessions, effects: &mut Effects, chat: i64) -> bool {
         if !self.is_complete || self.len(chat) == 0 {
             return false;
@@ -161,7 +162,7 @@ mod tests {
         Timestamp::new(second, 0).unwrap()
     }
 
-    /// Sessions that wait since the second of their number.
+    /// A backlog of sessions, each of which waits since the second of its number.
     fn waiting(numbers: impl IntoIterator<Item = i64>) -> Backlog {
         let mut backlog = Backlog::default();
         for n in numbers {

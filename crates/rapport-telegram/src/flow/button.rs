@@ -8,7 +8,7 @@ use rapport_core::{QuestionId, Rule, SessionId};
 
 /// The prefix of our callback data.
 const PREFIX: &str = "iq:";
-/// How many letters a tag has.
+/// The number of letters in a tag.
 const TAG_LENGTH: usize = 6;
 
 /// The function of a button. Questions and options are counted from 0.
@@ -25,7 +25,7 @@ pub enum Button {
     Type,
     /// `iq:aw`: answers with the text that this message replies to.
     Words,
-    /// `iq:nw`: begins something new with that text.
+    /// `iq:nw`: begins something new with the text that this message replies to.
     BeginNew,
     /// `iq:r`: answers this question and all after it as recommended.
     Recommended,
@@ -39,15 +39,15 @@ pub enum Button {
     Edit,
     /// `iq:eq:{question}`: changes this answer.
     EditQuestion(usize),
-    /// `iq:edit_cancel`: changes no answer.
+    /// `iq:edit_cancel`: closes the list without changing an answer.
     EditCancel,
     /// `iq:cx`: asks whether to end the session.
     AskCancel,
     /// `iq:cancel`: ends the session.
     Cancel,
-    /// `iq:cn`: does not do what was asked about.
+    /// `iq:cn`: declines a confirmation.
     NoCancel,
-    /// `iq:yd`, `iq:ys`, `iq:yu`, `iq:yf`: does what cannot be taken back, after the person was asked.
+    /// `iq:yd`, `iq:ys`, `iq:yu`, `iq:yf`: confirms an irreversible act.
     Sure(Grave),
     /// `iq:w`: shows the full text of the question.
     Whole,
@@ -70,11 +70,11 @@ pub enum Button {
     Skip,
     /// `iq:go`: resumes an interrupted run after the interrupted action.
     GoOn,
-    /// `iq:re`: resumes it and repeats the interrupted action.
+    /// `iq:re`: resumes an interrupted run and repeats the interrupted action.
     Redo,
     /// `iq:un`: asks whether to undo a run's changes to files.
     Undo,
-    /// `iq:uf`: asks the same, except for files that were changed since.
+    /// `iq:uf`: asks the same, except for files that were changed after the run.
     UndoRest,
     /// `iq:rp`: shows the report.
     Report,
@@ -90,13 +90,13 @@ pub enum Button {
     Stop,
     /// `iq:hu`: uses the transcription of a voice message.
     UseHeard,
-    /// `iq:hd`: discards it.
+    /// `iq:hd`: discards the transcription.
     DropHeard,
-    /// `iq:pr`: makes a chat be about this project.
+    /// `iq:pr`: selects this project for a chat.
     Project,
-    /// `iq:ws`: shows the changes of work that waits, and what can be done with it.
+    /// `iq:ws`: shows the changes of work that waits for a decision, and the possible decisions.
     SeeWork,
-    /// `iq:wa`: applies it to the project.
+    /// `iq:wa`: applies such work to the project.
     ApplyWork,
     /// `iq:wd`: asks whether to discard it.
     DiscardWork,
@@ -106,7 +106,7 @@ pub enum Button {
     File(usize),
 }
 
-/// What a single tap must not do: nothing brings back what it ends.
+/// An irreversible act, which requires a confirmation by a second tap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grave {
     /// Discards work that waits for a decision.
@@ -115,7 +115,7 @@ pub enum Grave {
     Skip,
     /// Undoes a run's changes to files.
     Undo,
-    /// The same, except for files that were changed since.
+    /// Undoes a run's changes, except for files that were changed after the run.
     UndoRest,
 }
 
@@ -130,7 +130,7 @@ pub enum Pick {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Press {
     pub button: Button,
-    /// The tag of its card, if the button has one.
+    /// The tag of the card, if the button has one.
     pub tag: Option<Tag>,
 }
 
@@ -139,7 +139,7 @@ pub struct Press {
 pub struct Tag(String);
 
 impl Tag {
-    /// The tag of a session's question that is shown since this entry of the log.
+    /// The tag of a session's question that has been in front of the person since this entry of the log.
     pub fn of(session: &SessionId, question: &QuestionId, since: u64) -> Self {
         Self::made_of(&format!("{session}\0{question}\0{since}"))
     }
@@ -154,7 +154,7 @@ impl Tag {
         Self::made_of(&format!("rule\0{}\0{rule:?}", scope.unwrap_or_default()))
     }
 
-    /// The tag of the files that the work of a session left.
+    /// The tag of the files that the work of a session produced.
     pub fn files(session: &SessionId) -> Self {
         Self::made_of(&format!("files\0{session}"))
     }
@@ -165,7 +165,7 @@ impl Tag {
     }
 
     fn made_of(words: &str) -> Self {
-        // FNV-1a is sufficient: the tag is not a secret, because the sender is checked too.
+        // FNV-1a is sufficient, because a tag is not a secret: the channel checks the sender as well.
         let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
@@ -240,7 +240,7 @@ impl Button {
     }
 }
 
-/// Parses callback data; `None` if it is not from this bot's buttons.
+/// Parses callback data; `None` if it does not come from a button of this bot.
 pub fn read(data: &str) -> Option<Press> {
     let mut words = data.strip_prefix(PREFIX)?.split(':');
     let kind = words.next()?;
@@ -249,7 +249,8 @@ pub fn read(data: &str) -> Option<Press> {
         "a" => Button::Answer(number()?, number()?),
         "m1" => Button::Pick(Pick::TakeIn, number()?, number()?),
         "m0" => Button::Pick(Pick::LeaveOut, number()?, number()?),
-        // Check boxes of earlier versions did not say what they set. The card is shown again, with boxes that do.
+        // Check boxes of earlier versions did not say whether they select or deselect. The card is shown again, with
+        // check boxes that do.
         "m" => number().and_then(|_| number()).map(|_| Button::Jump)?,
         "eq" => Button::EditQuestion(number()?),
         "d" => Button::Done,
@@ -305,7 +306,8 @@ pub fn read(data: &str) -> Option<Press> {
 /// The maximum number of items with check boxes on one page. A message has at most a hundred buttons.
 pub const ON_A_PAGE: usize = 40;
 
-/// The selected options on a card, according to its check boxes, and to the buttons of its other pages.
+/// The selected options on a card, according to its check boxes and the page buttons, which encode the selection of
+/// other pages.
 pub fn chosen_on(keyboard: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
     let buttons = keyboard.into_iter().flat_map(|keyboard| keyboard.inline_keyboard.iter().flatten());
     let pressed = buttons.filter_map(|shown| Some(read(shown.callback_data.as_deref()?)?.button));

@@ -1,4 +1,4 @@
-//! Taps on buttons. Each is answered once; one that acts in a session is answered when the act is durable.
+//! Taps on buttons. Each tap is answered once. If a tap acts in a session, it is answered when the act is durable.
 
 use crate::bot_api::InlineKeyboardMarkup;
 use crate::room::Room;
@@ -32,7 +32,7 @@ pub(super) struct Tap {
     pub(super) data: String,
     /// The message with the button.
     pub(super) message: Option<i32>,
-    /// The keyboard of that message, as the person saw it.
+    /// The keyboard of that message, as the person saw it when tapping.
     pub(super) seen: Option<InlineKeyboardMarkup>,
     /// The person's text that the message replies to.
     pub(super) about: Option<Quoted>,
@@ -43,13 +43,13 @@ pub(super) struct Tap {
 enum TapOutcome {
     /// A reply to the person, and acts in the session.
     Acts(String, Vec<Act>),
-    /// The same, and the message loses its buttons.
+    /// The same, and the buttons of the message are removed.
     StripAnd(String, Vec<Act>),
     /// Selects or deselects this option.
     Pick(Pick, usize),
     /// Asks for free text.
     Words,
-    /// Sends the list of answers.
+    /// Sends a list to choose from, or a confirmation.
     Menu(Box<Card>),
     /// Sends the card again.
     Again,
@@ -129,7 +129,8 @@ impl ChatState {
             return self.effects.too_late(tap, &about(answer.as_deref()));
         }
         if press.button == Button::Snooze {
-            self.snooze(&key);
+            let written = (&mut self.notes, &mut self.effects);
+            self.reminders.snooze(&self.sessions, written, &key, self.now);
             return self.effects.only_answer(tap, "💤 I will remind you in an hour.");
         }
         match TurnCard::read(&key.question) {
@@ -142,7 +143,8 @@ impl ChatState {
         }
     }
 
-    /// Finds the card of a button. A button without a tag belongs to the current question, if the numbers fit.
+    /// Finds the card of a button. A button without a tag belongs to the current question, if its question number
+    /// matches.
     fn pressed(&self, room: Room, press: &Press) -> Option<CardKey> {
         if let Some(tag) = &press.tag {
             return self.cards.by_tag(room.chat, tag).cloned();
@@ -198,7 +200,7 @@ impl ChatState {
         }
     }
 
-    /// The reply about a card of an unknown session: it is over, or was never here.
+    /// The reply to a tap on a card of an unknown session, which is over or was never in this chat.
     fn about_old(&self, room: Room, press: &Press) -> String {
         if let Some(tag) = &press.tag {
             return self.notes.old(room.chat, tag).map_or_else(|| EXPIRED.to_owned(), about);
@@ -213,7 +215,7 @@ impl ChatState {
         }
     }
 
-    /// Decides what a button does whose card is in front of the person.
+    /// Decides the effect of a button whose card is in front of the person.
     fn outcome(&self, tap: &Tap, button: Button, key: &CardKey) -> TapOutcome {
         let nothing = |words: &str| TapOutcome::Acts(words.to_owned(), Vec::new());
         let Some(shown) = self.sessions.get(&key.session) else { return nothing(EXPIRED) };
@@ -315,7 +317,8 @@ impl ChatState {
         let Tap { room, by, query, message, seen, about, ticket, .. } = tap;
         let (words, acts) = match outcome {
             TapOutcome::Acts(words, acts) => {
-                // A copy of the card of which no arrival was noted, because of a kill: closing the card does not reach it.
+                // This message is a copy of the card whose arrival was not noted because of a kill, so closing the card
+                // would not edit it.
                 let is_copy =
                     |message: &i32| self.notes.of_card(key).is_some_and(|note| !note.shown.contains(message));
                 if let Some(copy) = message.filter(|message| !acts.is_empty() && is_copy(message)) {
@@ -340,7 +343,9 @@ impl ChatState {
                 (String::new(), Vec::new())
             }
             TapOutcome::Words => {
-                self.ask_for_words(room, key.clone(), message);
+                let asked = prompt(room, message, "✍️ Type your answer:", "Your answer");
+                let then = AfterSend::Prompt(key.clone());
+                self.effects.send_then(room, Outgoing::Message(asked), then);
                 (String::new(), Vec::new())
             }
             TapOutcome::Menu(menu) => {
@@ -364,13 +369,13 @@ impl ChatState {
         // The tap is not confirmed before its acts are on disk.
         let thanks =
             query.filter(|query| self.effects.is_first_answer(query)).map(|query| Thanks { query, words });
-        // Only a button that takes a text for an answer is on a message that replies to one.
+        // A message that replies to the person's text has only buttons that use that text as an answer.
         let answer = about.map(|said| TypedAnswer { message: said.message, card: key.clone() });
         self.effects.operate_for((room, by), ops, thanks, ticket, answer.map(Becomes::Answer));
     }
 
-    /// Sends the full text of which a card has only the beginning. A card of an earlier version offered that before its
-    /// other buttons, so it is shown again with those.
+    /// Sends the full text of which a card has only the beginning. Cards of earlier versions had only this button at
+    /// first; such a card is shown again with its other buttons.
     fn send_whole(&mut self, room: Room, key: &CardKey) {
         if self.card(key).is_some_and(|(_, card)| card.before.is_some()) {
             return self.show_again(room, key);
@@ -381,12 +386,7 @@ impl ChatState {
         self.effects.want(Effect::Send { chat: room.chat, messages: outgoing(room, whole), then: None });
     }
 
-    fn ask_for_words(&mut self, room: Room, key: CardKey, on: Option<i32>) {
-        let prompt = prompt(room, on, "✍️ Type your answer:", "Your answer");
-        self.effects.send_then(room, Outgoing::Message(prompt), AfterSend::Prompt(key));
-    }
-
-    /// Shows a card again at the end of the chat; the previous one loses its buttons.
+    /// Shows a card again at the end of the chat, and removes the buttons of its earlier messages.
     pub(super) fn show_again(&mut self, room: Room, key: &CardKey) {
         let Some((home, card)) = self.card(key) else { return };
         if home.chat != room.chat {
@@ -395,12 +395,13 @@ impl ChatState {
         for message in self.notes.of_card(key).map(|note| note.shown.clone()).unwrap_or_default() {
             self.effects.strip(home, message);
         }
-        self.show_whole(home, card, key);
+        self.cards.show_whole(&mut self.effects, home, card, key);
     }
 }
 
-/// A text as an answer. At a decision, such as a permission, a label, a number, a yes or a no is equivalent to its
-/// button, because any other text denies or has the plan made again. A number without a button is refused.
+/// A text as an answer. At a decision such as a permission, a label, a number, a yes or a no has the effect of the
+/// corresponding button, because any other text denies the permission or has the plan made again. A number without a
+/// button is refused.
 pub(super) fn in_words(question: &Question, text: String) -> Reply {
     if card::is_listed(question) {
         let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
@@ -424,7 +425,8 @@ fn about(answer: Option<&str>) -> String {
     )
 }
 
-/// The confirmation of a tap on an option. After the last question of a round the planner needs a moment.
+/// The confirmation of a tap on an option. After the last answer of a round, the planner needs some time for the next
+/// one.
 fn thanks_for(round: &RoundView<'_>, label: &str) -> String {
     let open = round.items.iter().filter(|item| item.given.is_none()).count();
     match (open, round.asker) {
@@ -443,7 +445,7 @@ fn recommended(round: &RoundView<'_>) -> Vec<Act> {
     open.filter_map(|item| answer(item.question)).collect()
 }
 
-/// A request for words, as a reply to a card.
+/// A message that asks for free text, as a reply to a card.
 pub(super) fn prompt(room: Room, card: Option<i32>, words: &str, placeholder: &str) -> OutgoingMessage {
     use crate::bot_api::{ForceReply, ReplyMarkup};
     let ask = ForceReply { force_reply: true, input_field_placeholder: placeholder.into(), selective: true };

@@ -1,5 +1,5 @@
-//! A group that becomes a supergroup gets another chat id, with the same people and none of the messages. Its state
-//! moves there, and open questions are shown again.
+//! Moves of chats: a group that becomes a supergroup gets another chat id, with the same people and none of the
+//! messages. The state of the group moves there, and open questions are shown again.
 
 use crate::room::Room;
 
@@ -21,24 +21,22 @@ impl ChatState {
             let path = file::path(&self.settings.folder, room);
             self.effects.want(Effect::Write { path, content: None });
         }
-        self.cards.move_chat(from, to);
-        for id in &here {
-            self.cards.refused.retain(|card| card.session != *id);
-        }
+        self.cards.move_chat(from, to, &here);
         for id in here {
             self.refresh(&id);
         }
     }
 }
 
-/// Converts an update of the old chat to one of the new chat. Its message ids mean nothing there.
+/// Converts an update of the old chat to one of the new chat. The message ids of the old chat are meaningless in the
+/// new one.
 pub(super) fn in_new_chat(notes: &Notes, incoming: Incoming) -> Incoming {
     let room = notes.now(incoming.room);
     if room == incoming.room {
         return incoming;
     }
     let what = match incoming.what {
-        // Everything in the new chat was shown later.
+        // Every card in the new chat was shown after this text.
         What::Words { text, .. } => What::Words { text, message: 0, reply_to: None },
         What::Press { query, data, keyboard, about, .. } => {
             What::Press { query, data, message: None, keyboard, about }

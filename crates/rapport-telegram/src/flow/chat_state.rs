@@ -1,23 +1,23 @@
-//! The state of the channel. Its only way to change is `step`, which takes an input and the time and returns effects.
-//! It does no I/O, reads no clock and never waits. The other files of this folder handle the single inputs.
+//! The state of the channel. Only `step` changes it: `step` takes an input and the time, and returns effects. It does
+//! no I/O, reads no clock and never waits. The other files of this folder handle the individual inputs.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{By, SessionId, TurnId};
+use rapport_core::{By, Created, SessionId, TurnId};
 
 use super::backlog::Backlog;
-use super::cards::CardIndex;
+use super::cards::Cards;
+use super::early_texts::EarlyTexts;
 use super::effect::{AfterSend, Effect, Input};
-use super::messages::Early;
 use super::notes::Notes;
-use super::progress::stop_key;
+use super::progress::{ProgressMessages, stop_key};
 use super::projects::Projects;
-use super::quiet_hours::QuietHours;
+use super::quiet_hours::QuietTimes;
 use super::recent_work::RecentWork;
-use super::session_updates::Found;
+use super::reminders::Reminders;
+use super::session_updates::{Found, tell_beside};
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
 use super::work::{Works, on_revision_prompted};
@@ -28,7 +28,7 @@ use crate::notice::Notice;
 use crate::outgoing::Sent;
 use crate::room::Room;
 
-/// The pseudo question whether to retry.
+/// The pseudo question whether to retry after a failure.
 pub(super) const FAILED: &str = "failed";
 /// The pseudo question whether to stop the agent.
 pub(super) const STOP: &str = "stop";
@@ -44,15 +44,12 @@ pub(super) struct Settings {
     pub(super) folder: PathBuf,
     /// Whether voice messages can be transcribed.
     pub(super) can_hear: bool,
-    /// The default quiet hours of chats.
-    pub(super) quiet: Option<QuietHours>,
-    /// The time zone of the quiet hours.
-    pub(super) zone: TimeZone,
+    pub(super) quiet: QuietTimes,
     /// The daily budget, in millionths of a dollar, if set.
     pub(super) budget: Option<u64>,
 }
 
-/// Ids of what was done already, for de-duplication: after a kill the same input may come again.
+/// Ids of finished requests, for de-duplication: after a kill, the same input may come again.
 #[derive(Debug, Default)]
 pub(super) struct Dedup {
     /// Turns of conversations that became planned tasks.
@@ -61,30 +58,35 @@ pub(super) struct Dedup {
     pub(super) requests: HashSet<String>,
 }
 
+impl Dedup {
+    /// Records the request, or the turn of a conversation, for which a session was begun.
+    pub(super) fn note(&mut self, created: &Created) {
+        let seed = created.grown_from.as_ref().map(|seed| (seed.session.clone(), seed.turn));
+        self.grown.extend(seed);
+        self.requests.extend(created.request.clone());
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct ChatState {
     pub(super) settings: Settings,
     pub(super) projects: Projects,
     pub(super) access: Access,
-    /// What survives a restart besides the logs.
+    /// The state besides the logs that survives a restart.
     pub(super) notes: Notes,
     pub(super) sessions: ShownSessions,
-    pub(super) cards: CardIndex,
+    pub(super) cards: Cards,
+    pub(super) reminders: Reminders,
     pub(super) dedup: Dedup,
-    /// Messages that came while the card they may answer was being sent.
-    pub(super) early: Vec<Early>,
+    pub(super) early: EarlyTexts,
     pub(super) recent: RecentWork,
-    /// Work that waits for a decision, and whose outcome is being waited for.
+    /// Work that waits for a decision, and decisions whose outcome is not known yet.
     pub(super) works: Works,
-    /// The sessions found at the start, until all are.
+    /// The sessions found at the start, until all of them are found.
     pub(super) found: Found,
-    /// What waited already then and is not shown yet.
+    /// Questions that were open before the start and are not shown yet.
     pub(super) backlog: Backlog,
-    /// When a change of an agent's activity is to be shown.
-    pub(super) progress_due: Option<Timestamp>,
-    /// When what Telegram did not take was last sent again.
-    pub(super) retried: Timestamp,
-    pub(super) is_stopping: bool,
+    pub(super) progress: ProgressMessages,
     /// The time of the current step.
     pub(super) now: Timestamp,
     /// The effects of the current step so far.
@@ -94,27 +96,27 @@ pub(super) struct ChatState {
 impl ChatState {
     /// When the next reminder or the next change of an agent's activity is due.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        self.reminder_due().into_iter().chain(self.progress_due).min()
+        self.reminders.next().into_iter().chain(self.progress.due()).min()
     }
 
-    /// The initial state, with nothing but the notes.
+    /// The initial state: it knows the notes, and no session yet.
     pub(super) fn new(settings: Settings, projects: Projects, access: Access, notes: Notes) -> Self {
+        let reminders = Reminders::new(settings.remind);
         Self {
             settings,
             projects,
             access,
             notes,
             sessions: ShownSessions::default(),
-            cards: CardIndex::default(),
+            cards: Cards::default(),
+            reminders,
             dedup: Dedup::default(),
-            early: Vec::new(),
+            early: EarlyTexts::default(),
             recent: RecentWork::default(),
             works: Works::default(),
             found: Found::default(),
             backlog: Backlog::default(),
-            progress_due: None,
-            retried: Timestamp::UNIX_EPOCH,
-            is_stopping: false,
+            progress: ProgressMessages::default(),
             now: Timestamp::UNIX_EPOCH,
             effects: Effects::default(),
         }
@@ -145,59 +147,68 @@ impl ChatState {
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
             Input::Changes { session, seq, diff } => self.on_changes(&session, seq, diff),
-            Input::Beside(session, others) => self.on_beside(&session, others),
+            Input::Beside(session, others) => {
+                tell_beside(&self.sessions, &mut self.effects, &session, others)
+            }
             Input::Rules(then, rules) => self.on_rules(then, rules),
             Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
             Input::Heard(then, heard) => self.on_heard(&then, heard),
             Input::UserAdded(new, outcome) => self.on_user_added(new, outcome),
             Input::Tick { chance } => {
-                self.offer_code(chance);
-                self.show_progress();
-                self.retry_refused();
+                offer_code(&mut self.access, &mut self.effects, chance, now);
+                self.progress.show_all(&mut self.sessions, &mut self.effects, now);
+                for chat in self.cards.retry(&self.sessions, now) {
+                    self.show_refused(chat);
+                }
             }
             Input::DeadlinePassed => {
-                self.remind_now();
-                self.show_changes();
+                while let Some(key) = self.reminders.take_due(now) {
+                    self.remind(&key);
+                }
+                self.progress.show_due(&mut self.sessions, &mut self.effects, now);
             }
-            Input::Stopping => self.stop_waiting(),
+            Input::Stopping => self.early.stop(&mut self.effects),
         }
         let (settings, notes) = (&self.settings, &self.notes);
-        self.effects.take(|chat| settings.quiet_until(notes.quiet(chat), now).is_some())
+        self.effects.take(|chat| settings.quiet.until(notes.quiet(chat), now).is_some())
     }
 
     fn on_sent(&mut self, then: AfterSend, mut results: Vec<Result<Sent, ApiError>>) {
         match then {
             AfterSend::Announce { session, seq } => self.on_announced(&session, seq, &results),
             AfterSend::Close(card) => self.on_closed(&card),
-            // The other kinds concern a single message.
+            // The following kinds concern a single message.
             AfterSend::Card(card) => {
                 if let Some(sent) = results.pop() {
                     self.on_card_sent(&card, sent);
                     self.look_at_early(&card);
                 }
             }
-            AfterSend::Prompt(card) => self.on_prompted(card, posted(results)),
+            AfterSend::Prompt(card) => self.on_prompted(&card, posted(results)),
             AfterSend::RevisionPrompt(room) => {
                 on_revision_prompted(&mut self.notes, &mut self.effects, room, posted(results));
             }
             AfterSend::Before(card) => self.on_shown_before(&card, results.into_iter().find_map(Result::err)),
-            AfterSend::ProgressEdit(session) => self.on_progress_edited(&session, results.pop()),
+            AfterSend::ProgressEdit(session) => {
+                self.progress.on_edited(&mut self.sessions, &session, results.pop(), self.now);
+            }
             AfterSend::Progress(session) => {
-                self.on_progress_sent(&session, results.pop());
+                let written = (&mut self.notes, &mut self.effects);
+                self.progress.on_sent(&mut self.sessions, written, &session, results.pop(), self.now);
                 self.look_at_early(&stop_key(&session));
             }
         }
     }
+}
 
-    /// Makes the host show a pairing code, if nobody has access and no code is valid.
-    fn offer_code(&mut self, chance: [u8; 8]) {
-        if !self.access.is_empty() || self.access.pairing_is_open(self.now) {
-            return;
-        }
-        if let Some(pairing) = self.access.code(chance, self.now) {
-            let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
-            self.effects.want(Effect::Notify(notice));
-        }
+/// Has the host show a pairing code, if no user has access and no code is valid.
+fn offer_code(access: &mut Access, effects: &mut Effects, chance: [u8; 8], now: Timestamp) {
+    if !access.is_empty() || access.pairing_is_open(now) {
+        return;
+    }
+    if let Some(pairing) = access.code(chance, now) {
+        let notice = Notice::Code { code: pairing.code().to_owned(), until: pairing.until() };
+        effects.want(Effect::Notify(notice));
     }
 }
 
@@ -211,7 +222,7 @@ pub(super) fn private(owner: u64) -> Option<Room> {
     i64::try_from(owner).ok().map(|chat| Room { chat, topic: None })
 }
 
-/// The message id of a single delivery.
+/// The message id, if the results are those of one message that was posted.
 fn posted(results: Vec<Result<Sent, ApiError>>) -> Option<i32> {
     match results.into_iter().next() {
         Some(Ok(Sent::Posted(message))) => Some(message),

@@ -1,6 +1,5 @@
-//! The commands. They work at any time, even while a question waits for text.
+//! The commands. They work at any time, even while a question waits for a text.
 
-use crate::room::Room;
 use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
 
@@ -12,9 +11,10 @@ use super::chat_state::ChatState;
 use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
-use super::notes::Guest;
+use super::notes::{Guest, Notes};
 use super::recent_work::send_file;
 use super::shown_sessions::{Newest, ShownSession};
+use super::step_effects::Effects;
 
 /// All commands, as `/help` and the bot's menu list them.
 pub const COMMANDS: [(&str, &str); 17] = [
@@ -50,12 +50,16 @@ impl ChatState {
             "revise" => return self.revise(&visit, rest),
             "file" => return self.project_file(&visit, rest),
             "always" => return self.always(visit),
-            "project" => self.project(&visit, rest),
+            "project" if rest.is_empty() => {
+                let card = self.projects.card(&self.notes, &self.sessions, visit.room);
+                self.effects.send_card(visit.room, &card);
+            }
+            "project" => self.projects.choose(&mut self.notes, &mut self.effects, &visit, rest),
             "quiet" => self.set_quiet(&visit, rest),
-            "start" | "help" => self.greet(visit.room, GREETING),
+            "start" | "help" => self.effects.send_card(visit.room, &greeting(GREETING)),
             "status" => self.status(&visit),
-            "allow" => self.guest(&visit, about, rest, Guest::May),
-            "deny" => self.guest(&visit, about, rest, Guest::MayNot),
+            "allow" => guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::May),
+            "deny" => guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
                 self.effects.say(visit.room, &format!("I do not know /{name}. /help lists the commands."));
@@ -64,15 +68,11 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    pub(super) fn greet(&mut self, room: Room, greeting: &str) {
-        self.effects.send_card(room, &Card::plain(card::help(greeting, &COMMANDS)));
-    }
-
     fn plan(&mut self, visit: Visit, task: &str) {
         if task.is_empty() {
             return self.effects.only_say(&visit, USAGE);
         }
-        // After a kill Telegram may deliver a command again that was carried out.
+        // After a kill, Telegram may deliver a command again that was already executed.
         if self.dedup.requests.contains(&visit.update) {
             return self.effects.finish(visit.ticket);
         }
@@ -109,7 +109,7 @@ impl ChatState {
         self.effects.carry_out(&visit, vec![op]);
     }
 
-    /// Stops the newest working agent in this room. Its conversation is kept.
+    /// Stops the newest working agent in this room, and keeps its conversation.
     fn stop(&mut self, visit: Visit) {
         let working = self.sessions.working(visit.room);
         if working.is_empty() {
@@ -133,7 +133,7 @@ impl ChatState {
         self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Cancel { reason: None })]);
     }
 
-    /// Shows content of the newest session of this room, whether or not it is over.
+    /// Shows content of the newest session of this room, even if that session is over.
     fn newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
         let (id, task) = match self.sessions.newest_for(room, visit.sender.id, &self.notes) {
@@ -157,7 +157,7 @@ impl ChatState {
         self.effects.want(Effect::ReadContent { session: id, content, then });
     }
 
-    /// Has the newest work of this room changed.
+    /// Asks the agent of this room's newest work to change it.
     fn revise(&mut self, visit: &Visit, words: &str) {
         if words.is_empty() {
             return self.effects.only_say(visit, "Usage: /revise <what to change>");
@@ -180,20 +180,11 @@ impl ChatState {
         send_file(&mut self.effects, id, path.to_owned(), visit.room, visit.ticket);
     }
 
-    /// Lists the projects, or chooses one by its name.
-    fn project(&mut self, visit: &Visit, name: &str) {
-        if name.is_empty() {
-            let card = self.projects.card(&self.notes, &self.sessions, visit.room);
-            return self.effects.send_card(visit.room, &card);
-        }
-        self.projects.choose(&mut self.notes, &mut self.effects, visit, name);
-    }
-
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.
     fn status(&mut self, visit: &Visit) {
         let (room, user) = (visit.room, visit.sender.id);
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
-        // A group shows only its own sessions, because the others concern nobody else there.
+        // A group shows only its own sessions, because the sender's other sessions do not concern the other members.
         let is_shown = |shown: &ShownSession| room.chat > 0 || shown.room == room;
         let theirs =
             |(_, shown): &(_, &ShownSession)| shown.allows(visit.sender.id, &self.notes) && is_shown(shown);
@@ -214,7 +205,7 @@ impl ChatState {
         waiting.sort_by_key(|(_, one)| std::cmp::Reverse(one.since));
         let (keys, waiting): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
         for key in keys {
-            // The button works in this chat, wherever the card is.
+            // The button also works in this chat if the card is in another one.
             self.cards.know_tag(room.chat, &key);
         }
         let ended = self.recent.lately(&self.notes, user, self.now, |place| room.chat > 0 || place == room);
@@ -223,25 +214,36 @@ impl ChatState {
         let held_back = self.backlog.len(room.chat);
         self.effects.send_card(room, &card::waiting(&waiting, held_back, &working, &lately));
     }
-
-    fn guest(&mut self, visit: &Visit, about: Option<Sender>, rest: &str, may: Guest) {
-        let (room, sender) = (visit.room, &visit.sender);
-        let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
-        let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
-            self.effects.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
-            return;
-        };
-        self.notes.guest(&mut self.effects, room, sender.id, guest.id, may);
-        let name = card::short(&guest.name, 60);
-        let words = match may {
-            Guest::May => format!("{name} may now answer for you in this chat. /deny revokes that."),
-            Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
-        };
-        self.effects.say(room, &words);
-    }
 }
 
-/// The text of an open card in the list. A result waits for nobody.
+/// A greeting, with a list of what the bot can do.
+pub(super) fn greeting(words: &str) -> Card {
+    Card::plain(card::help(words, &COMMANDS))
+}
+
+/// `/allow` and `/deny`: whether a guest may answer for the sender in this room.
+fn guest(
+    (notes, effects): (&mut Notes, &mut Effects),
+    visit: &Visit,
+    about: Option<Sender>,
+    rest: &str,
+    may: Guest,
+) {
+    let (room, sender) = (visit.room, &visit.sender);
+    let by_id = rest.trim().parse().ok().map(|id| Sender { id, name: id.to_string() });
+    let Some(guest) = about.or(by_id).filter(|guest| guest.id != sender.id) else {
+        return effects.say(room, "Say /allow or /deny in reply to a message of theirs, or with their id.");
+    };
+    notes.guest(effects, room, sender.id, guest.id, may);
+    let name = card::short(&guest.name, 60);
+    let words = match may {
+        Guest::May => format!("{name} may now answer for you in this chat. /deny revokes that."),
+        Guest::MayNot => format!("{name} may no longer answer for you in this chat."),
+    };
+    effects.say(room, &words);
+}
+
+/// The text of an open card in the list of `/status`. The result of a run needs no answer, so it is not listed.
 pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
         let waits = card.kind != TurnCardKind::Result;

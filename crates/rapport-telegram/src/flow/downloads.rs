@@ -1,4 +1,4 @@
-//! Files that people send. They are fetched before the message that they came with is handled, and go to the agent with
+//! Files that people send. The channel fetches them before it handles their message, and passes them to the agent with
 //! its text.
 
 use rapport_door::NewFile;
@@ -8,14 +8,14 @@ use super::effect::{AfterFetch, AfterHear, Effect};
 use super::incoming::{FileRef, What};
 use super::messages::Visit;
 
-/// The maximum size of a file that Telegram gives to a bot, in bytes.
+/// The maximum size of a file that Telegram lets a bot download, in bytes.
 pub(super) const LARGEST_FILE: usize = 20 << 20;
 
 const TOO_LARGE: &str = "That file is larger than 20 MB, which is all that Telegram gives to a bot. I took nothing of \
      your message. Please send something smaller, or put the file into the project.";
 
 impl ChatState {
-    /// Handles a message with its files.
+    /// Handles a message, after its files are fetched.
     pub(super) fn act_with(&mut self, visit: Visit, what: What, files: Vec<FileRef>) {
         if files.is_empty() {
             return self.act(visit, what);
@@ -38,7 +38,7 @@ impl ChatState {
         self.effects.want(Effect::Fetch { files, then: Box::new(AfterFetch { visit, what, is_voice }) });
     }
 
-    /// The files of a message are fetched, or cannot be.
+    /// Handles the fetched files of a message, or the failure to fetch them.
     pub(super) fn on_fetched(&mut self, then: AfterFetch, fetched: Result<Vec<NewFile>, String>) {
         let AfterFetch { visit, what, is_voice } = then;
         let files = match fetched {

@@ -17,22 +17,22 @@ use crate::outgoing::{Outgoing, Sent};
 use crate::room::Room;
 use crate::users::Paired;
 
-/// An update of Telegram that is being handled. [`Effect::Finish`] marks it as safe.
+/// The handle of a Telegram update that is being handled. [`Effect::Finish`] marks the update as safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ticket(pub(super) u64);
 
 /// An input of the chat state.
 #[derive(Debug)]
 pub(super) enum Input {
-    /// Somebody wrote, gave a command or tapped a button.
+    /// A person wrote a message, gave a command or tapped a button.
     Update(Box<Incoming>, Ticket),
     /// The bot may write in a chat again.
     Opened(i64),
-    /// A group became a supergroup, which is another chat.
+    /// A group became a supergroup, which has another chat id.
     Moved { from: i64, to: i64 },
-    /// Somebody made a topic of this name, or gave it this name.
+    /// A person created a topic of this name, or renamed it.
     TopicNamed { room: Room, by: u64, name: String },
-    /// At the start: the log of one session.
+    /// At the start: the log of one session, or why it cannot be read.
     Found(SessionId, Result<Vec<Entry>, DoorError>),
     /// At the start: all sessions were found.
     AllFound,
@@ -50,17 +50,17 @@ pub(super) enum Input {
     Operated(AfterOps, Result<(), DoorError>),
     /// The requested content of a session.
     Content(AfterContent, Result<Vec<u8>, DoorError>),
-    /// The changes of a session whose end, in this entry, is to be announced, as a diff.
+    /// The changes of a session as a diff. This entry of the session is its end, which is to be announced.
     Changes { session: SessionId, seq: u64, diff: Result<Vec<u8>, DoorError> },
     /// How many other sessions are at work in the directory of this one.
     Beside(SessionId, usize),
     /// The rules of the project, or why they cannot be read.
     Rules(AfterRules, Result<Vec<Rule>, DoorError>),
-    /// The files of a message, or why they could not be fetched.
+    /// The files of a message, or why they cannot be fetched.
     Fetched(Box<AfterFetch>, Result<Vec<NewFile>, String>),
-    /// The transcription of a voice message, or why there is none.
+    /// The transcription of a voice message, or why it failed.
     Heard(Box<AfterHear>, Result<String, String>),
-    /// A new user was added to the file of users, or it could not be written.
+    /// A new user was added to the file of users, or the file could not be written.
     UserAdded(NewUser, Result<(), String>),
     /// A few seconds have passed. The random bytes are for a pairing code.
     Tick { chance: [u8; 8] },
@@ -70,18 +70,19 @@ pub(super) enum Input {
     Stopping,
 }
 
-/// An action outside of the chat state.
+/// An action that the chat state wants, and that `outbound` executes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Effect {
     /// Queue messages for a chat, in order. The results come back as [`Input::Sent`] if `then` is given.
     Send { chat: i64, messages: Vec<Outgoing>, then: Option<AfterSend> },
-    /// Show that a message was received, by a reaction to it.
+    /// Acknowledge a message by a reaction to it.
     React { chat: i64, message: i32 },
     /// Answer a callback query.
     AnswerTap { query: String, words: String },
     /// Execute operations in order. [`Input::Operated`] follows.
     Operate { by: By, ops: Vec<SessionOp>, then: AfterOps },
-    /// Read a log after this entry. [`Input::Read`] follows if there is anything, [`Input::Unfollowed`] on failure.
+    /// Read a log after this entry. [`Input::Read`] follows if there are newer entries, [`Input::Unfollowed`] on
+    /// failure.
     Read { session: SessionId, after: u64 },
     /// Read every log from its beginning. [`Input::Found`] follows for each, then [`Input::AllFound`].
     ReadAll,
@@ -89,12 +90,12 @@ pub(super) enum Effect {
     ReadContent { session: SessionId, content: Content, then: AfterContent },
     /// Read the changes of a session whose end is to be announced. [`Input::Changes`] follows.
     ReadChanges { session: SessionId, seq: u64 },
-    /// Find out how many other sessions are at work in the directory of this one. [`Input::Beside`] follows, unless that
-    /// cannot be known.
+    /// Find out how many other sessions are at work in the directory of this one. [`Input::Beside`] follows, unless the
+    /// number cannot be determined.
     LookBeside(SessionId),
     /// Read the rules of the project in this directory. [`Input::Rules`] follows.
     ReadRules { project: String, then: AfterRules },
-    /// Revoke a rule of that project. [`Input::Operated`] follows.
+    /// Revoke a rule of the project in this directory. [`Input::Operated`] follows.
     Forget { project: String, rule: Rule, then: AfterOps },
     /// Fetch the files of a message. [`Input::Fetched`] follows.
     Fetch { files: Vec<FileRef>, then: Box<AfterFetch> },
@@ -102,7 +103,7 @@ pub(super) enum Effect {
     Hear { voice: NewFile, then: Box<AfterHear> },
     /// Run a session in this process, unless another one does. [`Input::Unfollowed`] follows on failure.
     Resume(SessionId),
-    /// Stop running a session in this process, unless something is still in progress.
+    /// Stop running a session in this process, unless something in it is still in progress.
     Release(SessionId),
     /// Append a line to the file of notes.
     Note(String),
@@ -116,7 +117,7 @@ pub(super) enum Effect {
     Finish(Ticket),
 }
 
-/// What sent messages were for.
+/// What to do after messages were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AfterSend {
     /// A message that shows a card.
@@ -127,25 +128,25 @@ pub(super) enum AfterSend {
     RevisionPrompt(Room),
     /// The text that has to arrive before a card.
     Before(CardKey),
-    /// Edits that remove the buttons of a card.
+    /// Edits that replace a closed card and remove its buttons.
     Close(CardKey),
     /// The announcement of a session's entry.
     Announce { session: SessionId, seq: u64 },
     /// The message about an agent's activity.
     Progress(SessionId),
-    /// An edit of that message.
+    /// An edit of the message about an agent's activity.
     ProgressEdit(SessionId),
 }
 
-/// What operations were for.
+/// What to do after operations on sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AfterOps {
-    /// A person's request in a room. The tap is confirmed when they are durable.
+    /// A person's request in a room. The tap is confirmed when the operations are durable.
     Request {
         room: Room,
         ticket: Ticket,
         thanks: Option<Thanks>,
-        /// What the person's message becomes, if more than that.
+        /// The further effect of the person's message, if it has one.
         becomes: Option<Becomes>,
     },
     /// A turn of a conversation becomes a planned task; `seq` is the entry that ended the turn.
@@ -157,13 +158,13 @@ pub(super) enum AfterOps {
     Nothing,
 }
 
-/// What content was read for: a person wants to see it in a room.
+/// The room in which a person wants to see content, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AfterContent {
     pub(super) room: Room,
     pub(super) ticket: Ticket,
     pub(super) form: ContentForm,
-    /// The work that waits for a decision, if these are its changes.
+    /// The tag of the work that waits for a decision, if the content is the changes of that work.
     pub(super) work: Option<Tag>,
 }
 
@@ -171,7 +172,7 @@ pub(super) struct AfterContent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ContentForm {
     Markdown,
-    /// Verbatim, below a title; as a file of this name if it is long.
+    /// Verbatim below a title, or as a file of this name if the content is long.
     Block {
         title: String,
         file: &'static str,
@@ -187,22 +188,22 @@ pub(super) enum ContentForm {
 pub(super) const CHANGES: &str = "changes.diff";
 
 impl ContentForm {
-    /// Whether it is a session's changes, of which there may be none yet.
+    /// Whether the content is a session's changes, which may be empty.
     pub(super) fn is_changes(&self) -> bool {
         matches!(self, Self::Block { file: CHANGES, .. })
     }
 }
 
-/// What files are fetched for: the message that they came with.
+/// The message whose files are being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AfterFetch {
     pub(super) visit: Visit,
     pub(super) what: What,
-    /// Whether it is to be transcribed.
+    /// Whether the file is a voice message, which is transcribed.
     pub(super) is_voice: bool,
 }
 
-/// What the rules of the project are read for.
+/// What to do with the rules of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AfterRules {
     /// A person wants to see the rules.
@@ -211,8 +212,8 @@ pub(super) enum AfterRules {
     Revoke(Box<Revoking>),
 }
 
-/// A rule that a person revokes, which is looked for in one project after the other: the list that was tapped may be of another
-/// one than the room is about now.
+/// A rule that a person revokes. It is looked for in one project after the other, because the tapped list may be of
+/// another project than the current one of the room.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Revoking {
     pub(super) room: Room,
@@ -223,7 +224,7 @@ pub(super) struct Revoking {
     pub(super) tag: Tag,
     /// The project whose rules are read.
     pub(super) project: Project,
-    /// Those that are looked at after it.
+    /// The projects that are searched after it.
     pub(super) others: Vec<Project>,
 }
 
@@ -231,30 +232,30 @@ pub(super) struct Revoking {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AfterHear {
     pub(super) visit: Visit,
-    /// The message it replies to.
+    /// The message that the voice message replies to.
     pub(super) reply_to: Option<i32>,
 }
 
-/// What a person's message becomes once it is durable.
+/// The further effect of a person's message once its operations are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Becomes {
     Answer(TypedAnswer),
-    /// It revises the work about which its room was asked.
+    /// The message revises the work about which its room was asked.
     Revision,
-    /// It waits for an agent that is at work. The person sees that it was received.
+    /// The message waits for an agent that is at work. The person sees a reaction to it.
     Queued {
         message: i32,
     },
 }
 
-/// A message whose text became the answer to a question. If it is edited, so is the answer.
+/// A message whose text became the answer to a question. An edit of the message changes the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TypedAnswer {
     pub(super) message: i32,
     pub(super) card: CardKey,
 }
 
-/// The callback query to answer, and the reply.
+/// A callback query to answer, and the words of that answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Thanks {
     pub(super) query: String,
@@ -264,11 +265,11 @@ pub(super) struct Thanks {
 /// An operation on a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SessionOp {
-    /// In an existing session.
+    /// Acts in an existing session.
     Act(SessionId, Act),
-    /// The same, with the files of the message.
+    /// Acts in an existing session, with the files of the message.
     ActWithFiles(SessionId, Act, Vec<NewFile>),
-    /// In an existing session; the following operations are executed even if it is refused.
+    /// Acts in an existing session. The following operations are executed even if this one is refused.
     TryAct(SessionId, Act),
     /// Creates a session, optionally with its first questions.
     Create(Box<NewSession>, Option<QuestionRound>),
@@ -277,22 +278,22 @@ pub(super) enum SessionOp {
 /// A session to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewSession {
-    /// Its task, or its first message.
+    /// The task, or the first message of a conversation.
     pub(super) task: String,
     pub(super) aim: Aim,
-    /// The directory of its project.
+    /// The directory of the project.
     pub(super) project: String,
     pub(super) room: Room,
     pub(super) owner: u64,
     /// The update that asked for it, for de-duplication after a kill.
     pub(super) request: Option<String>,
-    /// The turn of the conversation that it came from.
+    /// The turn of a conversation from which the session grew.
     pub(super) grown_from: Option<Seed>,
     /// The files of the message.
     pub(super) files: Vec<NewFile>,
 }
 
-/// A user who sent the pairing code, and where.
+/// A user who sent the pairing code, and the room where they did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NewUser {
     pub(super) user: Paired,

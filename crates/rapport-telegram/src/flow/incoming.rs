@@ -1,4 +1,4 @@
-//! An update in the terms of the flow: sender, room, and content.
+//! Updates in the terms of the flow: the sender, the room, and the content.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::room::Room;
 
 use super::commands::COMMANDS;
 
-/// The maximum length of a command.
+/// The maximum length of a command's name.
 const LONGEST_COMMAND: usize = 32;
 /// The maximum lengths of a file name before and after its last dot. A character may take four bytes.
 const LONGEST_STEM: usize = 40;
@@ -22,37 +22,37 @@ pub struct Incoming {
     /// The id of the update, for de-duplication.
     pub id: String,
     pub room: Room,
-    /// The name with which its topic was made, if it is known.
+    /// The name that its topic was created with, if it is known.
     pub topic: Option<String>,
-    /// Whether it is a private chat with the bot.
+    /// Whether the chat is a private one with the bot.
     pub private: bool,
     pub sender: Sender,
-    /// The message, or the message with the button; 0 if there is none.
+    /// The id of the message, or of the message with the button; 0 if it is unknown.
     pub message: i32,
     pub what: What,
     /// The files of the message.
     pub files: Vec<FileRef>,
-    /// Whether several messages were joined.
+    /// Whether it consists of several messages that were joined.
     pub is_joined: bool,
 }
 
 /// A file that Telegram keeps for the bot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
-    /// Telegram's id for it.
+    /// Telegram's id of the file.
     pub id: String,
     /// A name that is safe as a part of a path, and unique in its chat.
     pub name: String,
-    /// Its size in bytes, if Telegram gives it.
+    /// The size in bytes, if Telegram gives it.
     pub size: Option<u64>,
-    /// Whether it is a voice message.
+    /// Whether the file is a voice message.
     pub is_voice: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
     pub id: u64,
-    /// The name they chose.
+    /// The name that the person chose.
     pub name: String,
 }
 
@@ -60,30 +60,30 @@ pub struct Sender {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     Command {
-        /// Its name, without the slash.
+        /// The name of the command, without the slash.
         name: String,
-        /// The text after it.
+        /// The text after the name.
         rest: String,
-        /// The author of the message it replies to.
+        /// The author of the message that the command replies to.
         about: Option<Sender>,
     },
     Words {
         text: String,
-        /// The message id. Later messages have higher ones.
+        /// The id of the message. Later messages have higher ids.
         message: i32,
-        /// The message it replies to.
+        /// The message that this one replies to.
         reply_to: Option<i32>,
     },
     /// An edit of an earlier message.
     Edited {
-        /// Its new text.
+        /// The new text of the message.
         text: String,
     },
-    /// Something without text.
+    /// A message without text.
     Other {
-        /// The kind, in a word or two.
+        /// The kind of message, in a word or two.
         kind: &'static str,
-        /// The message it replies to.
+        /// The message that this one replies to.
         reply_to: Option<i32>,
     },
     Press {
@@ -91,7 +91,7 @@ pub enum What {
         query: String,
         /// The callback data of the button.
         data: String,
-        /// The message with the button, if it is known.
+        /// The message with the button, if Telegram gives it.
         message: Option<i32>,
         /// The buttons of that message, as the person saw them.
         keyboard: Option<InlineKeyboardMarkup>,
@@ -100,14 +100,14 @@ pub enum What {
     },
 }
 
-/// A person's own message that another one replies to.
+/// A person's own message, to which another message replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quoted {
     pub message: i32,
     pub text: String,
 }
 
-/// Parses an update; `None` if there is nothing to do about it. `bot` is the bot's user name.
+/// Parses an update; `None` if the bot ignores it. `bot` is the bot's user name.
 pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     match &update.content {
         UpdateContent::Message(message) => said(update.update_id, message, bot),
@@ -117,7 +117,7 @@ pub fn read(update: &Update, bot: &str) -> Option<Incoming> {
     }
 }
 
-/// A group that became a supergroup: its old and its new id. Telegram reports it in both chats.
+/// The old and the new id of a group that became a supergroup. Telegram reports the move in both chats.
 pub fn moved(update: &Update) -> Option<(i64, i64)> {
     let UpdateContent::Message(message) = &update.content else { return None };
     let here = message.chat.id;
@@ -137,7 +137,7 @@ pub fn opened(update: &Update) -> Option<i64> {
     }
 }
 
-/// A topic that somebody made or renamed: its room, who did it, and the name.
+/// A topic that a person created or renamed: its room, the person, and the name.
 pub fn topic_named(update: &Update) -> Option<(Room, u64, String)> {
     let UpdateContent::Message(message) = &update.content else { return None };
     let created = message.forum_topic_created.as_ref();
@@ -147,7 +147,8 @@ pub fn topic_named(update: &Update) -> Option<(Room, u64, String)> {
     Some((Room { chat: message.chat.id, topic: Some(thread.into()) }, by, name))
 }
 
-/// The name with which the topic of a message was made: such a message replies to the one that made the topic.
+/// The name that the topic of a message was created with. A message in a topic replies to the one that created the
+/// topic.
 fn topic_name(message: &Message) -> Option<String> {
     let first = message.reply_to_message.as_deref()?;
     let is_first = message.message_thread_id == Some(first.message_id);
@@ -159,7 +160,7 @@ fn said(update: u32, message: &Message, bot: &str) -> Option<Incoming> {
     let text = message.text.as_deref().or(message.caption.as_deref());
     let what = match (text, message.forward_origin.as_ref()) {
         (Some(text), None) => words(message, text, bot)?,
-        // Forwarded text is never a command, and the agent is told who wrote it.
+        // Forwarded text is never a command. The agent is told who wrote it.
         (Some(text), Some(origin)) if is_addressed(message, bot) => What::Words {
             text: format!("Forwarded from {}:\n\n{text}", author(origin)),
             message: message.message_id,
@@ -199,7 +200,7 @@ fn author(origin: &MessageOrigin) -> String {
 
 fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     let reply = replied(message);
-    // In a group people reply to each other; such a reply is not for the bot.
+    // In a group, people also reply to each other; such a reply does not answer a card.
     let is_ours = |reply: &&Message| is_private(&message.chat) || is_from(reply, bot);
     let as_words = is_addressed(message, bot).then(|| What::Words {
         text: without_mention(text, bot),
@@ -210,7 +211,7 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (name, addressee) = name.split_once('@').unwrap_or((name, bot));
     let is_known = COMMANDS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known));
-    // A path is an answer, and so is any reply to the bot that is not one of its commands.
+    // A text such as a path is an answer, and so is any reply to the bot that is not one of its commands.
     if !is_known && (!can_be_command(name) || reply.is_some_and(|reply| is_from(reply, bot))) {
         return as_words;
     }
@@ -219,13 +220,15 @@ fn words(message: &Message, text: &str, bot: &str) -> Option<What> {
     addressee.eq_ignore_ascii_case(bot).then_some(command)
 }
 
-/// The message that another one replies to. In a topic every message replies to the one that began it.
+/// The message that another one replies to. In a topic, every message formally replies to the one that created the
+/// topic; that does not count.
 fn replied(message: &Message) -> Option<&Message> {
     let reply = message.reply_to_message.as_deref();
     reply.filter(|reply| message.message_thread_id != Some(reply.message_id))
 }
 
-/// Whether a message is for the bot: in a private chat every one, in a group replies to it and mentions of it.
+/// Whether a message is for the bot: in a private chat every message is, in a group replies to the bot and mentions of
+/// it.
 fn is_addressed(message: &Message, bot: &str) -> bool {
     let text = message.text.as_deref().or(message.caption.as_deref()).unwrap_or_default();
     is_private(&message.chat)
@@ -233,7 +236,7 @@ fn is_addressed(message: &Message, bot: &str) -> bool {
         || mention(text, bot).is_some()
 }
 
-/// The position at which a text mentions the bot.
+/// The range of the first mention of the bot in a text.
 fn mention(text: &str, bot: &str) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let marks = text.match_indices('@').map(|(at, _)| at);
@@ -305,7 +308,7 @@ fn sender(user: &User) -> Sender {
     Sender { id: user.id, name: format!("{} {last}", user.first_name).trim().to_owned() }
 }
 
-/// The file of a message. Of a picture it is the largest size.
+/// The file of a message. Of a picture, it is the largest size.
 fn file(message: &Message) -> Option<FileRef> {
     let photo = message.photo.as_ref().and_then(|sizes| sizes.last());
     let kinds = [
@@ -313,7 +316,7 @@ fn file(message: &Message) -> Option<FileRef> {
         (message.voice.as_ref(), "voice.ogg"),
         (message.video.as_ref(), "video.mp4"),
         (message.video_note.as_ref(), "video.mp4"),
-        // An animation is also sent as a document.
+        // Telegram sends an animation as a document as well, so this comes first.
         (message.animation.as_ref(), "animation.mp4"),
         (message.audio.as_ref(), "sound.mp3"),
         (message.document.as_ref(), "file"),
@@ -360,7 +363,7 @@ mod tests {
 
     use super::{What, read, safe_name};
 
-    /// File names from outside cannot lead anywhere.
+    /// File names from outside cannot point to another directory.
     #[test]
     fn names_of_files_are_safe() {
         for (name, safe) in [
@@ -375,7 +378,7 @@ mod tests {
         assert!(safe_name(&"ü.".repeat(300)).len() < 200);
     }
 
-    /// The text that a tap refers to, if its message replies to this one.
+    /// The text that a tap on a message refers to, if that message replies to one with these fields.
     fn about(words: &Value) -> Option<String> {
         let user = json!({ "id": 42, "is_bot": false, "first_name": "Anna" });
         let chat = json!({ "id": 42, "type": "private" });
@@ -390,7 +393,7 @@ mod tests {
         }
     }
 
-    /// Otherwise somebody else's forwarded "yes" would become an answer of the person who forwarded it.
+    /// Otherwise the forwarded "yes" of another person would become an answer of the person who forwarded it.
     #[test]
     fn a_tap_brings_back_only_words_of_whoever_taps() {
         assert_eq!(about(&json!({ "text": "yes" })).as_deref(), Some("yes"));

@@ -10,6 +10,8 @@ use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
 use super::chat_moves::in_new_chat;
 use super::chat_state::ChatState;
+use super::commands::greeting;
+use super::early_texts::{EarlyText, TOO_EARLY};
 use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
 use super::incoming::{Incoming, Sender, What};
 use super::shown_sessions::ShownSession;
@@ -21,13 +23,12 @@ use crate::room::Room;
 use crate::text::Text;
 use crate::users::Paired;
 
-/// The maximum number of queued messages for the agent of a conversation.
+/// The maximum number of messages that may be queued for the agent of a conversation.
 const MOST_QUEUED: usize = 50;
 const NOT_ASKED: &str = "That question is no longer open.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
-const TOO_EARLY: &str = "You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️";
-/// The reply if only buttons are accepted.
+/// The reply to a text if only buttons are accepted.
 const USE_BUTTONS: &str = "Please use the buttons to answer ☝️";
 const REPLY_TO_ONE: &str =
     "Several questions are open. Please send this as a reply to the one that it answers ☝️";
@@ -46,23 +47,13 @@ pub(super) struct Visit {
     pub(super) update: String,
     pub(super) room: Room,
     pub(super) sender: Sender,
-    /// The message; 0 if it is not one.
+    /// The id of the message; 0 if the update is not a message.
     pub(super) message: i32,
     pub(super) ticket: Ticket,
-    /// The files of the message.
+    /// The files of the message, once they are fetched.
     pub(super) files: Vec<NewFile>,
-    /// Whether several messages were joined.
+    /// Whether it consists of several messages that were joined.
     pub(super) is_joined: bool,
-}
-
-/// A text that came while the card it may answer was being sent.
-#[derive(Debug)]
-pub(super) struct Early {
-    card: CardKey,
-    visit: Visit,
-    text: String,
-    message: i32,
-    reply_to: Option<i32>,
 }
 
 impl ChatState {
@@ -84,13 +75,16 @@ impl ChatState {
         }
         let is_guest = self.notes.is_any_guest(room, sender.id);
         match (verdict, what) {
-            (Verdict::Paired, _) => self.pair(room, sender, ticket),
+            (Verdict::Paired, _) => {
+                let user = Paired { id: sender.id, name: sender.name, since: self.now };
+                self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
+            }
             (Verdict::Allowed, what) => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
                 self.show_refused(room.chat);
             }
-            // A guest may answer in this room, and nothing else.
+            // A guest may answer in this room, and do nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. } | What::Edited { .. })) if is_guest => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
@@ -131,7 +125,7 @@ impl ChatState {
         }
     }
 
-    /// Operations are durable, or one was refused.
+    /// Handles the outcome of operations on sessions: they are durable, or one was refused.
     pub(super) fn on_operated(&mut self, then: AfterOps, outcome: Result<(), DoorError>) {
         match (then, outcome) {
             (AfterOps::Request { room, ticket, thanks, becomes }, outcome) => {
@@ -150,7 +144,8 @@ impl ChatState {
                     Some(Becomes::Queued { message }) => {
                         self.effects.want(Effect::React { chat: room.chat, message });
                     }
-                    // Not before: after a kill the same message comes again, and must not begin anything.
+                    // This is recorded only now: after a kill before, the same message comes again, and must not begin
+                    // a new conversation.
                     Some(Becomes::Revision) => self.notes.revised(&mut self.effects, room),
                     None => {}
                 }
@@ -171,7 +166,8 @@ impl ChatState {
         }
     }
 
-    /// A text is a reply to a card, else the answer to the room's open question, else a message for the agent.
+    /// Handles a text: it is a reply to a card, or else the answer to the room's open question, or else a message for
+    /// the agent.
     pub(super) fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
@@ -186,11 +182,15 @@ impl ChatState {
         if work::is_reply_about_revision(&self.notes, room, reply_to) {
             return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
         }
-        // A reply may arrive before the confirmation that its card was sent.
-        let pending = reply_to
-            .and_then(|_| self.pending_in(room.chat).or_else(|| self.sessions.showing_work_in(room.chat)));
-        if let Some(card) = pending.filter(|_| !self.is_stopping) {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        // A reply may arrive before Telegram's confirmation that its card was sent.
+        let pending = reply_to.and_then(|_| {
+            self.cards
+                .pending_in(&self.sessions, room.chat)
+                .cloned()
+                .or_else(|| self.sessions.showing_work_in(room.chat))
+        });
+        if let Some(card) = pending.filter(|_| self.early.are_kept()) {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         let waiting = self.sessions.open_questions(room, visit.sender.id, &self.notes);
         match &waiting[..] {
@@ -206,10 +206,10 @@ impl ChatState {
         }
         let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
-            return self.words_beside_turns(visit, turns, (text, message, reply_to));
+            return self.on_unaddressed_text(visit, turns, (text, message, reply_to));
         }
         if room.chat > 0 && self.backlog.is_reading(room.chat) {
-            // After a kill, a text may come again before the question that it answered is known again.
+            // After a kill, a text may come again before the channel has read the session whose question it answers.
             return self.effects.only_say(&visit, ABOUT_TO_SHOW);
         }
         self.talk_unless_planning(visit, text);
@@ -225,7 +225,7 @@ impl ChatState {
         self.talk(visit, text);
     }
 
-    /// Files without text go to the agent, if no question is open.
+    /// Handles a message with files and without text. The files go to the agent, if no question is open.
     fn wordless(&mut self, visit: Visit, kind: &str) {
         if visit.files.is_empty()
             || !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty()
@@ -235,7 +235,7 @@ impl ChatState {
         self.talk_unless_planning(visit, String::new());
     }
 
-    /// Takes a text as the answer to the only open question, if that was shown before the text was written.
+    /// Takes a text as the answer to the only open question, if the person could see that question when writing.
     fn answer_shown(
         &mut self,
         visit: Visit,
@@ -245,20 +245,21 @@ impl ChatState {
         if self.notes.is_shown_before(&card, message) {
             return self.answer_words(visit, &card, text);
         }
-        if self.cards.pending.contains(&card) && !self.is_stopping {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        if self.cards.is_pending(&card) && self.early.are_kept() {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
-        // The card was not delivered; this update triggers a retry.
-        if self.cards.refused.contains(&card) {
+        // The card was not delivered. Handling this update retries that.
+        if self.cards.is_refused(&card) {
             return self.effects.finish(visit.ticket);
         }
         self.effects.only_say(&visit, TOO_EARLY);
     }
 
-    /// Asks which question a text answers. The message replies to that text, so that the tap refers to it.
+    /// Asks which question a text answers. The message is a reply to that text, so that a tap on it can refer to the
+    /// text.
     fn ask_which(&mut self, visit: &Visit, cards: &[CardKey], message: i32) {
         if visit.is_joined || !visit.files.is_empty() {
-            // A tap would refer to only the first of several messages, and to no file.
+            // A tap could refer only to the first of several messages, and to no file.
             return self.effects.only_say(visit, REPLY_TO_ONE);
         }
         let waiting = cards.iter().filter_map(|key| {
@@ -274,28 +275,10 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    /// Keeps a text until this card has arrived: its id then tells which came first.
-    pub(super) fn keep_until_shown(
-        &mut self,
-        card: CardKey,
-        visit: Visit,
-        (text, message, reply_to): (String, i32, Option<i32>),
-    ) {
-        self.early.push(Early { card, visit, text, message, reply_to });
-    }
-
-    /// Handles texts that waited for this card, now that it has arrived or failed.
+    /// Handles the texts that waited for this card, now that it has arrived or failed.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
-        for early in self.early.extract_if(.., |early| early.card == *card).collect::<Vec<_>>() {
+        for early in self.early.take(card) {
             self.words(early.visit, early.text, early.message, early.reply_to);
-        }
-    }
-
-    /// The channel stops: texts that wait for a card are returned to their senders.
-    pub(super) fn stop_waiting(&mut self) {
-        self.is_stopping = true;
-        for early in std::mem::take(&mut self.early) {
-            self.effects.only_say(&early.visit, TOO_EARLY);
         }
     }
 
@@ -315,7 +298,7 @@ impl ChatState {
             );
             return self.effects.only_say(&visit, &words);
         }
-        // A text in reply to a plan says what to do instead of it.
+        // A text in reply to a plan says what to do instead of the plan.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
             return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
@@ -329,13 +312,13 @@ impl ChatState {
         let reply = in_words(question, text);
         let act = Act::Answer { question: Some(card.question.clone()), reply };
         let (message, ops) = (visit.message, vec![visit.op(&card.session, act)]);
-        // Of several messages that were joined, an edit has only a part.
+        // An edit contains only one of the joined messages, so it cannot change the whole answer.
         let answer = (!visit.is_joined).then(|| TypedAnswer { message, card: card.clone() });
         let becomes = answer.map(Becomes::Answer);
         self.effects.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, becomes);
     }
 
-    /// Somebody edited a message. If it was an answer, that is changed, as long as it can be.
+    /// Handles an edited message. If the message was an answer, the answer is changed, as long as that is possible.
     fn on_edited(&mut self, visit: &Visit, text: String) {
         let Some((session, question)) = self.notes.answer_by(visit.room.chat, visit.message).cloned() else {
             return self.effects.only_say(visit, EDITED);
@@ -353,7 +336,7 @@ impl ChatState {
         self.effects.carry_out(visit, vec![visit.op(&session, act)]);
     }
 
-    /// A photo or the like without text is never an answer.
+    /// Replies to a photo or the like without text, which is never an answer.
     pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
         let open = self.sessions.open_questions(visit.room, visit.sender.id, &self.notes);
         let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
@@ -368,7 +351,7 @@ impl ChatState {
 
     /// Takes a text as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
-        // After a kill Telegram may deliver a message again that was handled.
+        // After a kill, Telegram may deliver a message again that was already handled.
         if !self.access.allows(visit.sender.id) || self.dedup.requests.contains(&visit.update) {
             return self.effects.finish(visit.ticket);
         }
@@ -403,11 +386,6 @@ impl ChatState {
         self.effects.operate_for(who, ops, None, visit.ticket, becomes);
     }
 
-    fn pair(&mut self, room: Room, sender: Sender, ticket: Ticket) {
-        let user = Paired { id: sender.id, name: sender.name, since: self.now };
-        self.effects.want(Effect::AddUser(NewUser { user, room, ticket }));
-    }
-
     pub(super) fn on_user_added(&mut self, new: NewUser, outcome: Result<(), String>) {
         let NewUser { user: Paired { id, name, .. }, room, ticket } = new;
         match outcome {
@@ -415,8 +393,8 @@ impl ChatState {
                 self.access.allow(id);
                 self.settings.owner = self.settings.owner.or(Some(id));
                 self.effects.want(Effect::Notify(Notice::LetIn { user: id, name }));
-                self.greet(room, "You are in: this bot is yours now.");
-                // The new user now owns what waited while nobody had access.
+                self.effects.send_card(room, &greeting("You are in: this bot is yours now."));
+                // The new user now owns the sessions that waited while no user had access.
                 self.backlog.begin_again();
                 self.effects.want(Effect::ReadAll);
             }
@@ -427,7 +405,7 @@ impl ChatState {
 }
 
 impl NewSession {
-    /// The session that the sender of an update asks for.
+    /// The session that the sender of an update requests.
     pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim, project: String) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
         Self { task, aim, project, room, owner, request, grown_from: None, files: visit.files.clone() }
@@ -444,7 +422,7 @@ impl Visit {
     }
 }
 
-/// The reply about a refused operation, unless the card already shows it.
+/// The reply to a refused operation, unless the card already shows the reason.
 fn refusal(error: &DoorError) -> Option<String> {
     match error {
         DoorError::Refused(Refusal::OptionsOnly { .. }) => Some(USE_BUTTONS.to_owned()),

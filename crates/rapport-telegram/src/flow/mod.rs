@@ -1,7 +1,7 @@
 //! The flow of the channel. `chat_state` holds the state; its `step` takes an input and returns effects (`effect`), and
-//! `outbound` executes those. `messages`, `callbacks` and `commands` handle what people do, `session_updates` what sessions do;
-//! `announcements`, `cards`, `progress` and `reminders` decide what is shown, `card` renders it; `notes` is what survives a
-//! restart besides the logs, `chat_moves` handles a chat whose id changed.
+//! `outbound` executes those. `messages`, `callbacks` and `commands` handle input from people, `session_updates` input
+//! from sessions; `announcements`, `cards`, `progress` and `reminders` decide what is shown, and `card` renders it;
+//! `notes` is the state besides the logs that survives a restart, and `chat_moves` handles a chat whose id changed.
 
 pub mod button;
 pub mod card;
@@ -11,13 +11,13 @@ pub mod quiet_hours;
 
 mod announcements;
 mod backlog;
-mod beside_turns;
 mod callbacks;
 mod cards;
 mod chat_moves;
 mod chat_state;
 mod commands;
 mod downloads;
+mod early_texts;
 mod effect;
 mod messages;
 mod notes;
@@ -32,6 +32,7 @@ mod standing_rules;
 mod start;
 mod step_effects;
 mod turns;
+mod unaddressed_texts;
 mod voice;
 mod work;
 mod writer;
@@ -83,9 +84,9 @@ pub type Template = Arc<dyn Fn(&str, String, Aim) -> Created + Send + Sync>;
 
 /// The time limit for emptying the outbox when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// The number of logs that may wait to be looked at.
+/// The number of logs that may be in memory before the state has handled them.
 const WAITING_LOGS: usize = 16;
-/// The maximum sleep, because the wall clock may be set meanwhile.
+/// The maximum sleep. It is limited because the wall clock may be changed during a sleep.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
 /// What the channel consists of.
@@ -185,9 +186,10 @@ struct Channel {
     now: Now,
     /// Updates of sessions.
     seen: BoxStream<'static, Seen>,
-    /// All other inputs. Each answers something that the state wanted or a person did, and the intake waits for those.
+    /// All other inputs: results of effects, and updates from people. The queue needs no bound, because the intake
+    /// waits until its updates are handled.
     inputs: mpsc::UnboundedReceiver<Input>,
-    /// Whole logs that the state wanted to read.
+    /// Whole logs, as inputs. There may be thousands, so this queue has a bound.
     logs: mpsc::Receiver<Input>,
 }
 
@@ -206,7 +208,8 @@ impl Channel {
         let mut outcome = Ok(());
         loop {
             let wake = self.wake_at();
-            // Session updates come before a person's next input, who may have been waiting for just that.
+            // Session updates come before a person's next input, because that person may have waited for just this
+            // update.
             let input = tokio::select! {
                 biased;
                 Some(seen) = self.seen.next() => Input::Seen(seen),
@@ -245,12 +248,12 @@ impl Channel {
         Some(Instant::now() + Duration::try_from(wait).unwrap_or_default().min(LONGEST_SLEEP))
     }
 
-    /// Sends what is queued, and writes all notes.
+    /// Sends all queued messages, and writes all notes.
     async fn end(mut self) {
         let last_words = async {
             self.outbound.outbox.flush().await;
-            // A card that was just sent is noted too, or the next start would send it again.
-            while self.state.is_any_card_pending()
+            // A card that was just sent has to be noted, or the next start would send it again.
+            while self.state.cards.are_pending()
                 && let Some(input) = self.inputs.recv().await
             {
                 self.step(input);
@@ -269,7 +272,7 @@ fn tick() -> Input {
     Input::Tick { chance: Pairing::chance() }
 }
 
-/// Stops accepting updates; those in progress still need the channel.
+/// Stops accepting updates. Updates that are being handled still need the channel, so it runs until they are done.
 fn close(intake: &Intake) -> oneshot::Receiver<()> {
     let (tell, closed) = oneshot::channel();
     let intake = intake.clone();
@@ -298,7 +301,7 @@ async fn receive(
         return Ok(webhook.run(&api, intake, notices, now, stop).await?);
     }
     tokio::select! {
-        // If that fails, fetching reports it.
+        // If removing the webhook fails, fetching updates fails as well and reports the error.
         _ = poll::remove_webhook(&api, &notices, now.clone()) => {}
         _ = stop.wait_for(|stop| *stop) => return Ok(()),
     }
@@ -313,7 +316,7 @@ async fn announce_commands(api: Arc<Api>) {
     let _ = api.set_my_commands(&SetMyCommandsParams { commands }).await;
 }
 
-/// Converts updates to inputs, and waits until each is safe.
+/// Converts updates to inputs, and waits until each update is safe.
 struct UpdateHandler {
     inputs: mpsc::UnboundedSender<Input>,
     tickets: Tickets,
@@ -324,17 +327,17 @@ impl Handler for UpdateHandler {
     fn handle(&self, update: Update) -> BoxFuture<'_, Handled> {
         Box::pin(async move {
             if let Some((from, to)) = incoming::moved(&update) {
-                // If this is lost, the next message to the old chat reports the move again.
+                // If this input is lost, the next message to the old chat reports the move again.
                 let _ = self.inputs.send(Input::Moved { from, to });
                 return Handled::Durable;
             }
             if let Some(chat) = incoming::opened(&update) {
-                // If this is lost, the next message there has the same effect.
+                // If this input is lost, the next message in that chat has the same effect.
                 let _ = self.inputs.send(Input::Opened(chat));
                 return Handled::Durable;
             }
             if let Some((room, by, name)) = incoming::topic_named(&update) {
-                // If this is lost, `/project` chooses as well.
+                // If this input is lost, a person can still choose the project with `/project`.
                 let _ = self.inputs.send(Input::TopicNamed { room, by, name });
                 return Handled::Durable;
             }

@@ -1,7 +1,7 @@
-//! The notes: which message shows which question, and how far each session was announced. The file has one line per
-//! note and is compacted at every start.
+//! The notes: which message shows which question, up to which entry each session was announced, and other state that is
+//! not in the logs. The file has one line per note and is compacted at every start.
 //!
-//! After a kill between sending and noting, a message is sent again; none is ever lost.
+//! After a kill between sending a message and noting that, the message is sent again; no message is ever lost.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -17,27 +17,27 @@ use super::quiet_hours::Quiet;
 use super::step_effects::Effects;
 use crate::bot_api::InlineKeyboardMarkup;
 
-/// The number of cards of ended sessions to remember, for replies to late taps.
+/// The maximum number of cards of ended sessions to remember, for replies to late taps.
 const MOST_OLD: usize = 2000;
-/// The number of messages to remember that became answers.
+/// The maximum number of messages to remember that became answers.
 const MOST_ANSWERS: usize = 1000;
-/// The number of voice messages to remember.
+/// The maximum number of voice messages to remember.
 const MOST_HEARD: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    /// A session is announced up to here.
+    /// A session is announced up to this entry.
     Told { session: SessionId, seq: u64 },
     /// A message shows a question, with buttons.
     Shown { session: SessionId, question: QuestionId, since: u64, message: i32 },
     /// A message asks for free text.
     Prompted { session: SessionId, question: QuestionId, since: u64, message: i32 },
-    /// The check boxes on the messages of a question, or on the list of a plan; `None` if the list is no longer shown.
+    /// The check boxes of a question, or of the list of a plan; `None` if the list is no longer shown.
     Picked { session: SessionId, question: QuestionId, since: u64, picks: Option<Picks> },
-    /// A question is no longer in front of anybody, and its messages say so.
+    /// A question is no longer in front of the person, and its messages show that.
     Closed { session: SessionId, question: QuestionId, since: u64 },
-    /// A reminder was put off until then.
+    /// A reminder was put off until this time.
     Snoozed { session: SessionId, question: QuestionId, since: u64, until: Timestamp },
     /// When a chat is quiet.
     Quiet { chat: i64, quiet: Quiet },
@@ -45,13 +45,13 @@ enum Line {
     Reminded { session: SessionId, question: QuestionId, since: u64 },
     /// A message shows the agent's activity.
     Progress { session: SessionId, message: Option<i32> },
-    /// A session is over, and was announced to its end.
+    /// A session is over, and its end was announced.
     Over { session: SessionId },
-    /// The outcome of a card of such a session.
+    /// The outcome of a card of an ended session.
     Old { chat: i64, tag: String, answer: Option<String> },
     /// The id of a chat changed.
     Moved { from: i64, to: i64 },
-    /// The messages of a session can no longer be edited.
+    /// The messages of a session can no longer be edited, because its chat moved.
     Left { session: SessionId },
     /// The transcription of a voice message, until its sender confirms it.
     Heard { tag: String, words: HeardWords },
@@ -59,13 +59,14 @@ enum Line {
     Answered { chat: i64, message: i32, session: SessionId, question: QuestionId },
     /// A room is about the project in this directory.
     About { room: Room, project: String },
-    /// Somebody was asked in a room what to change about finished work; `None` if they have said it.
+    /// A person was asked in a room what to change about finished work; `None` once they have answered.
     Revising { room: Room, asked: Option<Revising> },
-    /// A guest may answer for the owner in a room.
+    /// Whether a guest may answer for the owner in a room.
     Guest { room: Room, owner: u64, guest: u64, may: bool },
 }
 
-/// Who was asked what to change about which work, and by which message, once it has arrived.
+/// The request to a person to say what to change about finished work. `message` is the message that asks, once it has
+/// arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Revising {
     pub(super) session: SessionId,
@@ -79,17 +80,18 @@ pub(super) struct Revising {
 pub(super) struct HeardWords {
     pub(super) room: Room,
     pub(super) sender: u64,
-    /// The update that brought it.
+    /// The update with the voice message.
     pub(super) update: String,
     pub(super) message: i32,
-    /// The message that it replies to.
+    /// The message that the voice message replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply_to: Option<i32>,
     pub(super) text: String,
 }
 
-/// Which check boxes are checked, and which page of them is shown. The buttons of the message say the same, but a tap carries the
-/// buttons that the person saw, which may be older: after a kill, several taps are handled again, the first of them may be any.
+/// The selected check boxes, and the page of the list that is shown. The buttons of a message encode the same, but a
+/// tap carries the buttons that the person saw, which may be out of date: after a kill, several taps may be handled
+/// again in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Picks {
     pub(super) chosen: BTreeSet<usize>,
@@ -103,7 +105,7 @@ pub(super) struct Noted {
     /// The last announced entry.
     pub(super) told: u64,
     pub(super) cards: Vec<CardNote>,
-    /// The message that shows its agent's activity.
+    /// The message that shows the activity of the session's agent.
     pub(super) progress: Option<i32>,
 }
 
@@ -111,18 +113,18 @@ pub(super) struct Noted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CardNote {
     pub(super) question: QuestionId,
-    /// The entry since which it is in front of the person.
+    /// The entry since which the question is in front of the person.
     pub(super) since: u64,
-    /// The messages that show it, the newest last. Empty while the first is being sent.
+    /// The messages that show the question, the newest at the end. Empty while the first one is being sent.
     pub(super) shown: Vec<i32>,
     /// The messages that ask for free text.
     pub(super) prompts: Vec<i32>,
     pub(super) closed: bool,
-    /// The check boxes, once one was tapped.
+    /// The check boxes, once a person has tapped one.
     pub(super) picks: Option<Picks>,
     /// Whether a reminder was sent.
     pub(super) reminded: bool,
-    /// When the reminder is repeated.
+    /// When the reminder is sent again, if a person put it off.
     pub(super) snoozed: Option<Timestamp>,
 }
 
@@ -141,7 +143,7 @@ impl CardNote {
         }
     }
 
-    /// Whether it was shown, or need not be shown any more.
+    /// Whether the card was shown, or no longer has to be.
     pub(super) fn is_known(&self) -> bool {
         self.closed || !self.shown.is_empty()
     }
@@ -187,7 +189,7 @@ pub(super) struct Notes {
     /// Whom rooms ask what to change about finished work.
     revising: BTreeMap<Room, Revising>,
     heard: VecDeque<(String, HeardWords)>,
-    /// By chat and message, the questions that messages answered, and the order in which they did.
+    /// The questions that messages answered, by chat and message, and the order in which they did.
     typed: HashMap<(i64, i32), (SessionId, QuestionId)>,
     typed_order: VecDeque<(i64, i32)>,
     quiet: BTreeMap<i64, Quiet>,
@@ -199,7 +201,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Parses notes. A line that was cut off by a kill is dropped, one of an unknown kind is kept.
+    /// Parses notes. A line that was cut off by a kill is dropped; a line of an unknown kind is kept.
     pub(super) fn parse(text: &str) -> Self {
         let mut notes = Self::default();
         for text in text.lines() {
@@ -219,7 +221,6 @@ impl Notes {
         lines.chain(self.unknown.iter().cloned()).map(|line| line + "\n").collect()
     }
 
-    /// The notes about a session.
     pub(super) fn of(&self, session: &SessionId) -> Option<&Noted> {
         self.sessions.get(session)
     }
@@ -229,23 +230,24 @@ impl Notes {
         self.of(&key.session)?.cards.iter().find(|card| card.is(&key.question, key.since))
     }
 
-    /// Whether a card was shown, or needs not be shown.
+    /// Whether a card was shown, or no longer has to be.
     pub(super) fn is_known(&self, key: &CardKey) -> bool {
         self.of_card(key).is_some_and(CardNote::is_known)
     }
 
-    /// Whether a card was in its chat before this message.
+    /// Whether a message with this card was in the chat before the given message.
     pub(super) fn is_shown_before(&self, key: &CardKey, message: i32) -> bool {
         self.of_card(key).is_some_and(|note| note.shown.iter().any(|shown| *shown < message))
     }
 
-    /// The options or items of a card that are selected so far; before the first tap, as the buttons of the message tell.
+    /// The options or items of a card that are selected so far. Before the first tap, the buttons of the message define
+    /// them.
     pub(super) fn chosen(&self, key: &CardKey, seen: Option<&InlineKeyboardMarkup>) -> BTreeSet<usize> {
         let noted = self.of_card(key).and_then(|note| note.picks.as_ref());
         noted.map_or_else(|| button::chosen_on(seen), |picks| picks.chosen.clone())
     }
 
-    /// Notes that a session is announced up to here.
+    /// Notes that a session is announced up to this entry.
     pub(super) fn told(&mut self, effects: &mut Effects, session: &SessionId, seq: u64) {
         self.note(effects, Line::Told { session: session.clone(), seq });
     }
@@ -268,7 +270,7 @@ impl Notes {
         self.note(effects, Line::Picked { session, question, since, picks });
     }
 
-    /// Notes that a question is no longer in front of anybody.
+    /// Notes that a question is no longer in front of the person.
     pub(super) fn closed(&mut self, effects: &mut Effects, key: &CardKey) {
         let CardKey { session, question, since } = key.clone();
         self.note(effects, Line::Closed { session, question, since });
@@ -286,7 +288,7 @@ impl Notes {
         self.note(effects, Line::Snoozed { session, question, since, until });
     }
 
-    /// When a chat is quiet, if that was set.
+    /// When a chat is quiet, if a person has set that.
     pub(super) fn quiet(&self, chat: i64) -> Option<Quiet> {
         self.quiet.get(&chat).copied()
     }
@@ -301,7 +303,7 @@ impl Notes {
         self.note(effects, Line::Progress { session: session.clone(), message });
     }
 
-    /// Notes that a session is over. Of its cards only the answers are kept.
+    /// Notes that a session is over. Of its cards, only the answers are kept.
     pub(super) fn over(
         &mut self,
         effects: &mut Effects,
@@ -356,19 +358,19 @@ impl Notes {
         self.typed.get(&(chat, message))
     }
 
-    /// Notes whom a room asks what to change about finished work.
+    /// Notes that a room asks a person what to change about finished work.
     pub(super) fn revise(&mut self, effects: &mut Effects, room: Room, asked: Revising) {
         self.note(effects, Line::Revising { room, asked: Some(asked) });
     }
 
-    /// Notes that nobody is asked that any more.
+    /// Notes that a room no longer asks that.
     pub(super) fn revised(&mut self, effects: &mut Effects, room: Room) {
         if self.revising.contains_key(&room) {
             self.note(effects, Line::Revising { room, asked: None });
         }
     }
 
-    /// Who was asked in a room what to change about finished work.
+    /// The request to say what to change about finished work, if there is one in this room.
     pub(super) fn revising(&self, room: Room) -> Option<&Revising> {
         self.revising.get(&room)
     }
@@ -398,13 +400,13 @@ impl Notes {
         owner == user || self.guests.contains(&(room, owner, user))
     }
 
-    /// Whether a guest may answer for anybody here.
+    /// Whether a guest may answer for any owner in a room.
     pub(super) fn is_any_guest(&self, room: Room, guest: u64) -> bool {
         let all = (room, 0, 0)..=(room, u64::MAX, u64::MAX);
         self.guests.range(all).any(|(_, _, known)| *known == guest)
     }
 
-    /// Notes that a chat moved; the messages of these sessions are not in the new one.
+    /// Notes that a chat moved. The messages of these sessions do not exist in the new chat.
     pub(super) fn moved<'a>(
         &mut self,
         effects: &mut Effects,
@@ -418,12 +420,12 @@ impl Notes {
         }
     }
 
-    /// The current room for a room, after moves.
+    /// The current room of a room whose chat may have moved.
     pub(super) fn now(&self, room: Room) -> Room {
         Room { chat: self.moved.get(&room.chat).copied().unwrap_or(room.chat), ..room }
     }
 
-    /// Takes a note, and has it written.
+    /// Applies a note, and has it written to the file.
     fn note(&mut self, effects: &mut Effects, line: Line) {
         if let Ok(text) = serde_json::to_string(&line) {
             effects.want(Effect::Note(text));
@@ -495,7 +497,7 @@ impl Notes {
 
     fn take_move(&mut self, from: i64, to: i64) {
         self.moved.insert(from, to);
-        // A chat may move twice; one lookup has to be enough.
+        // A chat may move twice, and one lookup has to find its current id.
         self.moved.values_mut().filter(|now| **now == from).for_each(|now| *now = to);
         let now = |chat: i64| if chat == from { to } else { chat };
         self.guests = std::mem::take(&mut self.guests)

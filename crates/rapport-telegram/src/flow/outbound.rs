@@ -1,5 +1,5 @@
-//! Executes effects: sends messages, acts in sessions, reads, writes. Each runs in its own task, and its result becomes
-//! an input. Nothing is decided here.
+//! Executes effects: sends messages, acts in sessions, reads and writes. Each effect runs in a task of its own, and its
+//! result becomes an input. This module makes no decisions.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,10 +38,10 @@ use crate::users::Users;
 /// The time limit for fetching the files of a message, including retries.
 const FETCH: Duration = Duration::from_secs(60);
 
-/// How long a tap shows on the person's phone that it waits for an answer.
+/// How long the person's app waits for the answer to a tap.
 const TAP_LASTS: Duration = Duration::from_secs(15);
 
-/// What effects are executed with. Clones share it.
+/// Everything that is needed to execute effects. Clones share it.
 #[derive(Clone)]
 pub(super) struct Outbound {
     pub(super) sessions: Arc<dyn Sessions>,
@@ -58,12 +58,12 @@ pub(super) struct Outbound {
     pub(super) notices: Notices,
     pub(super) tickets: Tickets,
     pub(super) inputs: mpsc::UnboundedSender<Input>,
-    /// For whole logs, of which only a few may wait.
+    /// The queue of whole logs, which has a small bound.
     pub(super) logs: mpsc::Sender<Input>,
 }
 
 impl Outbound {
-    /// Executes effects in order. Returns at once: slow work continues in the background.
+    /// Executes effects in order. Returns at once; slow work continues in the background.
     pub(super) fn execute(&self, effects: Vec<Effect>) {
         for effect in effects {
             self.execute_one(effect);
@@ -76,7 +76,7 @@ impl Outbound {
             Effect::Send { chat, messages, then } => self.send(chat, messages, then),
             Effect::React { chat, message } => {
                 let api = self.api.clone();
-                // It is a courtesy: the message is kept whether or not it can be shown.
+                // The reaction is optional: the message is stored in any case.
                 tokio::spawn(async move { drop(api.react(chat, message).await) });
             }
             Effect::AnswerTap { query, words } => self.answer_tap(query, words),
@@ -137,7 +137,8 @@ impl Outbound {
         self.sessions.of_project(Path::new(project)).unwrap_or_else(|| self.sessions.clone())
     }
 
-    /// Calls the door in the background. If the task panics, that becomes its result, so that nobody waits forever.
+    /// Calls the door in the background. If the task panics, the panic becomes its result, so that no one waits for it
+    /// forever.
     fn work<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, DoorError>> + Send + 'static,
@@ -224,7 +225,7 @@ impl Outbound {
 
     async fn create(&self, new: NewSession, first: Option<QuestionRound>) -> Result<(), DoorError> {
         let template = self.template.clone();
-        // The template reads the project, which blocks.
+        // The template reads files of the project, which blocks.
         let created = spawn_blocking(move || {
             let NewSession { task, aim, project, room, owner, request, grown_from, files } = new;
             let created = Created {
@@ -244,7 +245,8 @@ impl Outbound {
     }
 }
 
-/// Reads these logs, each when there is room for it: there may be thousands, and they are not to be in memory at once.
+/// Reads these logs, each when the queue has room for it. There may be thousands, and they must not all be in memory at
+/// once.
 async fn read_each<Reading: Future<Output = (Result<Vec<Entry>, DoorError>, SessionId)>>(
     all: Vec<SessionId>,
     read: impl Fn(SessionId) -> Reading,
@@ -259,7 +261,8 @@ async fn read_each<Reading: Future<Output = (Result<Vec<Entry>, DoorError>, Sess
     let _ = logs.send(Input::AllFound).await;
 }
 
-/// Answers a tap; retries while that makes sense. If it fails, the person still sees the card change.
+/// Answers a tap, with retries while Telegram still accepts an answer. If that fails, the person still sees the card
+/// change.
 async fn answer_tap(api: &Api, params: &AnswerCallbackQueryParams) {
     let (began, mut backoff) = (Instant::now(), Backoff::default());
     loop {
@@ -275,7 +278,8 @@ async fn answer_tap(api: &Api, params: &AnswerCallbackQueryParams) {
     }
 }
 
-/// The input for a session that cannot be read or run here. One that another process runs is left to that process.
+/// The input for a session that cannot be read or run here. If another process runs the session, this process leaves it
+/// alone.
 pub(super) fn unfollowed(session: SessionId, error: DoorError) -> Option<Input> {
     let is_busy = matches!(error, DoorError::Store(StoreError::Busy { .. }));
     (!is_busy).then_some(Input::Unfollowed(session, error))
@@ -296,7 +300,7 @@ async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), 
     Ok(())
 }
 
-/// An act whose text names these files.
+/// The act, with the paths of these files added to its text.
 fn naming(act: Act, paths: &[String]) -> Act {
     let named = |text: &str| prompt::with_files(text, paths);
     match act {
@@ -308,7 +312,7 @@ fn naming(act: Act, paths: &[String]) -> Act {
             Act::Change { question, reply: Reply::Text(named(&text)) }
         }
         Act::Skip { folder, message: Some(message) } => Act::Skip { folder, message: Some(named(&message)) },
-        // A choice has no text. The files are stored with the session anyway.
+        // An act without text cannot name the files, but they are stored with the session.
         act => act,
     }
 }
@@ -322,7 +326,7 @@ async fn fetch_all(api: &Api, files: &[FileRef]) -> Result<Vec<NewFile>, String>
     Ok(fetched)
 }
 
-/// Fetches a file; retries if Telegram cannot be reached or demands a pause.
+/// Fetches a file. Retries if Telegram cannot be reached or demands a pause.
 async fn fetch(api: &Api, file: &FileRef) -> Result<Vec<u8>, ApiError> {
     let mut backoff = Backoff::default();
     loop {
@@ -354,13 +358,13 @@ async fn read_content(
     Ok(bytes)
 }
 
-/// The content with secrets removed, if it is text.
+/// The content without secrets, if it is text.
 fn without(secrets: &[SecretString], bytes: Vec<u8>) -> Vec<u8> {
     let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => return error.into_bytes(),
     };
-    // A string this short is not a secret, and would match everywhere.
+    // A string this short is not a secret, and would match in many places.
     for secret in secrets.iter().map(SecretString::expose_secret).filter(|secret| secret.len() >= 8) {
         if text.contains(secret) {
             text = text.replace(secret, "***");
@@ -369,7 +373,7 @@ fn without(secrets: &[SecretString], bytes: Vec<u8>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The updates that wait to be safe. Clones share it.
+/// The updates that are not safe yet. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tickets {
     last: Arc<AtomicU64>,
@@ -388,7 +392,7 @@ impl Tickets {
     fn finish(&self, ticket: Ticket) {
         let done = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
         if let Some(done) = done {
-            // The receiver is gone if the program ends.
+            // The receiver is gone if the program is ending.
             let _ = done.send(Handled::Durable);
         }
     }
@@ -402,7 +406,7 @@ mod tests {
 
     use super::*;
 
-    /// The logs of a hundred sessions, of which nobody takes one for now.
+    /// The logs of a hundred sessions, none of which is received at first.
     #[tokio::test]
     async fn logs_are_read_when_there_is_room_for_them() {
         let ids: Vec<_> = (0..100).map(|number| SessionId::new(format!("session-{number}"))).collect();

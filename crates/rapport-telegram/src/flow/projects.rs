@@ -1,5 +1,5 @@
-//! The project of a room, where the bot serves several: `/project` lists and chooses them, and a topic that is named
-//! like a project is about that project.
+//! The projects of rooms, if the bot serves several projects. `/project` lists them and chooses one for the room; a
+//! topic with the name of a project belongs to that project.
 
 use rapport_core::SessionId;
 use rapport_door::JointSessions;
@@ -23,14 +23,14 @@ const LONGEST_NAME: usize = 60;
 /// A project that the bot serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its name, which no other of them has.
+    /// The name of the project, unique among the served projects.
     pub name: String,
-    /// Its directory, as its sessions name it.
+    /// The directory of the project, as its sessions record it.
     pub path: String,
 }
 
 impl Project {
-    /// The tag of its button.
+    /// The tag of the button that chooses this project.
     fn tag(&self) -> Tag {
         Tag::project(&self.path)
     }
@@ -40,7 +40,7 @@ impl Project {
     }
 }
 
-/// The projects that the bot serves. The notes say which of them a room is about.
+/// The projects that the bot serves. The notes record which one a room is about.
 #[derive(Clone, Debug)]
 pub(super) struct Projects {
     /// The project of rooms for which no project was chosen.
@@ -53,7 +53,7 @@ impl Projects {
         Self { first, others }
     }
 
-    /// Whether there are several.
+    /// Whether the bot serves several projects.
     pub(super) fn are_several(&self) -> bool {
         !self.others.is_empty()
     }
@@ -65,26 +65,27 @@ impl Projects {
         named.unwrap_or(&self.first)
     }
 
-    /// The project that a room is about: the one chosen there, or in its chat as a whole, or the first.
+    /// The project that a room is about: the one chosen in the topic, else the one chosen in the chat as a whole, else
+    /// the first.
     pub(super) fn in_room(&self, notes: &Notes, room: Room) -> &Project {
         let chosen = |room: Room| notes.project(room).and_then(|path| self.at(path));
         let of_chat = || chosen(Room { topic: None, ..room });
         chosen(room).or_else(of_chat).unwrap_or(&self.first)
     }
 
-    /// The topic of a person's own chat that is about the project of a session, if they made one.
+    /// The topic of a person's private chat that is about the project of a session, if there is one.
     pub(super) fn topic_for(&self, notes: &Notes, id: &SessionId, alone: Room) -> Option<Room> {
         let mut rooms = notes.rooms_about(&self.of(id).path);
         rooms.find(|room| room.chat == alone.chat && room.topic.is_some())
     }
 
-    /// The name of a session's project, where it is not the one that the room is about.
+    /// The name of a session's project, if it differs from the project of the room.
     pub(super) fn foreign(&self, notes: &Notes, id: &SessionId, room: Room) -> Option<String> {
         let project = self.of(id);
         (project != self.in_room(notes, room)).then(|| project.title())
     }
 
-    /// A text about a session, which begins with the name of its project if that is not clear.
+    /// A text about a session. It begins with the name of the project, if that differs from the project of the room.
     pub(super) fn labelled(&self, notes: &Notes, id: &SessionId, room: Room, text: Text) -> Text {
         match self.foreign(notes, id, room) {
             Some(name) => Text::new().plain("📁 ").bold(&name).plain("\n").text(&text),
@@ -92,7 +93,7 @@ impl Projects {
         }
     }
 
-    /// The task of a session, with the name of its project if that is not clear.
+    /// The task of a session, with the name of the project if that differs from the project of the room.
     pub(super) fn titled(&self, notes: &Notes, id: &SessionId, shown: &ShownSession, room: Room) -> String {
         let task = &shown.presenter.session().created().task;
         match self.foreign(notes, id, room) {
@@ -101,7 +102,7 @@ impl Projects {
         }
     }
 
-    /// A session as commands in a terminal name it.
+    /// The session's address, by which terminal commands name the session.
     pub(super) fn address(&self, id: &SessionId) -> String {
         let own = JointSessions::split(id).1;
         if !self.are_several() {
@@ -147,7 +148,7 @@ impl Projects {
         Card { rows: choices.map(button).collect(), ..Card::plain(text) }
     }
 
-    /// A tap in that list.
+    /// Handles a tap in the list of projects.
     pub(super) fn on_tap(
         &self,
         access: &Access,
@@ -167,14 +168,15 @@ impl Projects {
         set(notes, effects, room, project);
     }
 
-    /// A person with access made or renamed a topic. If it is named like a project, it is about that project from now on.
+    /// Handles a topic that a person with access created or renamed. If it has the name of a project, it is about that
+    /// project from now on.
     pub(super) fn on_topic_named(&self, notes: &mut Notes, effects: &mut Effects, room: Room, name: &str) {
         if let Some(project) = self.called_exactly(name).filter(|_| self.are_several()) {
             set(notes, effects, room, project);
         }
     }
 
-    /// The name with which a topic was made. It counts until a project is chosen there.
+    /// Handles the name that a topic was created with. It counts until a project is chosen in the topic.
     pub(super) fn learn_topic(&self, notes: &mut Notes, effects: &mut Effects, room: Room, name: &str) {
         if !self.are_several() || notes.project(room).is_some() {
             return;
@@ -184,7 +186,7 @@ impl Projects {
         }
     }
 
-    /// The number of questions of a project that wait for an answer.
+    /// The number of open questions in the sessions of a project.
     fn waiting_in(&self, sessions: &ShownSessions, project: &Project) -> usize {
         let of_it = sessions.iter().filter(|(id, _)| self.of(id) == project);
         of_it.map(|(_, shown)| shown.presenter.focus().len()).sum()
@@ -203,7 +205,7 @@ impl Projects {
         self.all().find(|project| project.name.to_lowercase() == name)
     }
 
-    /// The project of this name, or the only one whose name begins like this.
+    /// The project of this name, or the only project whose name begins with it.
     fn called(&self, name: &str) -> Option<&Project> {
         let beginning = name.trim().to_lowercase();
         let mut alike = self.all().filter(|project| project.name.to_lowercase().starts_with(&beginning));
@@ -248,7 +250,7 @@ mod tests {
             (Notes::default(), "app", "app"),
             (about(HOME, "/web"), "web", "web"),
             (about(TOPIC, "/web"), "app", "web"),
-            // That project is not served now.
+            // The noted project is not served now.
             (about(HOME, "/gone"), "app", "app"),
         ] {
             assert_eq!(projects.in_room(&notes, HOME).name, home);
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(notes.project(HOME), None, "with one project there is nothing to choose");
     }
 
-    /// A command for a terminal names the project, where there are several.
+    /// With several projects, the address in terminal commands includes the project.
     #[test]
     fn commands_name_the_directory_where_several_are_served() {
         let quoted = Projects::new(project("app"), vec![project("o'web")]);

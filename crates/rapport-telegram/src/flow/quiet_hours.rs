@@ -1,22 +1,20 @@
-//! Quiet hours and snoozing. During quiet hours messages are sent without a sound, and there are no reminders. Nothing
-//! is held back and nothing is answered.
+//! Quiet hours and snoozing. During quiet hours, messages are sent without a sound, and there are no reminders. All
+//! messages are still sent, and no question is answered automatically.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
-use super::cards::CardKey;
-use super::chat_state::{ChatState, Settings};
+use super::chat_state::ChatState;
 use super::messages::Visit;
 
 const DAY: i64 = 24 * 60;
-/// How long the button puts off a reminder.
-const SNOOZE: SignedDuration = SignedDuration::from_hours(1);
-/// The maximum time that can be set at once.
+/// The maximum duration that `/quiet` accepts.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 const USAGE: &str =
     "/quiet 22:00-07:00 for every night, /quiet 2h for the next two hours, /quiet off to end it.";
 
-/// Hours of every day, in minutes from midnight. They may span midnight.
+/// Quiet hours of every day, in minutes from midnight. They may span midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuietHours {
     from: i64,
@@ -40,7 +38,7 @@ impl QuietHours {
         (hours.from != hours.to).then_some(hours)
     }
 
-    /// How long they last from this moment on; `None` outside of them.
+    /// How long the quiet hours last from now on; `None` outside of them.
     fn left(self, now: &Zoned) -> Option<SignedDuration> {
         let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
         let since = (minute - self.from).rem_euclid(DAY);
@@ -59,7 +57,7 @@ impl std::fmt::Display for QuietHours {
     }
 }
 
-/// A time of day in minutes.
+/// Parses a time of day, in minutes from midnight.
 fn minute(text: &str) -> Option<i64> {
     let (hours, minutes) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
     let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -79,75 +77,76 @@ fn span(text: &str) -> Option<SignedDuration> {
     (span > SignedDuration::ZERO).then_some(span)
 }
 
-impl Settings {
-    /// Until when a chat is quiet for which this was set, if it is quiet.
-    pub(super) fn quiet_until(&self, set: Option<Quiet>, now: Timestamp) -> Option<Timestamp> {
-        let hours = |hours: QuietHours| {
-            let left = hours.left(&now.to_zoned(self.zone.clone()))?;
-            now.checked_add(left).ok()
-        };
-        match set {
-            Some(Quiet::Off) => None,
-            Some(Quiet::Until(until)) if until > now => Some(until),
-            Some(Quiet::Hours(set)) => hours(set),
-            Some(Quiet::Until(_)) | None => self.quiet.and_then(hours),
-        }
+/// The setting that a person requests by `/quiet WISH`.
+fn wished(wish: &str, now: Timestamp) -> Option<Quiet> {
+    match (wish, QuietHours::parse(wish), span(wish)) {
+        ("off", _, _) => Some(Quiet::Off),
+        (_, Some(hours), _) => Some(Quiet::Hours(hours)),
+        (_, _, Some(span)) => now.checked_add(span).ok().map(Quiet::Until),
+        _ => None,
     }
 }
 
-impl ChatState {
-    pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
-        let chat = visit.room.chat;
-        let wish = wish.trim().to_lowercase();
-        let quiet = match (wish.as_str(), QuietHours::parse(&wish), span(&wish)) {
-            ("off", _, _) => Some(Quiet::Off),
-            (_, Some(hours), _) => Some(Quiet::Hours(hours)),
-            (_, _, Some(span)) => self.now.checked_add(span).ok().map(Quiet::Until),
-            _ => None,
-        };
-        if let Some(quiet) = quiet {
-            self.notes.set_quiet(&mut self.effects, chat, quiet);
-            self.remind_anew(chat);
-        } else if !wish.is_empty() {
-            return self.effects.say(visit.room, &format!("I do not understand that. {USAGE}"));
-        }
-        let words = self.about_quiet(chat);
-        self.effects.say(visit.room, &words);
+/// Decides when a chat is quiet, from its own setting and the default.
+#[derive(Clone, Debug)]
+pub(super) struct QuietTimes {
+    /// The quiet hours of chats without a setting of their own.
+    default: Option<QuietHours>,
+    zone: TimeZone,
+}
+
+impl QuietTimes {
+    pub(super) fn new(default: Option<QuietHours>, zone: TimeZone) -> Self {
+        Self { default, zone }
     }
 
-    fn about_quiet(&self, chat: i64) -> String {
-        let hours = match self.notes.quiet(chat) {
+    /// The end of the current quiet period of a chat with this setting, if it is quiet now.
+    pub(super) fn until(&self, set: Option<Quiet>, now: Timestamp) -> Option<Timestamp> {
+        match set {
+            Some(Quiet::Until(until)) if until > now => Some(until),
+            set => {
+                let left = self.hours(set)?.left(&now.to_zoned(self.zone.clone()))?;
+                now.checked_add(left).ok()
+            }
+        }
+    }
+
+    /// The daily quiet hours of a chat with this setting.
+    fn hours(&self, set: Option<Quiet>) -> Option<QuietHours> {
+        match set {
             Some(Quiet::Hours(hours)) => Some(hours),
             Some(Quiet::Off) => None,
-            Some(Quiet::Until(_)) | None => self.settings.quiet,
-        };
+            Some(Quiet::Until(_)) | None => self.default,
+        }
+    }
+
+    /// A message that says when a chat with this setting is quiet.
+    fn words(&self, set: Option<Quiet>, now: Timestamp) -> String {
         let what = "messages make no sound and there are no reminders; questions wait";
-        match (self.settings.quiet_until(self.notes.quiet(chat), self.now), hours) {
+        match (self.until(set, now), self.hours(set)) {
             (Some(until), _) => {
-                let until = until.to_zoned(self.settings.zone.clone());
+                let until = until.to_zoned(self.zone.clone());
                 format!("🌙 Until {}, {what}. /quiet off ends it.", until.strftime("%H:%M"))
             }
             (None, Some(hours)) => format!("🔔 From {hours} {what}. /quiet off ends that."),
             (None, None) => format!("🔔 No quiet hours. {USAGE}"),
         }
     }
+}
 
-    /// Reschedules the reminders of a chat after its quiet hours changed.
-    fn remind_anew(&mut self, chat: i64) {
-        let is_here = |key: &CardKey| self.sessions.is_in_chat(&key.session, chat);
-        let reminders = std::mem::take(&mut self.cards.reminders);
-        let (here, others): (Vec<_>, Vec<_>) = reminders.into_iter().partition(|(_, key)| is_here(key));
-        self.cards.reminders.extend(others);
-        for (_, key) in here {
-            self.remind_later(&key, None);
+impl ChatState {
+    /// `/quiet`: changes when a chat is quiet, and says when that is.
+    pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
+        let chat = visit.room.chat;
+        let wish = wish.trim().to_lowercase();
+        if let Some(quiet) = wished(&wish, self.now) {
+            self.notes.set_quiet(&mut self.effects, chat, quiet);
+            self.reminders.schedule_anew(&self.sessions, &self.notes, chat);
+        } else if !wish.is_empty() {
+            return self.effects.say(visit.room, &format!("I do not understand that. {USAGE}"));
         }
-    }
-
-    /// Reminds of a card later.
-    pub(super) fn snooze(&mut self, key: &CardKey) {
-        let Ok(until) = self.now.checked_add(SNOOZE) else { return };
-        self.notes.snoozed(&mut self.effects, key, until);
-        self.remind_later(key, None);
+        let words = self.settings.quiet.words(self.notes.quiet(chat), self.now);
+        self.effects.say(visit.room, &words);
     }
 }
 
@@ -186,5 +185,38 @@ mod tests {
             assert_eq!(span(wrong), None, "{wrong:?}");
         }
         assert_eq!(span("99999999999h"), Some(LONGEST));
+    }
+
+    #[test]
+    fn what_was_set_for_a_chat_counts_before_the_default() {
+        let at = |time: &str| format!("2026-01-24T{time}:00Z").parse::<Timestamp>().unwrap();
+        let times = QuietTimes::new(QuietHours::parse("22-7"), TimeZone::UTC);
+        let hours = |text| Some(Quiet::Hours(QuietHours::parse(text).unwrap()));
+        let until = Some(Quiet::Until(at("13:00")));
+        for (set, now, quiet) in [
+            (None, "12:00", None),
+            (None, "06:00", Some("07:00")),
+            (Some(Quiet::Off), "06:00", None),
+            (hours("11-13"), "12:00", Some("13:00")),
+            (hours("11-13"), "06:00", None),
+            (until, "12:00", Some("13:00")),
+            // This setting has expired, so the default applies again.
+            (until, "13:00", None),
+            (Some(Quiet::Until(at("05:00"))), "06:00", Some("07:00")),
+        ] {
+            assert_eq!(times.until(set, at(now)), quiet.map(at), "{set:?} at {now}");
+        }
+        assert!(times.words(None, at("12:00")).starts_with("🔔 From 22:00 to 07:00"));
+        assert!(times.words(until, at("12:00")).starts_with("🌙 Until 13:00"));
+        assert!(times.words(Some(Quiet::Off), at("12:00")).starts_with("🔔 No quiet hours."));
+    }
+
+    #[test]
+    fn wishes_are_hours_a_span_or_off() {
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(wished("off", now), Some(Quiet::Off));
+        assert_eq!(wished("22-7", now), QuietHours::parse("22-7").map(Quiet::Hours));
+        assert_eq!(wished("2h", now), Some(Quiet::Until(now + SignedDuration::from_hours(2))));
+        assert_eq!(wished("later", now), None);
     }
 }

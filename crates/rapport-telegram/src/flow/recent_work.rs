@@ -1,4 +1,4 @@
-//! Recently ended sessions: their files, and with the costs for `/status`.
+//! Recently ended sessions: the files that they produced, and the list with costs in `/status`.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
 use crate::room::Room;
 
-/// How far back "recently" goes.
+/// How long a session counts as recent after its end.
 const LATELY: SignedDuration = SignedDuration::from_hours(24);
 
-/// A session that is over.
+/// An ended session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedWork {
-    /// Its room and its owner.
+    /// The room and the owner of the session.
     pub(super) place: (Room, u64),
-    /// Its task; `None` for a conversation.
+    /// The task of the session; `None` for a conversation.
     pub(super) task: Option<String>,
     pub(super) status: Status,
     pub(super) at: Timestamp,
     pub(super) cost_micros: u64,
-    /// The files that the message about its end offers.
+    /// The files for which the message about the end of the session has buttons.
     pub(super) files: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct RecentWork {
 }
 
 impl RecentWork {
-    /// Records an ended session, for a day.
+    /// Records an ended session for a day.
     pub(super) fn note(&mut self, id: &SessionId, session: &Session, place: (Room, u64), now: Timestamp) {
         let view = session.view(id);
         if !is_lately(view.updated_at, now) {
@@ -53,14 +53,14 @@ impl RecentWork {
         self.ended.insert((at, id.clone()), EndedWork { place, task, status, at, cost_micros, files });
     }
 
-    /// The same for a session that is shown, if it is over.
+    /// Records a session that is shown, if it is over.
     pub(super) fn note_shown(&mut self, sessions: &ShownSessions, id: &SessionId, now: Timestamp) {
         if let Some(shown) = sessions.get(id).filter(|shown| shown.presenter.session().is_over()) {
             self.note(id, shown.presenter.session(), (shown.room, shown.owner), now);
         }
     }
 
-    /// Sends a file that ended work left.
+    /// Handles a tap on a file that ended work produced, and sends the file.
     pub(super) fn on_tap(&self, notes: &Notes, effects: &mut Effects, tap: Tap, tag: &Tag, place: usize) {
         let ended = self.ended.iter().find(|((_, id), _)| Tag::files(id) == *tag);
         let found = ended.and_then(|((_, id), ended)| Some((id, ended.place, ended.files.get(place)?)));
@@ -74,7 +74,7 @@ impl RecentWork {
         send_file(effects, id.clone(), path.clone(), tap.room, tap.ticket);
     }
 
-    /// Those of a user in rooms that are to be shown, the latest first.
+    /// A user's recent sessions in rooms that may be shown, the latest first.
     pub(super) fn lately(
         &self,
         notes: &Notes,

@@ -1,5 +1,5 @@
-//! Follows sessions: logs found at the start, and new entries. Each session is followed from its first entry, and its
-//! current state is shown.
+//! Follows sessions: reads the logs found at the start and new entries, and shows the current state of each session.
+//! Every session is followed from its first entry.
 
 use rapport_core::{
     Aim, By, Created, Entry, Event, Followed, PhaseView, Presenter, QuestionId, Session, SessionId, TurnKind,
@@ -10,7 +10,9 @@ use super::button::Tag;
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, private};
 use super::effect::Effect;
-use super::shown_sessions::Newest;
+use super::file;
+use super::shown_sessions::{Newest, ShownSessions};
+use super::step_effects::Effects;
 use super::turns;
 use crate::CHANNEL;
 use crate::notice::Notice;
@@ -26,23 +28,21 @@ pub(super) struct Found {
 }
 
 impl ChatState {
-    /// Records what a session was begun for, and shows it. A conversation is shown once all sessions are found, because
-    /// only then is it known which of its turns became sessions. Other logs are not kept in memory meanwhile.
+    /// Records a session that was found at the start, and shows it. Conversations are shown once all sessions are
+    /// found, because only then is it known which of their turns became sessions. Other logs are not kept in memory
+    /// until then.
     pub(super) fn on_found(&mut self, id: SessionId, entries: Result<Vec<Entry>, DoorError>) {
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return self.on_unfollowed(&id, error),
         };
         if self.sessions.contains_key(&id) {
-            // It is followed already.
+            // The session is already followed.
             return;
         }
         let Some(presenter) = Presenter::replay(&entries) else { return };
         let session = presenter.session();
-        if let Some(seed) = &session.created().grown_from {
-            self.dedup.grown.insert((seed.session.clone(), seed.turn));
-        }
-        self.dedup.requests.extend(session.created().request.clone());
+        self.dedup.note(session.created());
         if goes_on_here(session, &entries) {
             self.found.resuming.push(id.clone());
         }
@@ -56,7 +56,7 @@ impl ChatState {
             self.recent.note(&id, session, place, self.now);
             self.works.note(&id, session, place);
         }
-        // Most sessions have nothing to show any more.
+        // Most ended sessions have nothing left to show.
         if session.is_over() && self.notes.of(&id).is_none() {
             return;
         }
@@ -67,7 +67,8 @@ impl ChatState {
         }
     }
 
-    /// Whether a session waits until others are answered. What has to be announced or goes on here does not.
+    /// Whether a session is held back until other questions are answered. A session that has to be announced, or that
+    /// continues in this process, is not held back.
     fn is_held_back(&mut self, id: &SessionId, presenter: &Presenter, entries: &[Entry]) -> bool {
         let session = presenter.session();
         let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
@@ -77,14 +78,14 @@ impl ChatState {
             && self.backlog.hold_back(&self.notes, id, presenter, place)
     }
 
-    /// Shows a session whose log is read to its end.
+    /// Shows a session whose log was read to its end.
     fn on_replayed(&mut self, id: &SessionId, presenter: Presenter, entries: &[Entry]) {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
         if !self.is_shown(id, presenter.session(), entries) {
             return;
         }
         if self.notes.of(id).is_some_and(|noted| noted.told < last.seq) {
-            // Announcements describe the session as it was at each entry.
+            // An announcement describes the session at its entry, so the entries have to be applied one by one.
             return self.on_entries(id, entries);
         }
         self.show_from(id, first, presenter);
@@ -92,7 +93,7 @@ impl ChatState {
         self.refresh(id);
     }
 
-    /// Tells the host about a session that cannot be followed. The others are served anyway.
+    /// Tells the host about a session that cannot be followed. The other sessions are still served.
     pub(super) fn on_unfollowed(&mut self, id: &SessionId, error: DoorError) {
         let chat = self.backlog.forget(id);
         let session = self.projects.address(id);
@@ -108,7 +109,7 @@ impl ChatState {
         }
     }
 
-    /// Shows what is not shown yet, and resumes sessions that should continue.
+    /// Shows the remaining sessions, and resumes those that should continue.
     pub(super) fn on_all_found(&mut self) {
         let Found { conversations, resuming } = std::mem::take(&mut self.found);
         for (id, entries) in conversations {
@@ -140,10 +141,10 @@ impl ChatState {
             }
         }
         self.on_entries(&seen.session, &entries);
-        self.show_soon(&seen.session);
+        self.progress.note_change(&self.sessions, &seen.session);
     }
 
-    /// Applies new entries of one session, and shows the consequences.
+    /// Applies new entries of a session, and shows the consequences.
     pub(super) fn on_entries(&mut self, id: &SessionId, entries: &[Entry]) {
         let is_shown = self.sessions.contains_key(id);
         if entries.is_empty()
@@ -171,19 +172,19 @@ impl ChatState {
         }
     }
 
-    /// Whether anything has to be shown of an unknown session. Entries before it was first shown are not announced; its
-    /// open questions are shown.
+    /// Whether a session that is not shown yet has to be shown. Entries from before it was first shown are not
+    /// announced, but its open questions are shown.
     fn is_news(&mut self, id: &SessionId, entries: &[Entry]) -> bool {
-        // Its log is read from the beginning first.
+        // The log has to be read from the beginning first.
         if entries.first().is_some_and(|first| first.seq > 1) {
             return true;
         }
         Session::replay(entries).is_some_and(|session| self.is_shown(id, &session, entries))
     }
 
-    /// The same for a session whose log is read from its beginning.
+    /// The same, for a session whose log was read from the beginning.
     fn is_shown(&mut self, id: &SessionId, session: &Session, entries: &[Entry]) -> bool {
-        // Nobody may have access yet.
+        // A session has no place while no user has access.
         if self.place(id, session.created()).is_none() {
             return false;
         }
@@ -221,7 +222,8 @@ impl ChatState {
         followed
     }
 
-    /// Looks, when work begins that was asked for here, whether others are at work in the same directory.
+    /// When the agent of a session of this channel begins to work, looks for other sessions at work in the same
+    /// directory.
     fn look_beside(&mut self, id: &SessionId, entry: &Entry) {
         let changes_files = |kind: &TurnKind| matches!(kind, TurnKind::Work | TurnKind::Chat);
         let begins = |fact: &Event| matches!(fact, Event::TurnStarted { kind, .. } if changes_files(kind));
@@ -233,20 +235,6 @@ impl ChatState {
             shown.is_looked_beside = true;
             self.effects.want(Effect::LookBeside(id.clone()));
         }
-    }
-
-    /// Tells that others are at work in the directory of a session: nobody can tell then who changed which file.
-    pub(super) fn on_beside(&mut self, id: &SessionId, others: usize) {
-        let Some(room) = self.sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
-        let (what, each) = match others {
-            1 => ("Another session is".to_owned(), "Either"),
-            several => (format!("{several} other sessions are"), "Each"),
-        };
-        let words = format!(
-            "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
-             keep them apart: worker.kind: worktree in the settings."
-        );
-        self.effects.say(room, &words);
     }
 
     fn begin(&mut self, id: &SessionId, entry: &Entry) -> Followed {
@@ -263,8 +251,8 @@ impl ChatState {
         Followed::Next
     }
 
-    /// The room and the owner of a session. One that began elsewhere belongs to the first user with access.
-    /// It is shown to them alone, in the topic of its project if they have one.
+    /// The room and the owner of a session. A session that began elsewhere belongs to the first user with access, and
+    /// is shown only to them: in the topic of its project, if their private chat has one.
     fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
         let alone =
@@ -281,12 +269,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         for fact in &entry.facts {
             match fact {
-                Event::Created(created) => {
-                    if let Some(seed) = &created.grown_from {
-                        self.dedup.grown.insert((seed.session.clone(), seed.turn));
-                    }
-                    self.dedup.requests.extend(created.request.clone());
-                }
+                Event::Created(created) => self.dedup.note(created),
                 Event::TurnStarted { kind: TurnKind::Chat, prompt, .. } => shown.said = prompt.clone(),
                 Event::Said { text, .. } => shown.busy.iter_mut().for_each(|busy| busy.said(text)),
                 Event::Used { tool, what, kind, .. } => {
@@ -322,10 +305,10 @@ impl ChatState {
         self.recent.note_shown(&self.sessions, id, self.now);
         self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
-        self.write_file(id);
+        file::write(&mut self.sessions, &mut self.effects, &self.settings.folder, id);
         self.look_busy(id);
         self.finish_if_over(id);
-        self.release_at_rest(id);
+        turns::release_at_rest(&self.sessions, &mut self.effects, id);
         if let Some(chat) = chat {
             self.backlog.show_next(&self.sessions, &mut self.effects, chat);
         }
@@ -336,7 +319,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get(id) else { return };
         if !shown.presenter.session().is_over()
             || shown.announcements.are_pending()
-            || self.cards.is_any_pending(id)
+            || self.cards.are_pending_of(id)
         {
             return;
         }
@@ -354,6 +337,20 @@ impl ChatState {
         self.cards.forget(id);
         self.effects.want(Effect::Release(id.clone()));
     }
+}
+
+/// Warns that other sessions are at work in the directory of a session, because their changes cannot be told apart.
+pub(super) fn tell_beside(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId, others: usize) {
+    let Some(room) = sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
+    let (what, each) = match others {
+        1 => ("Another session is".to_owned(), "Either"),
+        several => (format!("{several} other sessions are"), "Each"),
+    };
+    let words = format!(
+        "⚠️ {what} at work in the same directory. {each} will list what the others change as its own. Worktrees \
+         keep them apart: worker.kind: worktree in the settings."
+    );
+    effects.say(room, &words);
 }
 
 /// Whether this process runs a session after a restart.

@@ -1,5 +1,5 @@
-//! The sessions that are shown, and the rooms that they are shown in: which plan, which conversations and which newest
-//! session a room has, and what of them waits for a person.
+//! The sessions that are shown, and their rooms: the plan, the conversations and the newest session of each room, and
+//! which of them wait for a person.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,22 +22,23 @@ pub(super) struct ShownSession {
     pub(super) room: Room,
     pub(super) owner: u64,
     pub(super) began: Timestamp,
-    /// Whether its log names the room. If not, it began elsewhere and is shown to its owner only.
+    /// Whether the log of the session names this room. If not, the session began elsewhere and is shown only to its
+    /// owner.
     pub(super) at_home: bool,
-    /// The last message to it, if it is a conversation.
+    /// The last message to the agent, if the session is a conversation.
     pub(super) said: String,
-    /// The entry that records its failure, if it failed.
+    /// The entry that records the failure of the session, if it failed.
     pub(super) failed_at: u64,
-    /// Whether it failed before its first question. That was announced at the time.
+    /// Whether the session failed before its first question. That failure was already announced.
     pub(super) is_without_questions: bool,
     pub(super) announcements: Announcements,
-    /// Whether somebody answered one of its questions here.
+    /// Whether a person answered a question of the session in Telegram.
     pub(super) is_answered_here: bool,
-    /// Whether it was looked for others at work in its directory.
+    /// Whether the channel has looked for other sessions at work in the same directory.
     pub(super) is_looked_beside: bool,
-    /// The activity of its agent, while it works.
+    /// The activity of the agent, while it works.
     pub(super) busy: Option<Busy>,
-    /// The entry and the room that its file was last written for.
+    /// The entry and the room for which the file of the session was last written.
     pub(super) filed: Option<(u64, Room)>,
 }
 
@@ -61,13 +62,13 @@ impl ShownSession {
         }
     }
 
-    /// A question of its rounds, answered or not.
+    /// A question of the session, answered or not.
     pub(super) fn question(&self, id: &QuestionId) -> Option<&Question> {
         let mut items = self.presenter.session().rounds().flat_map(|round| round.items);
         items.find(|item| item.question.id == *id).map(|item| item.question)
     }
 
-    /// Whether a user may answer and steer it.
+    /// Whether a user may answer and steer the session.
     pub(super) fn allows(&self, user: u64, notes: &Notes) -> bool {
         notes.may(user, self.room, self.owner)
     }
@@ -81,11 +82,11 @@ impl ShownSession {
 /// The sessions of a room, each with its creation time.
 #[derive(Clone, Debug, Default)]
 struct RoomState {
-    /// The newest planned task, until it is over.
+    /// The newest planned task that is not over.
     plan: Option<(Timestamp, SessionId)>,
     /// The conversations, by the directory of their project.
     chats: BTreeMap<String, (Timestamp, SessionId)>,
-    /// The newest session, over or not.
+    /// The newest session, whether or not it is over.
     newest: Option<Newest>,
 }
 
@@ -99,7 +100,7 @@ pub(super) struct Newest {
 }
 
 impl RoomState {
-    /// A conversation began about the project in this directory. The newest one counts.
+    /// Records a conversation about the project in this directory, if it is the newest one.
     fn began_chat(&mut self, project: String, began: (Timestamp, SessionId)) {
         let newest = self.chats.entry(project).or_insert_with(|| began.clone());
         *newest = began.max(newest.clone());
@@ -153,7 +154,7 @@ impl ShownSessions {
         self.iter().filter(move |(_, shown)| shown.room == room && shown.allows(user, notes))
     }
 
-    /// Shows a session in its room, with its owner, from its first entry on.
+    /// Shows a session in its room.
     pub(super) fn show(
         &mut self,
         id: &SessionId,
@@ -166,7 +167,7 @@ impl ShownSessions {
         self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
     }
 
-    /// Forgets a session that is over. It may still be the newest of its room.
+    /// Forgets a session that is over. It may remain the newest session of its room.
     pub(super) fn forget(&mut self, id: &SessionId) {
         let Some(shown) = self.sessions.remove(id) else { return };
         if let Some(state) = self.rooms.get_mut(&shown.room) {
@@ -175,7 +176,7 @@ impl ShownSessions {
         }
     }
 
-    /// Notes a session that may be the newest of a room.
+    /// Records a session, if it is the newest of its room.
     pub(super) fn note_newest(&mut self, room: Room, newest: Newest) {
         let state = self.rooms.entry(room).or_default();
         state.newest = state.newest.take().max(Some(newest));
@@ -186,7 +187,7 @@ impl ShownSessions {
         self.rooms.get(&room)?.newest.as_ref()
     }
 
-    /// The same, if a user may see its content. If not, the error says why.
+    /// The newest session of a room, if a user may see its content. If not, the error says why.
     pub(super) fn newest_for(&self, room: Room, user: u64, notes: &Notes) -> Result<&Newest, &'static str> {
         match self.newest(room) {
             None => Err("There is no session in this chat yet."),
@@ -219,20 +220,20 @@ impl ShownSessions {
         self.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
     }
 
-    /// The act that ends the plan of a room when another one replaces it.
+    /// The act that ends the current plan of a room when another plan replaces it.
     pub(super) fn replaced(&self, room: Room) -> Option<(SessionId, Act)> {
         let reason = Some("another task replaces it".to_owned());
         self.planning(room).map(|(id, _)| (id.clone(), Act::Cancel { reason }))
     }
 
-    /// The open questions of a room that a user may answer, the oldest first. A plan to review is not among them: whether
-    /// a text is about it is asked ([`Self::open_turns`]).
+    /// The open questions of a room that a user may answer, the oldest first. Plans to review are not among them,
+    /// because a text may be about something else; see [`Self::open_turns`].
     pub(super) fn open_questions(&self, room: Room, user: u64, notes: &Notes) -> Vec<CardKey> {
         self.open_cards(room, user, notes, |question| TurnCard::read(question).is_none())
     }
 
-    /// The cards about turns that are in front of a user in a private chat, the oldest first. There are none if the
-    /// user has stopped an agent: words are for that one, as they were told.
+    /// The cards about turns that are in front of a user in a private chat, the oldest first. If the user has stopped
+    /// an agent, there are none, because the next text is a message for that agent.
     pub(super) fn open_turns(&self, room: Room, user: u64, notes: &Notes) -> Vec<CardKey> {
         if room.chat < 0 || self.stopped(room, user, notes).is_some() {
             return Vec::new();
@@ -261,7 +262,7 @@ impl ShownSessions {
         focus.any(|focus| CardKey::of(&key.session, focus) == *key)
     }
 
-    /// The newest session of a room whose agent was stopped and that a user may continue.
+    /// The newest session of a room whose agent is stopped and that a user may continue.
     pub(super) fn stopped(&self, room: Room, user: u64, notes: &Notes) -> Option<&SessionId> {
         let rests = |shown: &ShownSession| shown.at_home && shown.presenter.session().is_stopped();
         let stopped = self.theirs(room, user, notes).filter(|(_, shown)| rests(shown));
@@ -283,19 +284,19 @@ impl ShownSessions {
         here.find(|(_, shown)| shown.allows(user, notes)).map(|(id, _)| id)
     }
 
-    /// The key of an activity message while it is being sent to a chat.
+    /// The key of an activity message that is being sent to a chat.
     pub(super) fn showing_work_in(&self, chat: i64) -> Option<CardKey> {
         let is_sent = |shown: &ShownSession| shown.busy.as_ref().is_some_and(Busy::is_on_its_way);
         let mut here = self.iter().filter(|(_, shown)| shown.room.chat == chat && is_sent(shown));
         here.next().map(|(id, _)| stop_key(id))
     }
 
-    /// A turn of a session of turns.
+    /// A turn of a session, by the name of its directory.
     pub(super) fn turn(&self, id: &SessionId, folder: &str) -> Option<&FileTurn> {
         self.get(id)?.presenter.session().file_turn(folder)
     }
 
-    /// Moves all sessions and rooms of a chat to another one. Returns the sessions, and the rooms as they were.
+    /// Moves all sessions and rooms of a chat to another chat. Returns the sessions, and the rooms before the move.
     pub(super) fn move_chat(&mut self, from: i64, to: i64) -> (Vec<SessionId>, Vec<Room>) {
         let mut moved = Vec::new();
         for (id, shown) in self.sessions.iter_mut().filter(|(_, shown)| shown.room.chat == from) {
@@ -314,7 +315,7 @@ impl ShownSessions {
         (moved, rooms)
     }
 
-    /// Notes that a session that is shown began then. `project` is the directory of its project.
+    /// Records the creation of a session that is shown. `project` is the directory of its project.
     pub(super) fn began(&mut self, id: &SessionId, at: Timestamp, project: &str) {
         let Some(shown) = self.sessions.get(id).filter(|shown| shown.at_home) else { return };
         let room = self.rooms.entry(shown.room).or_default();
@@ -350,7 +351,7 @@ mod tests {
         Project { name: path.into(), path: path.into() }
     }
 
-    /// Sessions of the group that Anna began, at these seconds, with these aims, about these projects.
+    /// Sessions in the group that Anna began at these seconds, with these aims, about these projects.
     fn began(all: &[(&str, i64, Aim, &str)]) -> ShownSessions {
         let mut sessions = ShownSessions::default();
         for (name, second, aim, project) in all {

@@ -1,4 +1,4 @@
-//! The rules that allow calls without asking: `/always` lists them with their scope, and a tap revokes one.
+//! The rules that allow tool calls without asking: `/always` lists them with their scope, and a tap revokes one.
 
 use rapport_core::{Act, Rule, SessionId, visible};
 use rapport_door::DoorError;
@@ -11,6 +11,7 @@ use super::effect::{AfterOps, AfterRules, Effect, Revoking, SessionOp, Thanks};
 use super::messages::Visit;
 use super::projects::Project;
 use super::shown_sessions::ShownSession;
+use super::step_effects::Effects;
 use crate::room::Room;
 use crate::text::Text;
 
@@ -18,11 +19,11 @@ use crate::text::Text;
 const MOST: usize = 30;
 const NOTHING: &str = "Agents ask before everything that needs a permission: no permanent permission exists.";
 
-/// A rule, and its scope: this session, or every session of the project.
+/// A rule and its scope, which is one session or every session of the project.
 struct HeldRule {
     rule: Rule,
     session: Option<(SessionId, String)>,
-    /// The name of the project, if it is one of several.
+    /// The name of the project, if the bot serves several.
     project: Option<String>,
 }
 
@@ -49,24 +50,20 @@ impl ChatState {
         self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
-    /// Handles a tap on a rule of that list. The rules are read again, because they may have changed.
+    /// Handles a tap on a rule in the list. The rules are read again, because they may have changed.
     pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
             self.effects.answer_tap(query, "Only people who may use this bot can do that.");
             return self.effects.finish(ticket);
         }
-        // A rule is revoked only by its button, which nobody can type.
+        // Only the button revokes a rule; a typed label does not.
         let Some(query) = query else { return self.effects.finish(ticket) };
         let thanks = Thanks { query, words: "From now on you are asked again.".into() };
         let project = self.projects.in_room(&self.notes, room).clone();
         let others = self.projects.all().filter(|other| **other != project).cloned().collect();
-        self.look_in(Revoking { room, by, message, thanks, ticket, tag, project, others });
-    }
-
-    fn look_in(&mut self, revoking: Revoking) {
-        let project = revoking.project.path.clone();
-        self.effects.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
+        let revoking = Revoking { room, by, message, thanks, ticket, tag, project, others };
+        look_in(&mut self.effects, revoking);
     }
 
     pub(super) fn on_rules(&mut self, then: AfterRules, rules: Result<Vec<Rule>, DoorError>) {
@@ -87,7 +84,7 @@ impl ChatState {
                 let held = held.find(|held| held.tag() == revoking.tag);
                 if held.is_none() && !revoking.others.is_empty() {
                     revoking.project = revoking.others.remove(0);
-                    return self.look_in(*revoking);
+                    return look_in(&mut self.effects, *revoking);
                 }
                 let Revoking { message, thanks, ticket, project, .. } = *revoking;
                 if let Some(message) = message {
@@ -115,7 +112,8 @@ impl ChatState {
         }
     }
 
-    /// The rules that a person may see. A group shows only its own, because the others concern nobody else there.
+    /// The rules that a person may see. A group shows only the rules of its own sessions, because the others do not
+    /// concern its other members.
     fn held(&self, room: Room, user: u64, (project, rules): (&Project, Vec<Rule>)) -> Vec<HeldRule> {
         let name = self.projects.are_several().then(|| project.name.clone());
         let project = rules.into_iter().filter(|_| room.chat > 0);
@@ -134,6 +132,12 @@ impl ChatState {
         });
         project.chain(of_sessions).collect()
     }
+}
+
+/// Reads the rules of the project in which the tapped rule is looked for next.
+fn look_in(effects: &mut Effects, revoking: Revoking) {
+    let project = revoking.project.path.clone();
+    effects.want(Effect::ReadRules { project, then: AfterRules::Revoke(Box::new(revoking)) });
 }
 
 fn list(held: &[HeldRule], problem: Option<&str>) -> Card {

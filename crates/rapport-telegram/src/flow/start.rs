@@ -1,4 +1,5 @@
-//! The start of the channel: everything it knows comes from the logs and the notes, however the previous process ended.
+//! The start of the channel. Its state comes only from the logs and the notes, so it does not matter how the previous
+//! process ended.
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use super::effect::{Effect, Input};
 use super::notes::Notes;
 use super::outbound::{Outbound, Tickets, unfollowed};
 use super::projects::Projects;
+use super::quiet_hours::QuietTimes;
 use super::writer::Writer;
 use super::{ChannelParts, RunError, tick};
 use crate::durable;
@@ -54,8 +56,7 @@ pub(super) fn assemble(
         remind: parts.remind,
         folder: parts.folder,
         can_hear: parts.transcriber.is_some(),
-        quiet: parts.quiet,
-        zone: parts.zone,
+        quiet: QuietTimes::new(parts.quiet, parts.zone),
         budget: parts.budget,
     };
     let outbound = Outbound {
@@ -87,7 +88,7 @@ fn open_notes(path: &Path) -> std::io::Result<Notes> {
     Ok(notes)
 }
 
-/// Shows what is not shown yet of existing sessions, and resumes those that should continue.
+/// Shows the existing sessions that are not shown yet, and resumes those that should continue.
 pub(super) async fn resume_sessions(
     state: &mut ChatState,
     outbound: &Outbound,
@@ -103,7 +104,7 @@ pub(super) async fn resume_sessions(
     let (resumes, others) = state.step(Input::AllFound, now()).into_iter().partition(is_resume);
     outbound.execute(others);
     for resume in resumes {
-        // One after the other, and before any update is handled.
+        // Sessions are resumed one after the other, and before any update is handled.
         if let Effect::Resume(id) = resume
             && let Err(error) = outbound.sessions.resume(&id).await
             && let Some(input) = unfollowed(id, error)

@@ -1,5 +1,5 @@
-//! The effects that one step emits, in order. Every part of the chat state that wants something done is given this list;
-//! none of them does anything itself.
+//! The effects that one step emits, in order. The parts of the chat state add their effects to this list, and execute
+//! nothing themselves.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,12 @@ const MOST_TAPS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     list: Vec<Effect>,
-    /// Ids of callback queries that were answered: after a kill the same tap may come again.
+    /// Ids of answered callback queries: after a kill, the same tap may come again.
     answered: HashSet<String>,
 }
 
 impl Effects {
-    /// Ends the step: returns its effects. Messages to chats that are quiet make no sound.
+    /// Ends the step and returns its effects. Messages to quiet chats make no sound.
     pub(super) fn take(&mut self, is_quiet: impl Fn(i64) -> bool) -> Vec<Effect> {
         let hushed = |effect: Effect| match effect {
             Effect::Send { chat, messages, then } if is_quiet(chat) => {
@@ -46,22 +46,22 @@ impl Effects {
         self.list.push(effect);
     }
 
-    /// Marks an update as safe: nothing of it has to be kept, or it is kept already.
+    /// Marks an update as safe: what has to be kept of it is durable.
     pub(super) fn finish(&mut self, ticket: Ticket) {
         self.want(Effect::Finish(ticket));
     }
 
-    /// Sends something; the result does not matter.
+    /// Sends a job, regardless of its outcome.
     pub(super) fn send(&mut self, room: Room, what: Outgoing) {
         self.want(Effect::Send { chat: room.chat, messages: vec![what], then: None });
     }
 
-    /// Sends something, and continues with `then` when it has arrived or failed.
+    /// Sends a job, and continues with `then` when the outcome is known.
     pub(super) fn send_then(&mut self, room: Room, what: Outgoing, then: AfterSend) {
         self.want(Effect::Send { chat: room.chat, messages: vec![what], then: Some(then) });
     }
 
-    /// Sends a card that is not tracked.
+    /// Sends a card whose message is not recorded.
     pub(super) fn send_card(&mut self, room: Room, card: &Card) {
         self.send(room, Outgoing::Message(card.message(room)));
     }
@@ -70,7 +70,7 @@ impl Effects {
         self.send_card(room, &Card::plain(Text::new().plain(words)));
     }
 
-    /// Shows "typing" in a room.
+    /// Shows the "typing" indicator in a room.
     pub(super) fn type_for(&mut self, room: Room) {
         self.send(room, Outgoing::Action { action: ChatAction::Typing, thread: thread(room) });
     }
@@ -87,7 +87,7 @@ impl Effects {
         }
     }
 
-    /// Whether a tap was not answered yet. It counts as answered from now on.
+    /// Whether a tap was not answered yet. From now on it counts as answered.
     pub(super) fn is_first_answer(&mut self, query: &str) -> bool {
         if self.answered.len() > MOST_TAPS {
             self.answered.clear();
@@ -104,7 +104,7 @@ impl Effects {
         self.finish(tap.ticket);
     }
 
-    /// Removes the buttons of a card whose question is no longer open.
+    /// Answers a tap on a card whose question is no longer open, and removes the buttons.
     pub(super) fn too_late(&mut self, tap: Tap, words: &str) {
         if let Some(message) = tap.message {
             self.strip(tap.room, message);
@@ -141,7 +141,7 @@ impl Effects {
         self.want(Effect::ReadContent { session: id.clone(), content, then });
     }
 
-    /// Executes a person's operations on sessions. Refusals are reported in the room.
+    /// Executes a person's operations on sessions. A refusal is reported in the room.
     pub(super) fn operate(
         &mut self,
         (room, user): (Room, u64),
@@ -152,7 +152,7 @@ impl Effects {
         self.operate_for((room, user), ops, thanks, ticket, None);
     }
 
-    /// The same, where the message becomes something.
+    /// The same, if the message also becomes an answer, a revision or a queued message.
     pub(super) fn operate_for(
         &mut self,
         (room, user): (Room, u64),
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(taken(&mut effects), [Effect::Finish(Ticket(1))], "also in a later step");
     }
 
-    /// A typed label has no callback query to answer, so the room gets the words.
+    /// A typed label has no callback query, so the answer is sent to the room as a message.
     #[test]
     fn a_typed_tap_is_answered_in_its_room() {
         let mut effects = Effects::default();

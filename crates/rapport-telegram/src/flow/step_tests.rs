@@ -1,6 +1,8 @@
-//! Steps of the chat state as tables: what comes in on the left, what is wanted on the right. No network, clock or disk.
+//! Tests of single steps of the chat state as tables: an input on the left, the expected effects on the right. No
+//! network, clock or disk.
 
 use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::{Class, Ground, Grounding, Hop, Policy, Recipient};
 use rapport_core::{
@@ -19,6 +21,7 @@ use super::effect::{
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use super::projects::{Project, Projects};
+use super::quiet_hours::{QuietHours, QuietTimes};
 use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -31,7 +34,7 @@ const HOME: Room = Room { chat: 42, topic: None };
 const GROUP: Room = Room { chat: -7, topic: None };
 const START: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// The channel without its ways out.
+/// The chat state without anything that executes its effects.
 struct Stage {
     state: ChatState,
     now: Timestamp,
@@ -50,15 +53,14 @@ impl Stage {
             remind: SignedDuration::from_hours(1),
             folder: "/plans".into(),
             can_hear: false,
-            quiet: None,
-            zone: jiff::tz::TimeZone::UTC,
+            quiet: QuietTimes::new(None, TimeZone::UTC),
             budget: None,
         };
         let projects = Projects::new(project("app"), Vec::new());
         Self { state: ChatState::new(settings, projects, access, notes), now: START, seq: 0, updates: 0 }
     }
 
-    /// What is wanted after this, in brief.
+    /// The effects of an input, in brief.
     fn put(&mut self, input: Input) -> Vec<String> {
         self.state.step(input, self.now).iter().flat_map(brief).collect()
     }
@@ -101,7 +103,7 @@ impl Stage {
         self.comes(user, HOME, What::Press { query, data, message: Some(7), keyboard: None, about: None })
     }
 
-    /// A card arrives as this message.
+    /// A card arrives as a message with this id.
     fn arrives(&mut self, key: &CardKey, message: i32) -> Vec<String> {
         self.put(Input::Sent(AfterSend::Card(key.clone()), vec![Ok(Sent::Posted(message))]))
     }
@@ -235,14 +237,14 @@ fn request(ticket: u64) -> AfterOps {
     AfterOps::Request { room: HOME, ticket: Ticket(ticket), thanks: None, becomes: None }
 }
 
-/// CHAT-24 and the rule that an answer is on disk before anyone is thanked: from the question to the card that shows its
-/// answer, step by step.
+/// CHAT-24, and the rule that an answer is on disk before the tap is confirmed: from the question to the card that
+/// shows its answer, step by step.
 #[test]
 fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
     let mut stage = Stage::new();
     let first = stage.happens(vec![created(HOME), asked(&["q1", "q2"])]);
     assert_eq!(first, ["note told", "send \"q1?\" in 42, card q1", "write /plans/42-interactive.json"]);
-    // While it is on its way it is not sent again.
+    // While the card is being sent, it is not sent again.
     let nothing_new = stage.happens(vec![]);
     assert_eq!(nothing_new, ["write /plans/42-interactive.json"]);
     let q1 = key("q1", 1);
@@ -262,7 +264,7 @@ fn a_question_is_shown_once_and_a_tap_is_thanked_when_its_answer_is_durable() {
     assert_eq!(closed, ["note closed"]);
 }
 
-/// CHAT-9: it is said while the next round is being made, and not before the last answer of this one.
+/// CHAT-9: the channel says so while the next round is being made, and not before the last answer of this round.
 #[test]
 fn chat_9_who_answered_all_is_told_that_more_is_looked_for() {
     const CHECKING: &str = "Checking for follow-up questions...";
@@ -297,7 +299,7 @@ fn tap(key: &CardKey) -> Input {
     Input::Update(Box::new(incoming), Ticket(1))
 }
 
-/// Who may answer is checked on the sender; whatever is not done is answered at once, and nothing reaches the session.
+/// The sender decides who may answer. A refused tap is answered at once, and does not reach the session.
 #[test]
 fn taps_that_change_nothing_are_answered_and_finished() {
     let answer = Button::Answer(0, 0);
@@ -314,7 +316,7 @@ fn taps_that_change_nothing_are_answered_and_finished() {
         let said: Vec<_> = wanted.into_iter().filter(|wanted| !wanted.starts_with("strip")).collect();
         assert_eq!(said, [format!("answer tap 1: {words}"), "finish 1".into()], "{button:?}");
     }
-    // The same tap, brought twice, is answered once.
+    // The same tap, delivered twice, is answered once.
     let mut stage = Stage::new();
     let q1 = stage.asked();
     stage.happens(vec![answered("q1")]);
@@ -329,7 +331,7 @@ fn taps_that_change_nothing_are_answered_and_finished() {
     assert_eq!(stage.comes(ANNA, HOME, press), ["finish 2"]);
 }
 
-/// What an operation comes to is told where it was asked for.
+/// The outcome of an operation is reported in the room of the request.
 #[test]
 fn operations_that_are_not_taken_are_told_in_their_room() {
     let already = Refusal::AlreadyAnswered {
@@ -340,7 +342,7 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
     let closed = "❌ That failed: Rapport is shutting down. Please try again.";
     let cases = [
         (Ok(()), None),
-        // The card shows it by then.
+        // By then the card shows that the question is answered.
         (Err(DoorError::Refused(already)), None),
         (Err(DoorError::Closed), Some(closed)),
     ];
@@ -352,27 +354,27 @@ fn operations_that_are_not_taken_are_told_in_their_room() {
     }
 }
 
-/// Nobody answers what they were not shown: words count by whether the card was in the chat before them.
+/// A text answers only a card that the person could see: the card must have been in the chat before the text.
 #[test]
 fn words_wait_for_the_card_they_may_answer() {
     let early = "send \"You wrote that before you could see this question, so it does not count as its answer. Please answer it now ☝️\" in 42";
     for (arrives_as, expected) in [(5, "act: answer q1 Text(\"blue\")"), (15, early)] {
         let mut stage = Stage::new();
         stage.happens(vec![created(HOME), asked(&["q1"])]);
-        // The card is on its way: nothing is decided, and the update is not finished.
+        // The card is being sent: nothing is decided yet, and the update is not finished.
         assert_eq!(stage.writes("blue", 10), Vec::<String>::new());
         let wanted = stage.arrives(&key("q1", 1), arrives_as);
         assert!(wanted.contains(&expected.to_owned()), "{wanted:?}");
     }
-    // When the channel stops, the person is told instead.
+    // When the channel stops, the person is told that the text does not count.
     let mut stage = Stage::new();
     stage.happens(vec![created(HOME), asked(&["q1"])]);
     stage.writes("blue", 10);
     assert_eq!(stage.put(Input::Stopping), [early, "finish 1"]);
 }
 
-/// A reply can be here before it is known which message its card became. It is an answer all the same, not something to talk
-/// about with an agent.
+/// A reply may arrive before the id of its card's message is known. It is still an answer, and not a message for an
+/// agent.
 #[test]
 fn a_reply_waits_for_the_card_it_answers() {
     let mut stage = Stage::new();
@@ -382,7 +384,7 @@ fn a_reply_waits_for_the_card_it_answers() {
     assert_eq!(stage.comes(ANNA, HOME, reply(7)), Vec::<String>::new());
     let wanted = stage.arrives(&key("q1", 1), 7);
     assert!(wanted.contains(&"act: answer q1 Text(\"blue\")".to_owned()), "{wanted:?}");
-    // A reply to something else is an answer like any words, as soon as that is known.
+    // A reply to another message is an ordinary text, once that is known.
     let mut stage = Stage::new();
     stage.happens(vec![Event::Created(chat_created()), asked(&["q1"])]);
     stage.comes(ANNA, HOME, reply(3));
@@ -390,8 +392,8 @@ fn a_reply_waits_for_the_card_it_answers() {
     assert!(wanted.contains(&"act: answer q1 Text(\"blue\")".to_owned()), "{wanted:?}");
 }
 
-/// Typed words go to the question that waits, whoever asks it; with several the bot asks which, and the words come back with
-/// the tap.
+/// A text answers the open question, whichever session asks it. If several are open, the bot asks which one, and the
+/// tap refers to the text.
 #[test]
 fn words_answer_the_question_that_waits() {
     let terminal = Created { origin: None, ..chat_created() };
@@ -425,7 +427,7 @@ fn words_answer_the_question_that_waits() {
     let gone = stage.comes(ANNA, HOME, tap(None));
     assert_eq!(gone.last().unwrap(), "finish 3");
     assert!(!gone.iter().any(|one| one.starts_with("act")), "{gone:?}");
-    // Of several messages a tap would bring the first, however short they are together.
+    // Of several joined messages, a tap refers only to the first, even if they are short.
     let (sender, what) = (
         Sender { id: ANNA, name: "Anna".into() },
         What::Words { text: "x".into(), message: 12, reply_to: None },
@@ -453,7 +455,7 @@ fn somebody_is_reminded_once() {
     let q1 = stage.asked();
     let due = START + SignedDuration::from_hours(1);
     assert_eq!(stage.state.deadline(), Some(due));
-    // Before it is due nothing happens.
+    // Nothing happens before the reminder is due.
     assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
     stage.now = due;
     assert_eq!(stage.put(Input::DeadlinePassed), ["note reminded", "send \"q1?\" in 42, card q1"]);
@@ -461,7 +463,7 @@ fn somebody_is_reminded_once() {
     assert_eq!(stage.state.deadline(), None);
 }
 
-/// A tap on a message that the bot has sent, before it knows which message that became: that one loses its buttons too.
+/// A tap on a message of the bot whose id it does not know yet: that message loses its buttons as well.
 #[test]
 fn a_message_that_is_known_too_late_is_closed() {
     let mut stage = Stage::new();
@@ -474,7 +476,7 @@ fn a_message_that_is_known_too_late_is_closed() {
     assert!(late.contains(&"edit 9 \"✅ Yes\" in 42".to_owned()), "{late:?}");
 }
 
-/// "Typing" at once, a message at the first tick, edits after that, and the message goes when the work ends.
+/// The "typing" indicator at once, a message at the first tick, then edits; the message is deleted when the work ends.
 #[test]
 fn a_working_agent_is_shown_until_it_asks() {
     let mut stage = Stage::new();
@@ -485,7 +487,7 @@ fn a_working_agent_is_shown_until_it_asks() {
     let ticked = stage.put(tick());
     assert_eq!(ticked[0], "type in 42");
     assert!(ticked[1].ends_with("Progress(SessionId(\"s\"))"), "{ticked:?}");
-    // The message is on its way; a second one is not sent.
+    // The message is being sent, so no second one is sent.
     assert_eq!(stage.put(tick()), ["type in 42"]);
     let sent = stage.put(Input::Sent(AfterSend::Progress(id()), vec![Ok(Sent::Posted(8))]));
     assert_eq!(sent, ["note progress"]);
@@ -497,7 +499,7 @@ fn a_working_agent_is_shown_until_it_asks() {
 
 const EDIT: &str = "edit 8 in 42, ProgressEdit(SessionId(\"s\"))";
 
-/// An agent at work, with the message about it as message 8.
+/// An agent at work, whose activity message has the id 8.
 fn working(room: Room) -> Stage {
     let mut stage = Stage::new();
     stage.happens(vec![created(room), started(TurnKind::Work, "do it")]);
@@ -510,8 +512,8 @@ fn said(text: &str) -> Event {
     Event::Said { turn: TurnId(1), text: text.into() }
 }
 
-/// What an agent says or does is shown within two seconds, however fast it goes on: never more than four edits in six seconds,
-/// and none if nothing is new. What was dropped for something more urgent is shown afterwards.
+/// The activity of an agent is shown within two seconds, however fast it changes: there are never more than four edits
+/// in six seconds, and none without a change. An edit that was dropped for something more urgent is made afterwards.
 #[test]
 fn words_are_shown_within_two_seconds() {
     let mut stage = working(HOME);
@@ -545,7 +547,8 @@ fn words_are_shown_within_two_seconds() {
     assert_eq!(stage.put(Input::DeadlinePassed), [EDIT]);
 }
 
-/// The first words of an agent do not wait for the next tick either; in a group, which allows fewer edits, later ones wait longer.
+/// The first text of an agent does not wait for the next tick either. In a group, which allows fewer edits, later texts
+/// wait longer.
 #[test]
 fn first_words_come_soon_and_groups_get_fewer_edits() {
     let mut stage = Stage::new();
@@ -562,7 +565,8 @@ fn first_words_come_soon_and_groups_get_fewer_edits() {
     assert!((3..=10).contains(&due.as_secs()), "{due}");
 }
 
-/// CHAT-32: a reply that asks becomes cards when its turn ends. Until then nobody reads its JSON as the agent's last words.
+/// CHAT-32: a reply that consists of questions becomes cards when its turn ends. Until then, the activity message does
+/// not show its JSON.
 #[test]
 fn chat_32_the_signal_is_not_shown_as_the_words_of_an_agent_at_work() {
     let signal = r#"{"interactive": true, "questions": [{"question": "Which bug?"}]}"#;
@@ -576,7 +580,7 @@ fn chat_32_the_signal_is_not_shown_as_the_words_of_an_agent_at_work() {
     }
 }
 
-/// An edited message changes the answer that it was, and says so; once the session is unknown it is too late.
+/// An edit of a message changes the answer that it gave, and the bot says so. Once the session is over, it is too late.
 #[test]
 fn an_edited_message_changes_its_answer() {
     let mut stage = Stage::new();
@@ -596,7 +600,7 @@ fn an_edited_message_changes_its_answer() {
         thanks: None,
         becomes: Some(Becomes::Answer(TypedAnswer { message: 10, card: key("q1", 1) })),
     };
-    // A refused answer is none.
+    // A refused answer is not an answer.
     stage.put(Input::Operated(then.clone(), Err(DoorError::Closed)));
     let unknown = edited(&mut stage, 10, "green");
     assert!(unknown[0].contains("I have read that message as it was first"), "{unknown:?}");
@@ -619,8 +623,8 @@ fn an_edited_message_changes_its_answer() {
     assert!(gone[0].contains("That came too late"), "{gone:?}");
 }
 
-/// kill -9: what the notes and the logs say is enough to go on. A card that was shown is not shown again, works as
-/// before, and what was not noted is sent once more.
+/// kill -9: the notes and the logs are enough to continue. A card that was shown is not shown again and still works; a
+/// message whose arrival was not noted is sent once more.
 #[test]
 fn after_a_kill_notes_and_logs_are_enough() {
     let mut before = Stage::new();
@@ -637,7 +641,7 @@ fn after_a_kill_notes_and_logs_are_enough() {
     let unshown = keep(before.state.step(seen, START));
     let sent = Input::Sent(AfterSend::Card(key("q1", 1)), vec![Ok(Sent::Posted(7))]);
     let shown = keep(before.state.step(sent, START));
-    // The last line was cut off.
+    // The last line of the notes was cut off.
     let cut = format!("{shown}\n{{\"closed\":{{\"sess");
     let card = "send \"q1?\" in 42, card q1";
     for (notes, is_sent) in [(&unshown, true), (&shown, false), (&cut, false)] {
@@ -647,7 +651,7 @@ fn after_a_kill_notes_and_logs_are_enough() {
         assert_eq!(wanted.contains(&card.to_owned()), is_sent, "{wanted:?}");
         let tapped = after.state.step(tap(&key("q1", 1)), START);
         assert_eq!(tapped.iter().flat_map(brief).collect::<Vec<_>>(), ["act: answer q1 Choices([0])"]);
-        // The command that began it is known, should it come again.
+        // The command that began the session is recognized if it comes again.
         let again = Incoming {
             id: "update 0".into(),
             room: HOME,
@@ -663,7 +667,8 @@ fn after_a_kill_notes_and_logs_are_enough() {
     }
 }
 
-/// A plan without a question is cancelled by the channel. That is known by what happened, not by the words of the reason.
+/// The channel cancels a plan without questions. It recognizes such a plan by its facts, not by the words of the
+/// reason.
 #[test]
 fn a_plan_without_questions_is_cancelled_in_silence() {
     let mut stage = Stage::new();
@@ -681,7 +686,7 @@ fn a_plan_without_questions_is_cancelled_in_silence() {
     assert_eq!(told, ["send \"❌ Planning cancelled. (no questions could be made)\" in 42, announces 2"]);
 }
 
-/// A card that Telegram does not take is told once, and shown as soon as the chat opens.
+/// A card that Telegram refuses is reported once, and shown as soon as the chat accepts messages again.
 #[test]
 fn a_card_that_was_not_taken_is_shown_when_the_chat_opens() {
     let mut stage = Stage::new();
@@ -691,14 +696,14 @@ fn a_card_that_was_not_taken_is_shown_when_the_chat_opens() {
     let told = stage.put(blocked());
     assert!(told[0].starts_with("send") && told[0].ends_with("in 42"), "{told:?}");
     assert!(told[1].starts_with("notify: a question of s cannot be shown"), "{told:?}");
-    // It does not come by itself, and the same is not told twice.
+    // The card is not sent by itself, and the refusal is not reported twice.
     assert_eq!(stage.happens(vec![]), ["write /plans/-7-interactive.json"]);
     assert_eq!(stage.put(Input::Opened(GROUP.chat)), ["send \"q1?\" in -7, card q1"]);
     assert_eq!(stage.put(blocked()), Vec::<String>::new());
 }
 
-/// What happened while the bot was blocked is told when the chat opens, and after a restart; what Telegram refuses for good
-/// counts as told.
+/// Events from the time while the bot was blocked are announced when the chat accepts messages again, and after a
+/// restart. A message that Telegram would always refuse counts as announced.
 #[test]
 fn what_could_not_be_told_is_told_when_the_chat_opens() {
     let announced = |result| Input::Sent(AfterSend::Announce { session: id(), seq: 2 }, vec![result]);
@@ -709,14 +714,15 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     assert!(stage.happens(vec![cancelled("over")]).contains(&told.to_owned()));
     let closed = Input::Sent(AfterSend::Close(key("q1", 1)), vec![Ok(Sent::Done)]);
     stage.put(closed);
-    // The host is told once; what was not told is not noted as told, and the session is not forgotten.
+    // The host is told once. An entry whose announcement failed is not noted as announced, and the session is not
+    // forgotten.
     let untold = stage.put(announced(blocked()));
     assert!(untold[0].starts_with("notify: what happened in s"), "{untold:?}");
     assert_eq!(untold[1..], ["note told"], "up to the entry before");
     assert_eq!(stage.state.notes.of(&id()).unwrap().told, 1);
     assert_eq!(stage.put(Input::Opened(HOME.chat)), [told]);
     assert_eq!(stage.put(announced(blocked())), Vec::<String>::new());
-    // It is tried now and then without anybody's doing.
+    // The announcement is retried from time to time without any other trigger.
     stage.now = START + SignedDuration::from_mins(10);
     assert_eq!(stage.put(Input::Tick { chance: [0; 8] }), [told]);
     let over = stage.put(announced(Ok(Sent::Posted(9))));
@@ -730,7 +736,7 @@ fn what_could_not_be_told_is_told_when_the_chat_opens() {
     assert!(!stage.put(Input::Opened(HOME.chat)).contains(&told.to_owned()));
 }
 
-/// A session that began at a terminal says how it ended where its questions were answered.
+/// The end of a session that began at a terminal is announced where its questions were answered.
 #[test]
 fn sessions_of_a_terminal_tell_their_end_where_they_were_answered() {
     let reported = || Event::Reported { changes: None };
@@ -751,7 +757,7 @@ fn sessions_of_a_terminal_tell_their_end_where_they_were_answered() {
     }
 }
 
-/// A message has at most a hundred buttons: of more options the numbers are typed.
+/// A message has at most a hundred buttons. If there are more options, the person types a number.
 #[test]
 fn more_options_than_buttons_are_chosen_by_number() {
     let Event::Asked { round, asker, mut questions } = asked(&["q1"]) else { unreachable!() };
@@ -774,7 +780,7 @@ fn more_options_than_buttons_are_chosen_by_number() {
     assert_eq!(stage.writes("3, 150", 9), ["act: answer q1 Words([\"3\", \"150\"])"]);
 }
 
-/// A group that becomes a supergroup has none of the messages: what is open is shown there.
+/// A group that becomes a supergroup has none of the messages there, so open questions are shown again.
 #[test]
 fn open_cards_follow_a_chat_that_moves() {
     let mut stage = Stage::new();
@@ -785,11 +791,11 @@ fn open_cards_follow_a_chat_that_moves() {
     let notes = ["note moved".to_owned(), "note left".into()];
     let shown = "send \"q1?\" in -100, card q1".to_owned();
     assert_eq!(wanted, [&notes[..], &[file("remove", -7), shown, file("write", -100)]].concat());
-    // The same move, told twice, changes nothing.
+    // The same move, reported twice, changes nothing.
     assert_eq!(stage.put(Input::Moved { from: GROUP.chat, to: -100 }), Vec::<String>::new());
 }
 
-/// Entries that are missing are read.
+/// Missing entries are read from the log.
 #[test]
 fn a_gap_is_read() {
     let mut stage = Stage::new();
@@ -801,14 +807,14 @@ fn a_gap_is_read() {
     assert_eq!(late.happens(vec![answered("q1")]), ["read s after 0"]);
 }
 
-/// The first person gets in by a code, once it is durable that they did.
+/// The first user gets access by a code, once that is durable.
 #[test]
 fn the_first_person_gets_in_by_a_code() {
     let mut stage = Stage::with(Access::default(), Notes::default());
     let offered = stage.put(Input::Tick { chance: [1; 8] });
     let [notice] = &offered[..] else { panic!("{offered:?}") };
     let code = notice.rsplit(' ').next().unwrap();
-    // One code at a time.
+    // There is one code at a time.
     assert_eq!(stage.put(Input::Tick { chance: [2; 8] }), Vec::<String>::new());
     let refused = stage.comes(STRANGER, HOME, What::Other { kind: "a photo", reply_to: None });
     assert_eq!(refused, ["send \"This bot is private.\" in 42", "finish 1"]);
@@ -820,7 +826,7 @@ fn the_first_person_gets_in_by_a_code() {
     assert_eq!(wanted, ["notify: Anna (42) may use this bot from now on", "ReadAll", "finish 2"]);
 }
 
-/// A new plan replaces the one before it, in one go; what is said begins a conversation.
+/// A new plan replaces the previous one in one request. A text without a command begins a conversation.
 #[test]
 fn words_and_commands_become_operations() {
     let plan = || What::Command { name: "plan".into(), rest: "paint it".into(), about: None };
@@ -838,7 +844,8 @@ fn words_and_commands_become_operations() {
     assert_eq!(wanted, ["send \"There is nothing to cancel here.\" in 42", "finish 2"]);
 }
 
-/// A turn of a conversation that is nothing but questions becomes a plan, once: a log that is read again changes nothing.
+/// A turn of a conversation that consists only of questions becomes a plan, once. Reading the log again changes
+/// nothing.
 #[test]
 fn a_turn_of_questions_becomes_a_plan_once() {
     let mut stage = Stage::new();
@@ -852,7 +859,7 @@ fn a_turn_of_questions_becomes_a_plan_once() {
     let grown = AfterOps::Grow { room: HOME, session: id(), seq: 2 };
     assert_eq!(stage.put(Input::Operated(grown, Ok(()))), ["note told"]);
 
-    // After a kill in between, the plan names the turn that it came from.
+    // After a kill in between, the plan records the turn that it came from.
     let mut after = Stage::new();
     let log = vec![after.entry(begins), after.entry(vec![ended])];
     let plan = Created { grown_from: Some(Seed { session: id(), turn: TurnId(1) }), ..chat_created() };
@@ -870,8 +877,8 @@ fn chat_created() -> Created {
     Created { origin: Some(HOME.into()), ..created }
 }
 
-/// Options are toggled one by one and answered together. The notes know them after a restart, whichever buttons the person saw when
-/// tapping; without a note the buttons tell.
+/// Options are selected one by one and answered together. After a restart, the notes define the selection, whichever
+/// buttons the person saw when tapping. Without a note, the buttons define it.
 #[test]
 fn several_options_are_chosen_on_the_buttons() {
     let Event::Asked { round, asker, mut questions } = asked(&["q1"]) else { unreachable!() };
@@ -885,12 +892,12 @@ fn several_options_are_chosen_on_the_buttons() {
     let toggled = stage.taps(ANNA, take_in(1), &q1);
     assert_eq!(toggled, ["note picked", "buttons 7 in 42", "answer tap 1: ", "finish 1"]);
     let noted = stage.state.notes.text();
-    // A second tap on the same old button means the same, and takes nothing back.
+    // A second tap on the same old button has the same meaning, and deselects nothing.
     stage.taps(ANNA, take_in(1), &q1);
     assert_eq!(stage.taps(ANNA, Button::Done, &q1), ["act: answer q1 Choices([1])"]);
     assert_eq!(stage.taps(ANNA, take_in(2), &q1), ["answer tap 4: There is no such option.", "finish 4"]);
 
-    // What is chosen is in the data of the buttons, whatever their labels look like.
+    // The data of the buttons encodes the selection, whatever their labels are.
     stage.state.notes.picked(&mut Effects::default(), &q1, None);
     let button = |label: &str, pick, option| {
         let data = Button::Pick(pick, 0, option).data(&q1.tag());
@@ -913,7 +920,8 @@ fn file() -> ContentForm {
     ContentForm::File { caption: "hello".into(), file: "log.jsonl".into() }
 }
 
-/// What the newest session changed and its log can be had in its chat, when it is over too, by who may see it.
+/// The changes and the log of the newest session are available in its chat, even after the session is over, to those
+/// who may see them.
 #[test]
 fn the_newest_session_of_a_chat_can_be_looked_at() {
     let command = |name: &str| What::Command { name: name.into(), rest: String::new(), about: None };
@@ -930,7 +938,7 @@ fn the_newest_session_of_a_chat_can_be_looked_at() {
         let wanted = stage.comes(ANNA, HOME, command(name));
         assert!(wanted[0].starts_with("ReadContent") && wanted[0].contains(content), "{wanted:?}");
     }
-    // After a restart it is known from the log.
+    // After a restart, this is known from the log.
     let mut after = Stage::with(Access::new([ANNA, STRANGER]), Notes::default());
     let log = vec![after.entry(vec![created(GROUP)]), after.entry(vec![cancelled("over")])];
     after.put(Input::Found(id(), Ok(log)));
@@ -940,7 +948,7 @@ fn the_newest_session_of_a_chat_can_be_looked_at() {
     assert_eq!(other[0], "send \"Only whoever asked for this task can see that.\" in -7");
 }
 
-/// What was read of a session is sent where it was asked for, and so is why it cannot be.
+/// The content of a session is sent to the room of the request, and so is the reason if it cannot be read.
 #[test]
 fn content_is_sent_where_it_was_asked_for() {
     let cases = [
@@ -966,7 +974,8 @@ fn content_is_sent_where_it_was_asked_for() {
     }
 }
 
-/// A file name is what others wrote: neither it nor the content becomes markup, and nothing in them hides.
+/// A file name may come from anyone: neither the name nor the content is interpreted as markup, and hidden characters
+/// in them are visible.
 #[test]
 fn a_preview_is_shown_as_it_is() {
     let title = "CREATE: [see](https://evil.example) **a**\u{202e}.txt".to_owned();
@@ -980,7 +989,8 @@ fn a_preview_is_shown_as_it_is() {
     assert!(message.entities.iter().all(|entity| entity.url.is_none()), "{:?}", message.entities);
 }
 
-/// Nobody allows what they have not seen: a card comes when what does not fit it has arrived, and not where that was refused.
+/// A person is asked for a permission only after seeing all of it: the card is sent when the text that does not fit on
+/// it has arrived, and not sent if that text was refused.
 #[test]
 fn a_card_waits_for_what_does_not_fit_it() {
     let long = (1..=400).map(|n| format!("echo {n}\n")).collect::<String>();
@@ -1001,12 +1011,13 @@ fn a_card_waits_for_what_does_not_fit_it() {
         first.contains(&file.to_owned()) && !first.iter().any(|one| one.starts_with("send")),
         "{first:?}"
     );
-    // While the file is on its way nothing is sent again.
+    // While the file is being sent, nothing is sent again.
     assert!(!stage.happens(vec![]).iter().any(|one| one.starts_with("file")));
     let before = |result| Input::Sent(AfterSend::Before(q1.clone()), vec![result]);
     let card = stage.put(before(Ok(Sent::Posted(6))));
     assert!(card.len() == 1 && card[0].ends_with("in 42, card q1"), "{card:?}");
-    // A card of an earlier version had a button for the file and none to allow: it is shown again, file and all.
+    // A card of an earlier version had a button for the file, and none to allow the call. It is shown again, with the
+    // file.
     stage.arrives(&q1, 7);
     let again = stage.taps(ANNA, Button::Whole, &q1);
     assert_eq!(again[..2], ["strip 7 in 42", file], "{again:?}");
@@ -1019,13 +1030,14 @@ fn a_card_waits_for_what_does_not_fit_it() {
         "{refused:?}"
     );
     assert!(stage.put(Input::Opened(HOME.chat)).contains(&file.to_owned()));
-    // Answered elsewhere meanwhile, it is not shown any more.
+    // The question was answered elsewhere, so the card is no longer shown.
     stage.happens(vec![answered("q1")]);
     let late = stage.put(before(Ok(Sent::Posted(9))));
     assert!(!late.iter().any(|one| one.contains("card q1")), "{late:?}");
 }
 
-/// What cannot be read, run or listed is told; only what another process runs is left to it.
+/// Sessions that cannot be read, run or listed are reported. A session that another process runs is left to that
+/// process.
 #[test]
 fn sessions_that_cannot_be_followed_are_told() {
     let io = || StoreError::Io { what: "read", place: "log".into(), source: std::io::Error::other("EIO") };
@@ -1044,11 +1056,11 @@ fn unfollowed_input(error: DoorError) -> Option<Input> {
     super::outbound::unfollowed(id(), error)
 }
 
-/// Nobody is reminded in quiet hours, and everybody is when they are over, also of what was put off.
+/// No reminder is sent during quiet hours. All of them are sent afterwards, including those that were put off.
 #[test]
 fn reminders_wait_for_the_end_of_quiet_hours() {
     let mut stage = Stage::new();
-    stage.state.settings.quiet = super::quiet_hours::QuietHours::parse("00:30-02:00");
+    stage.state.settings.quiet = QuietTimes::new(QuietHours::parse("00:30-02:00"), TimeZone::UTC);
     let key = stage.asked();
     let due = |stage: &Stage| stage.state.deadline().unwrap().duration_since(START).as_mins();
     assert_eq!(due(&stage), 60);
@@ -1061,7 +1073,7 @@ fn reminders_wait_for_the_end_of_quiet_hours() {
     let snoozed = stage.taps(ANNA, Button::Snooze, &key);
     assert_eq!(snoozed[..1], ["note snoozed"]);
     assert_eq!(due(&stage), 180);
-    // It comes when it was promised, and not before.
+    // The reminder is sent at the promised time, and not before.
     stage.now = START + SignedDuration::from_mins(179);
     assert_eq!(stage.put(Input::DeadlinePassed), Vec::<String>::new());
     stage.now = START + SignedDuration::from_mins(180);
@@ -1069,7 +1081,7 @@ fn reminders_wait_for_the_end_of_quiet_hours() {
     assert!(reminded.iter().any(|effect| effect.starts_with("send")), "{reminded:?}");
 }
 
-/// The log of a session that began at a terminal, and waits for an answer since that minute.
+/// The log of a session that began at a terminal and has waited for an answer since the minute `n`.
 fn asked_elsewhere(n: usize) -> (SessionId, Vec<Entry>) {
     let by = By::Person { channel: "terminal".into(), id: "anna".into() };
     let task = format!("task {n}");
@@ -1086,8 +1098,8 @@ fn asked_elsewhere(n: usize) -> (SessionId, Vec<Entry>) {
     (SessionId::new(format!("s{n:04}")), entries)
 }
 
-/// Of a thousand sessions that wait at the start, a few are held in memory and shown; the others come one by one, and a question
-/// that is asked now does not wait behind them.
+/// Of a thousand sessions that wait at the start, a few are in memory and shown. The others follow one by one, and a
+/// new question does not wait behind them.
 #[test]
 fn what_waited_before_comes_bit_by_bit() {
     const WAITING: usize = 1_000;
@@ -1135,17 +1147,18 @@ fn what_waited_before_comes_bit_by_bit() {
     let shown = stage.put(answer(SessionId::new("s0997")));
     assert!(shown.contains(&"read s0994 after 0".to_owned()), "{shown:?}");
 
-    // One that cannot be read makes room for the next.
+    // A session that cannot be read makes room for the next one.
     let gone = DoorError::Store(StoreError::NotFound(SessionId::new("s0994")));
     let shown = stage.put(Input::Unfollowed(SessionId::new("s0994"), gone));
     assert!(shown.contains(&"read s0993 after 0".to_owned()), "{shown:?}");
 
-    // What is held back and does something is shown at once, whatever else waits.
+    // A session that is held back is shown at once when it gets a new entry, however many others wait.
     assert_eq!(stage.put(answer(SessionId::new("s0100"))), ["read s0100 after 0"]);
     assert_eq!(stage.state.backlog.len(42), WAITING - 5 - 3);
 }
 
-/// A text that comes before the questions from before the start are shown, as after a kill, begins no agent: it may be an answer.
+/// A text that arrives before the questions from before the start are shown, as after a kill, does not start an agent,
+/// because it may be an answer.
 #[test]
 fn words_before_what_waits_is_shown_begin_nothing() {
     let mut stage = Stage::new();
@@ -1165,14 +1178,14 @@ fn project(name: &str) -> Project {
     Project { name: name.into(), path: format!("/{name}") }
 }
 
-/// A stage that serves two projects, with these notes.
+/// The state of a channel that serves two projects, with these notes.
 fn of_two_projects(notes: &str) -> Stage {
     let mut stage = Stage::with(Access::new([ANNA]), Notes::parse(notes));
     stage.state.projects = Projects::new(project("app"), vec![project("blog")]);
     stage
 }
 
-/// A topic that is made or renamed by somebody with access is about the project that it is named after.
+/// A topic that a user with access creates or renames is about the project of the same name.
 #[test]
 fn a_topic_gets_its_project_by_its_name() {
     let room = Room { chat: -7, topic: Some(3) };
@@ -1186,14 +1199,15 @@ fn a_topic_gets_its_project_by_its_name() {
     assert_eq!(stage.put(named(ANNA, " Blog")), ["note about", now]);
     assert_eq!(about(&stage, room), "blog");
     assert_eq!(about(&stage, GROUP), "app");
-    // A group that becomes a supergroup keeps it.
+    // A group that becomes a supergroup keeps the project of its topic.
     stage.put(Input::Moved { from: -7, to: -100 });
     assert_eq!(about(&stage, Room { chat: -100, ..room }), "blog");
     let mut only = Stage::new();
     assert!(only.put(named(ANNA, "app")).is_empty(), "with one project there is nothing to choose");
 }
 
-/// What was begun at a terminal is shown to its owner alone: in the topic of their own chat that is about its project.
+/// A session that began at a terminal is shown only to its owner, in the topic of their private chat that is about its
+/// project.
 #[test]
 fn a_project_has_a_topic_of_its_own_in_a_private_chat() {
     let about = r#"{"about":{"room":{"chat":42,"topic":5},"project":"/blog"}}"#;
@@ -1225,8 +1239,8 @@ fn a_project_has_a_topic_of_its_own_in_a_private_chat() {
     }
 }
 
-/// LEAD-18, LEAD-21: the card says that the lead looks; its draft comes with a button that sends it, on a card of its own, and a
-/// lead's answer shows its ground.
+/// LEAD-18, LEAD-21: the card says that the lead is looking at the question. The lead's draft comes with a button that
+/// sends it, on a card of its own; an answer of the lead shows its ground.
 #[test]
 fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
     let Event::Created(planned) = created(HOME) else { panic!("a session begins with that") };
@@ -1256,7 +1270,7 @@ fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
     let tapped = stage.taps(ANNA, Button::SendDraft, &second);
     let sent = "act in s: SendDraft { question: QuestionId(\"q1\") }";
     assert_eq!(tapped.last().map(String::as_str), Some(sent), "{tapped:?}");
-    // The card before it is closed, and does nothing any more.
+    // The previous card is closed, and its buttons have no effect.
     let old = stage.taps(ANNA, Button::Answer(0, 0), &first);
     assert!(old.iter().all(|effect| !effect.starts_with("act")), "{old:?}");
 }

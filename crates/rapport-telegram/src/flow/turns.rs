@@ -1,5 +1,5 @@
-//! Buttons on cards about turns. Reviewing a plan, approving part of it, resuming a run and undoing it are acts of the
-//! session like any answer.
+//! Buttons on cards about turns. Reviewing a plan, approving a part of it, resuming a run and undoing it are acts in
+//! the session, like answers.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use rapport_core::{
 use rapport_door::{Content, DoorError};
 
 use super::announcements::{outgoing, reply};
-use super::beside_turns::skip_with_words;
 use super::button::{Button, Grave, ON_A_PAGE, Pick};
 use super::callbacks::Tap;
 use super::card;
@@ -19,7 +18,9 @@ use super::cards::CardKey;
 use super::chat_state::ChatState;
 use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
-use super::shown_sessions::ShownSession;
+use super::shown_sessions::{ShownSession, ShownSessions};
+use super::step_effects::Effects;
+use super::unaddressed_texts::skip_with_words;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -76,9 +77,9 @@ impl ChatState {
                 }
                 approve(&selection(&plan, &chosen))
             }
-            Button::Skip => return self.ask_first(tap, key, Grave::Skip, &plan),
-            Button::Undo => return self.ask_first(tap, key, Grave::Undo, &plan),
-            Button::UndoRest => return self.ask_first(tap, key, Grave::UndoRest, &plan),
+            Button::Skip => return ask_first(&mut self.effects, tap, key, Grave::Skip, &plan),
+            Button::Undo => return ask_first(&mut self.effects, tap, key, Grave::Undo, &plan),
+            Button::UndoRest => return ask_first(&mut self.effects, tap, key, Grave::UndoRest, &plan),
             Button::Sure(Grave::Skip) => Act::Skip { folder: folder.clone(), message: None },
             Button::GoOn if turn.batch().is_some_and(|batch| batch.unsure.is_some()) => {
                 go_on(Interrupted::GoOn)
@@ -134,12 +135,6 @@ impl ChatState {
         self.effects.operate((room, by), vec![SessionOp::Act(key.session.clone(), act)], None, ticket);
     }
 
-    /// Asks before one tap ends what nothing brings back.
-    fn ask_first(&mut self, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
-        self.effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
-        self.effects.only_answer(tap, "");
-    }
-
     /// Shows a page of the list with these items selected, or the summary again.
     fn choose_items(&mut self, tap: Tap, key: &CardKey, list: Option<Picks>) {
         self.notes.picked(&mut self.effects, key, list);
@@ -185,27 +180,35 @@ impl ChatState {
         }
         self.effects.finish(ticket);
     }
+}
 
-    /// Releases an idle session of turns, so that somebody at a terminal may continue it.
-    pub(super) fn release_at_rest(&mut self, id: &SessionId) {
-        // Others are never released here. A view of all of them, after every tap, would take time.
-        let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
-        let Some(shown) = self.sessions.get(id).filter(is_in_turns) else { return };
-        let view = shown.presenter.session().view(id);
-        if view.is_settled() && view.questions.is_empty() {
-            self.effects.want(Effect::Release(id.clone()));
-        }
+/// Asks for a confirmation of an irreversible act.
+fn ask_first(effects: &mut Effects, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
+    effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
+    effects.only_answer(tap, "");
+}
+
+/// Releases an idle session of turns, so that a person at a terminal can continue it.
+pub(super) fn release_at_rest(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId) {
+    // Sessions with other aims are never released here. This check is first, because making a view of each of them
+    // after every tap would take time.
+    let is_in_turns = |shown: &&ShownSession| shown.presenter.session().created().aim == Aim::Files;
+    let Some(shown) = sessions.get(id).filter(is_in_turns) else { return };
+    let view = shown.presenter.session().view(id);
+    if view.is_settled() && view.questions.is_empty() {
+        effects.want(Effect::Release(id.clone()));
     }
 }
 
-/// A text as a block, without interpreting markup in it or in its title: file names come from others.
+/// A text as a block, with its title. Markup in them is not interpreted, because file names may come from anyone.
 fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
     let text = visible::lines(text);
     let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
     split::pieces(&block, file.into(), &text)
 }
 
-/// Whether the last act in a session of turns came from Telegram. Then this process resumes it after a restart.
+/// Whether the last act in a session of turns came from Telegram. If so, this process resumes the session after a
+/// restart.
 pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> bool {
     use rapport_core::Event;
     let is_here = |by: &By| matches!(by, By::Person { channel, .. } if channel == CHANNEL);

@@ -1,4 +1,4 @@
-//! Voice messages. The transcription is shown first, and takes effect when its sender confirms it.
+//! Voice messages. The bot shows the transcription first; it takes effect when the sender confirms it.
 
 use super::announcements::outgoing;
 use super::button::{Button, Tag};
@@ -61,8 +61,8 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    /// Handles the confirmation of a transcription. It stays noted: after a kill the same tap may come again, and its
-    /// consequences happen once.
+    /// Handles the confirmation of a transcription. The transcription stays noted, because after a kill the same tap may
+    /// come again. Its operations have the id of the update, so they take effect once.
     pub(super) fn on_heard_tap(&mut self, tap: Tap, button: Button, tag: &Tag) {
         let Some(words) = self.notes.heard_words(tag).cloned() else {
             return self.effects.too_late(tap, NOT_HEARD);

@@ -1,6 +1,6 @@
-//! Work that was done apart from the project: whoever owns the session sees its changes here, and then applies it, discards it, or has
-//! it revised. Its session is over, so it is not among those that are shown; a tag of the session and of the end of its work that was
-//! seen identifies it.
+//! Work that was done in a separate workplace: the owner of the session sees its changes here, and then applies it,
+//! discards it, or has it revised. The session is over, so it is not among those that are shown. The tag of such work
+//! is derived from the session and the end of the work that the person saw.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,19 +18,19 @@ use super::step_effects::Effects;
 use crate::outgoing::Outgoing;
 use crate::room::Room;
 
-/// The pseudo question what becomes of the work.
+/// The pseudo question what to do with the work.
 const WORK: &str = "work";
 const DECIDED: &str = "This work was decided about, or has changed since.";
 const SOMEBODY_ELSES: &str = "Only whoever tapped ✍️ Revise can say what to change.";
-/// The maximum length of the task of other work, and of the files that both change.
+/// The maximum lengths of another work's task, and of the list of files that both change.
 const LONGEST_TASK: usize = 100;
 const LONGEST_FILES: usize = 300;
 
-/// Work that waits for a decision, and work about which somebody has just decided here.
+/// Work that waits for a decision, and decisions made here whose outcome is not known yet.
 #[derive(Debug, Default)]
 pub(super) struct Works {
     waiting: HashMap<Tag, WaitingWork>,
-    /// The rooms that are told the outcome.
+    /// The rooms in which the outcome of a decision is announced.
     deciding: HashMap<SessionId, Room>,
 }
 
@@ -40,14 +40,14 @@ struct WaitingWork {
     task: String,
     room: Room,
     owner: u64,
-    /// The end of the work that was seen.
+    /// The end of the work that the person saw. If the work was revised since then, its end is another one.
     end: u32,
     project: String,
     /// The files that it changes.
     files: BTreeSet<String>,
 }
 
-/// The tag of the work of a session as it is now, if it waits for a decision.
+/// The tag of the current work of a session, if it waits for a decision.
 pub(super) fn tag(id: &SessionId, session: &Session) -> Option<Tag> {
     let place = session.view(id).workplace?;
     let waits = place.state == WorkplaceState::Waiting;
@@ -55,7 +55,7 @@ pub(super) fn tag(id: &SessionId, session: &Session) -> Option<Tag> {
 }
 
 impl Works {
-    /// Notes whether the work of a session waits for a decision.
+    /// Records whether the work of a session waits for a decision.
     pub(super) fn note(&mut self, id: &SessionId, session: &Session, (room, owner): (Room, u64)) {
         self.waiting.retain(|_, work| work.session != *id);
         if let Some(tag) = tag(id, session) {
@@ -68,7 +68,7 @@ impl Works {
         }
     }
 
-    /// The same for a session that is shown.
+    /// The same, for a session that is shown.
     pub(super) fn note_shown(&mut self, sessions: &ShownSessions, id: &SessionId) {
         let Some(shown) = sessions.get(id) else { return };
         let session = shown.presenter.session();
@@ -82,13 +82,13 @@ impl Works {
         self.waiting.iter().find(|(_, work)| work.session == *id).map(|(tag, _)| tag)
     }
 
-    /// Whether a tag is that of work that waits for a decision.
+    /// Whether the tag belongs to work that waits for a decision.
     pub(super) fn is_waiting(&self, tag: &Tag) -> bool {
         self.waiting.contains_key(tag)
     }
 
-    /// Which other waiting work changes the same files of the project as this one, in words: once one is applied, the
-    /// other may not fit. A task that the owner of this work may not steer is not named.
+    /// Warnings about other waiting work that changes the same files of the project: once one of them is applied, the
+    /// other may no longer merge. The task is named only if the owner of this work may steer it.
     pub(super) fn overlaps(&self, notes: &Notes, tag: &Tag) -> Vec<String> {
         let Some(own) = self.waiting.get(tag) else { return Vec::new() };
         let is_beside = |other: &&WaitingWork| other.session != own.session && other.project == own.project;
@@ -105,7 +105,7 @@ impl Works {
         lines
     }
 
-    /// Handles a button of a card about work that waits for a decision.
+    /// Handles a tap on a card about work that waits for a decision.
     pub(super) fn on_tap(
         &mut self,
         notes: &mut Notes,
@@ -145,7 +145,7 @@ impl Works {
         }
         notes.revised(effects, tap.room);
         self.deciding.insert(work.session.clone(), tap.room);
-        // The act takes effect only in a session that a process runs.
+        // An act takes effect only in a session that a process runs.
         effects.want(Effect::Resume(work.session.clone()));
         let query = tap.query.filter(|query| effects.is_first_answer(query));
         let thanks = query.map(|query| Thanks { query, words: words.to_owned() });
@@ -153,7 +153,7 @@ impl Works {
         effects.operate((tap.room, tap.by), ops, thanks, tap.ticket);
     }
 
-    /// Tells what became of a decision that was made here. Returns whether there was one.
+    /// Announces the outcome of a decision that was made here. Returns whether there was such a decision.
     pub(super) fn tell_decision(
         &mut self,
         effects: &mut Effects,
@@ -190,14 +190,15 @@ impl Works {
         }
     }
 
-    /// Whether words that are no reply say what to change: in a private chat, where the sender was asked.
+    /// Whether a text that replies to no message says what to change: it does in a private chat in which the sender was
+    /// asked.
     pub(super) fn is_asked_to_revise(&self, notes: &Notes, sessions: &ShownSessions, visit: &Visit) -> bool {
         let asked = notes.revising(visit.room).filter(|asked| asked.by == visit.sender.id);
         let is_there = |id: &SessionId| self.tag_of(id).is_some() || sessions.contains_key(id);
         visit.room.chat > 0 && asked.is_some_and(|asked| is_there(&asked.session))
     }
 
-    /// Has the newest work of a room changed: its agent continues in the same conversation.
+    /// Asks the agent of the newest work of a room to change it, in the same conversation.
     pub(super) fn revise(&self, effects: &mut Effects, visit: &Visit, newest: &SessionId, words: &str) {
         if self.tag_of(newest).is_none() {
             return effects.only_say(visit, "There is no work here that waits for a decision.");
@@ -208,7 +209,7 @@ impl Works {
     }
 }
 
-/// Asks what to change about work, and notes that: the next words of this person here say it.
+/// Asks a person what to change about work, and notes that. The person's next text in this room is the answer.
 fn ask_what_to_change(notes: &mut Notes, effects: &mut Effects, tap: Tap, session: SessionId) {
     notes.revise(effects, tap.room, Revising { session, by: tap.by, message: None });
     let asked = prompt(tap.room, tap.message, "✍️ Type what to change:", "What to change");
@@ -216,7 +217,7 @@ fn ask_what_to_change(notes: &mut Notes, effects: &mut Effects, tap: Tap, sessio
     effects.only_answer(tap, "");
 }
 
-/// The message that asks what to change has arrived.
+/// Handles the arrival of the message that asks what to change.
 pub(super) fn on_revision_prompted(
     notes: &mut Notes,
     effects: &mut Effects,
@@ -228,13 +229,14 @@ pub(super) fn on_revision_prompted(
     }
 }
 
-/// Whether a reply is one to the message that asks what to change. It may come before that message's id is known.
+/// Whether a message replies to the one that asks what to change. The reply may arrive before the id of that message is
+/// known.
 pub(super) fn is_reply_about_revision(notes: &Notes, room: Room, reply_to: Option<i32>) -> bool {
     let asked = notes.revising(room).filter(|_| reply_to.is_some());
     asked.is_some_and(|asked| asked.message.is_none() || asked.message == reply_to)
 }
 
-/// Has the work changed about which the room was asked.
+/// Passes the person's answer to the agent of the work about which the room was asked.
 pub(super) fn revise_asked(notes: &Notes, effects: &mut Effects, visit: &Visit, words: String) {
     let Some(asked) = notes.revising(visit.room) else { return effects.finish(visit.ticket) };
     if asked.by != visit.sender.id {
@@ -254,7 +256,8 @@ fn not_applied(why: &NotMerged) -> String {
         }
     };
     format!(
-        "⚠️ Not applied, and nothing was changed: {reason}. Change the project so that they agree; /diff shows the work again."
+        "⚠️ Not applied, and nothing was changed: {reason}. Change the project so that they agree; \
+         /diff shows the work again."
     )
 }
 
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(works.deciding.get(&id("a")), Some(&HOME));
     }
 
-    /// The session is run for the decision only, so it is released when that is carried out or failed.
+    /// The session runs only for the decision, so it is released when the decision is carried out or has failed.
     #[test]
     fn the_outcome_of_a_decision_is_told_where_it_was_made() {
         let conflict = NotMerged { conflicts: vec!["x".into()], reason: None, half_done: Vec::new() };

@@ -1,7 +1,7 @@
 //! Writes files on a thread of its own, in order: appends lines, replaces and removes files.
 //!
-//! What waits for the disk is bounded: of a file that is replaced only the last content waits, and the lines that wait
-//! have a limit.
+//! The amount of data that waits for the disk is bounded: of a file that is replaced, only the last content waits, and
+//! the waiting lines have a limit.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use tokio::task::spawn_blocking;
 use crate::durable;
 use crate::notice::{Notice, Notices};
 
-/// The number of bytes of lines that may wait. A line that is left out means that a message is sent again after a restart.
+/// The maximum number of bytes of waiting lines. If a line is left out, a message is sent again after a restart.
 const MOST_BYTES: usize = 8 << 20;
 
-/// What waits to be written.
+/// The data that waits to be written.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Lines to append, by file.
     lines: HashMap<PathBuf, String>,
-    /// The size of those lines.
+    /// The size of the waiting lines, in bytes.
     bytes: usize,
     /// The number of lines that were left out.
     left_out: usize,
     /// The last content of files to replace; `None` to remove one.
     files: HashMap<PathBuf, Option<Vec<u8>>>,
-    /// Whom to tell when all of this is written.
+    /// The callers to notify when all of this is written.
     flushes: Vec<oneshot::Sender<()>>,
 }
 
@@ -70,7 +70,7 @@ impl Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Writer {
     waiting: Arc<Mutex<Waiting>>,
-    /// Wakes the thread, which ends when the last of these is gone.
+    /// Wakes the thread. The thread ends when the last sender is dropped.
     wake: mpsc::Sender<()>,
 }
 
@@ -89,17 +89,19 @@ impl Writer {
         Self { waiting, wake }
     }
 
-    /// Appends a line to a file. It is not synced: a line lost in a power cut only means that a message is sent again.
+    /// Appends a line to a file, without syncing it: a line that a power cut loses only means that a message is sent
+    /// again.
     pub(super) fn append(&self, path: PathBuf, line: &str) {
         self.add(|waiting| waiting.append(path, line));
     }
 
-    /// Replaces a file. It is whole after a kill; what a power cut damages is written again at the next start.
+    /// Replaces a file. After a kill it is complete; a file that a power cut damages is written again at the next
+    /// start.
     pub(super) fn replace(&self, path: PathBuf, content: Vec<u8>) {
         self.add(|waiting| drop(waiting.files.insert(path, Some(content))));
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&self, path: PathBuf) {
         self.add(|waiting| drop(waiting.files.insert(path, None)));
     }
@@ -113,7 +115,7 @@ impl Writer {
 
     fn add(&self, change: impl FnOnce(&mut Waiting)) {
         change(&mut lock(&self.waiting));
-        // If it is full, the thread has yet to look.
+        // If the queue is full, the thread has already been woken and will find the new data.
         let _ = self.wake.try_send(());
     }
 }
@@ -143,7 +145,7 @@ mod tests {
         std::iter::from_fn(|| told.try_recv().ok()).collect()
     }
 
-    /// Whatever a slow disk makes wait, it does not grow without end, and nobody is left waiting.
+    /// With a slow disk, the waiting data does not grow without limit, and no caller waits forever.
     #[test]
     fn what_waits_for_the_disk_is_bounded() {
         let folder = tempfile::tempdir().unwrap();
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!((size(&file), size(&notes)), (999, MOST_BYTES as u64));
     }
 
-    /// Lines arrive in their order, and what was queued before the end is written.
+    /// Lines are written in order, and everything queued before the end is written.
     #[tokio::test]
     async fn everything_is_written_in_order() {
         let folder = tempfile::tempdir().unwrap();

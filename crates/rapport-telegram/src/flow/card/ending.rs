@@ -1,4 +1,4 @@
-//! The messages while an agent works, and when it has ended.
+//! The messages about an agent's work: while it works, and when the work has ended.
 
 use jiff::SignedDuration;
 use rapport_core::{
@@ -13,7 +13,7 @@ use crate::text::Text;
 
 /// The maximum number of files to name.
 const MOST_FILES: usize = 15;
-/// The maximum number of files that can be had by a button.
+/// The maximum number of files for which a message offers a button.
 const MOST_OFFERED: usize = 6;
 /// The maximum length of a file's name on a button.
 const ON_A_BUTTON: usize = 40;
@@ -44,7 +44,7 @@ pub fn failed_start(id: &SessionId, seq: u64, presenter: &Presenter, reason: &st
 fn agent(created: &Created) -> String {
     let name = created.agent.as_ref().map(|agent| visible::line(&agent.name)).unwrap_or_default();
     let mut rest = name.chars();
-    // Logs of older versions do not name it.
+    // Logs of older versions do not name the agent.
     let Some(first) = rest.next() else { return "The agent".into() };
     first.to_uppercase().chain(rest).collect()
 }
@@ -57,7 +57,7 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
         if undelivered.is_empty() { ("❌", "Cannot continue") } else { ("⚠️", "Not delivered") };
     let text = Text::new().plain(&format!("{mark} ")).bold(what).plain("\n").italic(&task);
     let text = text.plain(&format!("\n{DIVIDER}\n"));
-    // WORK-20: whoever answered sees that the answer is not lost.
+    // WORK-20: the person sees that their answer is not lost.
     let stored = |text: Text, item: &QuestionView<'_>| {
         let answer = item.given.map(|(answer, _)| item.question.words(answer)).unwrap_or_default();
         let text = text.plain(&format!("{}\n➡️ ", short(&item.question.text, 2 * TITLE)));
@@ -67,7 +67,7 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
     Card { rows: again(id, seq), ..Card::plain(text) }
 }
 
-/// The message when somebody stopped the agent.
+/// The message when a person stopped the agent.
 pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
     let task = short(&presenter.session().created().task, TITLE);
     let text = Text::new().plain("⏹ ").bold("Stopped").plain("\n").italic(&task);
@@ -81,7 +81,7 @@ fn again(id: &SessionId, seq: u64) -> Vec<Vec<(String, String)>> {
     vec![vec![named("🔁 Try again", Button::Again, &tag), named("✖ Cancel", Button::AskCancel, &tag)]]
 }
 
-/// Asks what becomes of work whose changes were shown, with what there is to know about other work.
+/// Asks what to do with work whose changes were shown. `others` are notes about other work on the same files.
 pub fn decision(tag: &Tag, others: &[String]) -> Card {
     let text = Text::new().plain("What becomes of these changes? They are not in the project yet.");
     let text = others.iter().fold(text, |text, other| text.plain("\n").plain(other));
@@ -92,7 +92,7 @@ pub fn decision(tag: &Tag, others: &[String]) -> Card {
     Card { rows, ..Card::plain(text) }
 }
 
-/// Asks whether a session is to be ended: nothing brings it back.
+/// Asks whether to end a session, because this is irreversible.
 pub fn cancelling(presenter: &Presenter, tag: &Tag) -> Card {
     let session = presenter.session();
     let left = if session.has_worked() { "What the agent changed stays." } else { "All answers are lost." };
@@ -105,7 +105,7 @@ pub fn cancelling(presenter: &Presenter, tag: &Tag) -> Card {
     Card { rows, ..Card::plain(text) }
 }
 
-/// Asks before one tap does what nothing brings back. `what` is the task or the plan that it is about.
+/// Asks for a confirmation of an irreversible act. `what` is the task or the plan that the act is about.
 pub fn sure(grave: Grave, what: &str, tag: &Tag) -> Card {
     let (question, consequence, yes, no) = match grave {
         Grave::Discard => (
@@ -139,8 +139,8 @@ pub fn sure(grave: Grave, what: &str, tag: &Tag) -> Card {
     Card { rows, ..Card::plain(text) }
 }
 
-/// The message when a session was cancelled: the files that were changed before, and how to undo that. `names` is `None` if
-/// the changes cannot be read. `address` names the session in commands.
+/// The message when a session was cancelled: the files that the work had already changed, and how to undo the changes.
+/// `names` is `None` if the changes cannot be read. `address` names the session in commands.
 pub fn cancelled(
     first: &str,
     names: Option<&[String]>,
@@ -167,15 +167,15 @@ pub fn cancelled(
     text.plain(&format!("\n{words}, in the project: ")).code(&format!("rapport {verb} {address}"))
 }
 
-/// The changed files that a message about ended work offers, in the order of its buttons.
+/// The changed files for which a message about ended work has buttons, in the order of the buttons.
 pub fn offered_files(changes: Option<&Changes>) -> Vec<String> {
     let files = changes.into_iter().flat_map(|changes| &changes.files);
     let left = files.filter(|file| file.status != ChangeStatus::Deleted);
     left.take(MOST_OFFERED).map(|file| file.path.clone()).collect()
 }
 
-/// The message when the work is done, with a button for each of the first files. Work that waits for a decision has this tag: its
-/// changes are seen first.
+/// The message when the work is done, with a button for each of the first files. If the work waits for a decision,
+/// `work` is its tag: its changes are shown before anyone decides.
 pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
     let took = view.updated_at.duration_since(view.created_at) - waited;
     let mut text = Text::new().plain("🏁 ").bold("Done").plain(&format!("\n{DIVIDER}\n"));
@@ -208,7 +208,7 @@ pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
     Card { rows, ..Card::plain(text) }
 }
 
-/// How the check of the work ended; if it did not pass, with the last lines of its output.
+/// The outcome of the check of the work. If the check did not pass, the last lines of its output are included.
 fn check(check: &WorkCheck) -> Text {
     let mark = if check.has_passed() { "✅" } else { "⚠️" };
     let text = Text::new()
@@ -244,7 +244,7 @@ fn files(changes: Option<&Changes>) -> Text {
     }
 }
 
-/// The message while an agent works: its activity, the time, the cost so far.
+/// The message while an agent works: its activity, the elapsed time, the cost so far.
 pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> Text {
     let text = Text::new()
         .plain("⏳ ")
@@ -253,7 +253,7 @@ pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> 
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
 }
 
-/// The agent's last steps, the latest last, and its last text.
+/// The agent's last steps, the latest at the end, and its last text.
 pub fn steps(steps: &[String], words: &str) -> Text {
     let mut text = Text::new();
     if !steps.is_empty() {
@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// The requirement has the words for one agent; they are true of the others, too.
+    /// The requirement gives the wording for one agent; the wording has to be true for other agents as well.
     #[test]
     fn an_agent_that_did_not_start_is_named() {
         let by = By::Person { channel: "telegram".into(), id: "42".into() };

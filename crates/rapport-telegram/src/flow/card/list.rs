@@ -13,7 +13,7 @@ const MOST: usize = 20;
 const MOST_ENDED: usize = 8;
 /// The maximum length of a question on a button.
 const ON_A_BUTTON: usize = 36;
-/// A time below a minute.
+/// The text for a time below one minute.
 const JUST_NOW: &str = "just now";
 
 /// An open question.
@@ -21,9 +21,9 @@ const JUST_NOW: &str = "just now";
 pub struct Waiting {
     pub question: String,
     pub task: String,
-    /// How long it has waited.
+    /// How long the question has been open.
     pub since: SignedDuration,
-    /// The callback data of its button.
+    /// The callback data of the button that shows the question.
     pub data: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Waiting {
 pub struct Lately<'a> {
     pub ended: &'a [EndedWork],
     pub now: Timestamp,
-    /// The cost of the last day, in millionths of a dollar, if it is shown.
+    /// The cost of the last 24 hours, in millionths of a dollar, if it is shown.
     pub spent: Option<u64>,
     /// The daily budget, if set.
     pub budget: Option<u64>,
@@ -46,7 +46,7 @@ pub fn help(greeting: &str, commands: &[(&str, &str)]) -> Text {
     text.plain("\n\nAny other message goes to the agent of this chat.")
 }
 
-/// The open questions, the oldest first, with buttons that show them again; current and recent work.
+/// The open questions, the oldest first, with buttons that show them again; then current and recent work.
 pub fn waiting(waiting: &[Waiting], held_back: usize, working: &[String], lately: &Lately<'_>) -> Card {
     let mut text = Text::new();
     if waiting.is_empty() && working.is_empty() {

@@ -41,7 +41,8 @@ const LONGEST_CARD: usize = 3400;
 /// A message with buttons.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
-    /// What has to arrive before the card, because it does not fit: nobody is asked to allow something unseen.
+    /// The full text, if it does not fit on the card. It has to arrive before the card, so that a person who is asked for
+    /// a permission has seen all of it.
     pub before: Option<Reply>,
     pub text: Text,
     /// The buttons, row by row: labels with their callback data.

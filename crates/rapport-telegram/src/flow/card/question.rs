@@ -15,20 +15,20 @@ use crate::markdown;
 use crate::split::{self, Reply};
 use crate::text::{Style, Text, fitting, units};
 
-/// The maximum length of a planner's question; the rest is one tap away.
+/// The maximum length of a planner's question on its card; a button shows the full text.
 const LONGEST_QUESTION: usize = 200;
 /// The maximum length of an agent's question or permission on the card.
 const LONGEST_BODY: usize = 2600;
 /// The length of the beginning that is shown if the text does not fit.
 const BEGINNING: usize = 1200;
-/// The maximum length of a given answer.
+/// The maximum length of a given answer on a card.
 const LONGEST_ANSWER: usize = 600;
 /// The maximum number of options with buttons. A message has at most a hundred buttons; if there are more options,
-/// people type the number.
+/// people type the number of the option.
 const MOST_BUTTONS: usize = 90;
-/// The width of the progress bar.
+/// The number of cells of the progress bar.
 const CELLS: usize = 10;
-/// Shown on a card below the beginning of a text that was sent before it.
+/// The note on a card below the beginning of a text whose full version was sent before the card.
 const ABOVE: &str = "\n📄 All of it is above ☝️";
 
 /// The text of a question on its card, and the full text if that does not fit.
@@ -54,7 +54,8 @@ pub(super) fn open(
     text = text.text(&of_lead(presenter, question));
     let number = number(presenter, round, place).0;
     let mut buttons = if is_listed(question) { Vec::new() } else { options(question, number, tag, chosen) };
-    // A planner's question is short on its card; an agent's is shown in full before it can be answered.
+    // A planner's question may be shortened on its card. An agent's question is shown in full before it can be
+    // answered.
     let (before, on_demand) = match round.asker {
         Asker::Planner => (None, whole),
         Asker::Agent { .. } | Asker::Rapport => (whole, None),
@@ -98,7 +99,7 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
     }
 }
 
-/// What the lead does about a question: it looks at it, or it drafted an answer.
+/// The lead's part in a question: it is looking at the question, or it has drafted an answer.
 fn of_lead(presenter: &Presenter, question: &Question) -> Text {
     let session = presenter.session();
     if let Some(draft) = session.draft(&question.id) {
@@ -155,7 +156,7 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
         }
     };
     let mut text = text.plain("\n").italic(&task);
-    // The call that waits for permission is shown below, in full.
+    // The call that waits for permission is shown in full below.
     let is_that_call = |doing: &&Activity| match purpose {
         Purpose::Permission(asked) => doing.is_use_of(&asked.tool),
         Purpose::LeavePlanMode { .. }
@@ -178,7 +179,8 @@ fn progress(number: usize, of: usize) -> String {
     format!("Q{} of {of} {}{} {percent}%", number + 1, "▓".repeat(full), "░".repeat(CELLS - full))
 }
 
-/// A planner's questions are counted across all its rounds, others within their round.
+/// The number of a question, and how many there are. A planner's questions are counted across all its rounds, other
+/// questions within their round.
 fn number(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> (usize, usize) {
     match (round.asker, presenter.number(&round.items[place].question.id)) {
         (Asker::Planner, Some(number)) => (number, presenter.clarifying().count()),
@@ -208,7 +210,7 @@ fn body(presenter: &Presenter, asker: &Asker, question: &Question) -> Body {
     }
 }
 
-/// A text, or its beginning if it does not fit a card.
+/// A text, or its beginning if the text does not fit on a card.
 fn fitting_body(text: Text, whole: impl FnOnce() -> Reply) -> Body {
     if text.units() <= LONGEST_BODY {
         return Body { shown: text, whole: None };
@@ -216,7 +218,7 @@ fn fitting_body(text: Text, whole: impl FnOnce() -> Reply) -> Body {
     Body { shown: text.trimmed(BEGINNING).plain(ABOVE), whole: Some(whole()) }
 }
 
-/// The question, the options' descriptions and previews, each cut to this many characters.
+/// The question with the descriptions and previews of its options, each cut to this many characters.
 fn said(question: &Question, most: usize) -> Text {
     let text = Text::new().plain(&cut(question.text.trim(), most));
     let text = match is_listed(question) {
@@ -226,8 +228,8 @@ fn said(question: &Question, most: usize) -> Text {
     previews(&question.options).into_iter().fold(text, |text, preview| text.text(&preview))
 }
 
-/// A tool call: in full and never folded if it fits, because a phone shows only the first lines of a folded quote, right
-/// above the buttons; else its beginning, below a file with all of it.
+/// A tool call. If it fits, it is shown in full and never folded, because a phone shows only the first lines of a
+/// folded quote above the buttons. If it does not fit, its beginning is shown below a file with all of it.
 fn permission(question: &Question, asked: &Permission) -> Body {
     let (what, meaning) = (asked.text(), explained(&question.options, usize::MAX));
     let what = what.trim_end();
@@ -258,7 +260,7 @@ pub fn is_listed(question: &Question) -> bool {
     question.options.len() > MOST_BUTTONS
 }
 
-/// Options with their numbers, and how to choose one.
+/// The options with their numbers, and how to choose one by typing.
 fn listed(question: &Question) -> Vec<String> {
     let line = |(place, option): (usize, &Choice)| {
         let says = says(option).map(|words| format!(": {}", short(words, usize::MAX))).unwrap_or_default();
@@ -273,7 +275,7 @@ pub fn is_no(question: &Question, option: &Choice) -> bool {
     question.is_denied_by(&Answer { values: vec![option.value.clone()], text: None })
 }
 
-/// The options' previews, folded until they are tapped.
+/// The options' previews, folded until the person taps them.
 fn previews(options: &[Choice]) -> Vec<Text> {
     let shown = options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
     let preview = |(option, preview): (&Choice, &str)| {
@@ -287,7 +289,7 @@ fn says(option: &Choice) -> Option<&str> {
     option.description.as_deref().filter(|words| !words.trim().is_empty())
 }
 
-/// The options' descriptions, and labels that do not fit on a button; each cut to this many characters.
+/// The options' descriptions, and labels that do not fit on a button; each is cut to this many characters.
 fn explained(options: &[Choice], most: usize) -> Text {
     let fits = |option: &Choice| option.label.chars().count() <= LONGEST_LABEL;
     if options.iter().all(|option| fits(option) && says(option).is_none()) {
@@ -320,8 +322,8 @@ fn options(
     rows(question.options.iter().enumerate().map(button).collect())
 }
 
-/// The buttons to go back, to keep an answer, and to cancel. Cancelling throws away every answer, so it is in a row of its
-/// own, where nobody taps it by mistake.
+/// The buttons that go back, keep an answer, and cancel. Cancelling discards every answer, so its button is in a row of
+/// its own, where it is not tapped by mistake.
 fn steps(
     presenter: &Presenter,
     round: &RoundView<'_>,

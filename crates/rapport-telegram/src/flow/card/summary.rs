@@ -9,7 +9,7 @@ use crate::markdown;
 use crate::split;
 use crate::text::Text;
 
-/// The maximum lengths of a task, a question, an answer, and a plan that does not fit.
+/// The maximum lengths of a task, a question, an answer, and a plan on a card on which not everything fits.
 const LONGEST_TASK: usize = 400;
 const LONGEST_QUESTION: usize = 80;
 const LONGEST_ANSWER: usize = 100;
@@ -50,7 +50,7 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
     }
 }
 
-/// The card if not everything fits.
+/// The shortened card, if not everything fits.
 fn brief(presenter: &Presenter) -> Text {
     text(presenter, LONGEST_PLAN).trimmed(LONGEST_CARD)
 }
@@ -76,12 +76,12 @@ fn text(presenter: &Presenter, longest_plan: usize) -> Text {
     }
 }
 
-/// The plan in the agent's words, if it made one.
+/// The plan in the agent's words, if the agent made one.
 fn plan(presenter: &Presenter) -> Option<String> {
     presenter.session().plan_text().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
-/// The list of answers: one button each, and back to the plan.
+/// The list of answers: one button for each, and one that returns to the plan.
 pub fn edit_menu(presenter: &Presenter, tag: &Tag) -> Card {
     let text = Text::new()
         .plain("✏️ ")

@@ -14,9 +14,9 @@ use crate::flow::turns::{places, plan_of};
 use crate::split::{self, Reply};
 use crate::text::{Text, units};
 
-/// The maximum number of items to choose from: more have too many pages for one row of buttons.
+/// The maximum number of items to choose from. More items would need too many pages for one row of buttons.
 const MOST_ITEMS: usize = 8 * ON_A_PAGE;
-/// The maximum length of the list on the card; all items are in the plan, which is sent before it.
+/// The maximum length of the list on the card. The plan, which is sent before the card, has all items.
 const LONGEST_LIST: usize = 2400;
 /// The maximum lengths of an item on a button, and in the text.
 const ON_A_BUTTON: usize = 36;
@@ -43,8 +43,9 @@ pub fn open(session: &Session, tag: &Tag, card: &TurnCard, list: Option<ItemList
     })
 }
 
-/// Asks what words under cards about turns are for: to skip one of these plans, each with its title and the data of its
-/// button, or to begin something new. There may be no plan, if all that waits is decided by its own buttons.
+/// Asks what a text is for that came while cards about turns are open: to skip one of these plans, each given by its
+/// title and the data of its button, or to begin something new. `plans` is empty if every open card can be decided only
+/// by its own buttons.
 pub fn skip_or_new(plans: &[(String, String)], new: String) -> Card {
     let (question, labels) = match plans {
         [] => {
@@ -112,12 +113,13 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, shown: Option<ItemList<
     Card { before: Some(document(turn)), text, rows }
 }
 
-/// Whether the items of a plan can be selected one by one: only if all of them are on pages of the list.
+/// Whether the items of a plan can be selected one by one, which requires that all of them fit on the pages of the
+/// list.
 pub fn is_choosable(plan: &ActionPlan) -> bool {
     places(plan).len() <= MOST_ITEMS
 }
 
-/// The items, one per line, as far as they fit.
+/// The items, one per line, as many as fit.
 fn listed(plan: &ActionPlan) -> String {
     let all = places(plan);
     let mut lines = String::new();
@@ -135,7 +137,7 @@ fn listed(plan: &ActionPlan) -> String {
     lines
 }
 
-/// The whole plan, to be read before anything of it is approved.
+/// The whole plan, which people read before they approve any of it.
 fn document(turn: &FileTurn) -> Reply {
     let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
     Reply::File {
@@ -178,7 +180,7 @@ fn page_label(page: usize, all: usize) -> String {
     format!("{}–{last}", page * ON_A_PAGE + 1)
 }
 
-/// For each item, a note if something it depends on is not selected.
+/// For each item, a note if an item that it depends on is not selected.
 fn notes(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Vec<Option<String>> {
     let mut checks = Checks::all(plan);
     for (place, (group, item)) in places(plan).into_iter().enumerate() {
@@ -278,7 +280,7 @@ fn refused(batch: &FileBatch) -> Text {
     }
 }
 
-/// The button that undoes it; the second time except for files that were changed since.
+/// The button that undoes a run. After a refused attempt, it leaves out files that were changed after the run.
 fn undo(batch: &FileBatch, tag: &Tag) -> (String, String) {
     match &batch.undo_refused {
         Some(problem) if !problem.changed.is_empty() => named("↩️ Undo all but that", Button::UndoRest, tag),

@@ -51,8 +51,9 @@ const REPLACED: [(&str, &str); 8] = [
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 58] = [
+const REPLACED_FILES: [(&str, &str); 59] = [
     ("beside", "neighbours"),
+    ("beside_turns", "unaddressed_texts"),
     ("enriched", "project_task"),
     ("clean", "cleanup"),
     ("in_text", "text_question"),

@@ -1,5 +1,6 @@
-//! Words in a private chat that are no reply, while nothing but cards about turns is open. The label of a button is that
-//! button. Of other words the person says what they are for: they begin a second agent only if the person wants one.
+//! Texts in a private chat that reply to no message, while only cards about turns are open. If a text is the label of a
+//! button, it has the effect of that button. For any other text the bot asks what it is for, so that it starts a second
+//! agent only if the person wants one.
 
 use rapport_core::{Act, SessionId, TurnCard, TurnCardKind};
 
@@ -8,6 +9,7 @@ use super::callbacks::Tap;
 use super::card;
 use super::cards::CardKey;
 use super::chat_state::ChatState;
+use super::early_texts::EarlyText;
 use super::incoming::{Quoted, Sender};
 use super::messages::Visit;
 use super::shown_sessions::ShownSessions;
@@ -20,30 +22,31 @@ const REPLY_TO_IT: &str = "A plan waits here. To skip it with these words, pleas
 pub(super) const NO_TEXT: &str = "I no longer have that text. Please send it again.";
 
 impl ChatState {
-    /// Handles words beside these cards. Those that were written before a card was there are not about it.
-    pub(super) fn words_beside_turns(
+    /// Handles such a text while these cards are open. A text that was written before a card was shown is not about
+    /// that card.
+    pub(super) fn on_unaddressed_text(
         &mut self,
         visit: Visit,
         turns: Vec<CardKey>,
         (text, message, reply_to): (String, i32, Option<i32>),
     ) {
-        let is_coming = |card: &&CardKey| self.cards.pending.contains(*card) && !self.notes.is_known(card);
-        if let Some(card) = turns.iter().find(is_coming).filter(|_| !self.is_stopping).cloned() {
-            return self.keep_until_shown(card, visit, (text, message, reply_to));
+        let is_coming = |card: &&CardKey| self.cards.is_pending(card) && !self.notes.is_known(card);
+        if let Some(card) = turns.iter().find(is_coming).filter(|_| self.early.are_kept()).cloned() {
+            return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         let seen: Vec<_> =
             turns.into_iter().filter(|card| self.notes.is_shown_before(card, message)).collect();
         if let Some(tap) = seen.iter().rev().find_map(|card| self.typed_tap(&visit, card, &text)) {
             return self.on_tap(tap);
         }
-        // A result waits for nobody.
+        // The result of a run needs no answer.
         let is_waiting = |card: &CardKey| kind(card).is_some_and(|kind| kind != TurnCardKind::Result);
         let waiting: Vec<_> = seen.into_iter().filter(is_waiting).collect();
         if waiting.is_empty() {
             return self.talk_unless_planning(visit, text);
         }
         if visit.is_joined || !visit.files.is_empty() {
-            // A tap would refer to only the first of several messages, and to no file.
+            // A tap could refer only to the first of several messages, and to no file.
             return self.effects.only_say(&visit, REPLY_TO_IT);
         }
         let plans = waiting.iter().filter(|card| kind(card) == Some(TurnCardKind::Review));
@@ -56,7 +59,7 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    /// The tap that a typed label stands for, if the card has such a button.
+    /// The tap that corresponds to a typed label, if the card has a button with this label.
     fn typed_tap(&self, visit: &Visit, key: &CardKey, text: &str) -> Option<Tap> {
         let (_, card) = self.card(key)?;
         let said = spoken(text);
@@ -67,7 +70,7 @@ impl ChatState {
         Some(Tap { room, by, query: None, data, message, seen: None, about: None, ticket })
     }
 
-    /// Begins something new with the text that the tapped message replies to, once.
+    /// Begins something new with the text that the tapped message replies to. Further taps have no effect.
     pub(super) fn begin_new(&mut self, tap: Tap) {
         let Some(Quoted { message, text }) = tap.about.clone() else {
             return self.effects.only_answer(tap, NO_TEXT);
@@ -103,7 +106,7 @@ fn kind(key: &CardKey) -> Option<TurnCardKind> {
     TurnCard::read(&key.question).map(|card| card.kind)
 }
 
-/// A label as people type it: without its sign, in any case.
+/// A label as people type it: without its emoji, in lower case.
 fn spoken(label: &str) -> String {
     let words = label.trim_start_matches(|c: char| !c.is_alphanumeric());
     words.trim_end_matches(|c: char| c.is_whitespace() || ['.', '!'].contains(&c)).to_lowercase()
