@@ -3,7 +3,7 @@
 //!
 //! A command may create any file, so after a command a missing file is not an error.
 
-mod closest;
+mod closest_match;
 mod elision;
 mod paths;
 
@@ -13,8 +13,8 @@ use std::fmt;
 use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
 use crate::visible;
-pub(crate) use closest::squeezed;
-use closest::{Budget, Closest, closest};
+pub(crate) use closest_match::squeezed;
+use closest_match::{Budget, ClosestMatch, closest_match};
 use elision::elided;
 pub use paths::{PathFault, project_path, steers_agents};
 use serde::{Deserialize, Serialize};
@@ -447,7 +447,7 @@ impl Checked<'_, '_> {
                 self.misplaced(edit, what, "Quote more lines around it, until it occurs once.");
             }
             Mismatch::Missing => {
-                let found = closest(text, &edit.find, path, &mut self.check.budget);
+                let found = closest_match(text, &edit.find, path, &mut self.check.budget);
                 // One or two characters occur in every file.
                 let telling = edit.replace.trim().len() > 2
                     && found.as_ref().is_none_or(|found| found.spacing.is_none());
@@ -500,14 +500,14 @@ fn lines(text: &str) -> String {
     }
 }
 
-fn missing(path: &str, found: Option<&Closest>) -> (String, String) {
+fn missing(path: &str, found: Option<&ClosestMatch>) -> (String, String) {
     let Some(found) = found else {
         return (
             format!("FIND is not in {path}"),
             "Quote the file exactly as it is, byte for byte.".to_owned(),
         );
     };
-    let Closest { line, percent, spacing, .. } = found;
+    let ClosestMatch { line, percent, spacing, .. } = found;
     let what = format!("FIND is not in {path}; the closest place is line {line}, {percent} % alike");
     let hint =
         spacing.clone().unwrap_or_else(|| "Quote the file exactly as it is, byte for byte.".to_owned());

@@ -3,14 +3,14 @@
 //! The file is parsed line by line and kept as it was written. Unknown lines stay in place, byte for byte; a change
 //! touches only the section or line that it concerns.
 
-mod cut;
+mod extraction;
 mod rows;
 
 use std::fmt;
 
 use thiserror::Error;
 
-pub use cut::cut_out;
+pub use extraction::cut_out;
 use rows::{Row, rows};
 
 /// The word in the status that says that nothing is left to do.

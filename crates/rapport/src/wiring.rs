@@ -33,7 +33,7 @@ use crate::output::warn;
 use crate::planners::messages::{ApiAccess, Credential};
 use crate::planners::{self, ModelAccess, Planner, Via};
 use crate::projects::grants::Grants;
-use crate::projects::known::KnownProjects;
+use crate::projects::known_projects::KnownProjects;
 use crate::projects::recorder;
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::seals::Seals;
@@ -636,9 +636,9 @@ fn prepare(
 
 /// The limits that all agents of this person share.
 fn limits(place: &Workspace, settings: &Settings) -> AgentLimits {
-    let places = settings.at_once.map(|most| AgentSlots::at_most(most.get(), place.home.join("run/places")));
+    let slots = settings.at_once.map(|most| AgentSlots::at_most(most.get(), place.home.join("run/places")));
     let daily = settings.daily_budget.map(|limit| DailySpending::at_most(limit.0, place.home.join("spent")));
-    AgentLimits { places: places.unwrap_or_default(), daily }
+    AgentLimits { slots: slots.unwrap_or_default(), daily }
 }
 
 /// The kind of worker for a session outside of the project's directory: the named one, else that of the settings,

@@ -38,7 +38,7 @@ pub(super) enum Effect {
     /// Ends what is left running in the workplace, before it is opened again.
     Close,
     /// Waits until fewer agents work at the same time than the limit.
-    TakePlace,
+    TakeSlot,
     Merge,
     Apply,
     Clear,

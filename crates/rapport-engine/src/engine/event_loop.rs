@@ -22,7 +22,7 @@ use super::effects::Effect;
 use super::gateway::{Answer, Follower, Gateway, GatewayError, Request, Running};
 use super::hosted_session::{Access, AgentRun, Hosted, Incoming, Left};
 use super::leads;
-use super::places::AgentPlaceTaken;
+use super::slots::AgentSlot;
 use super::spending::DailySpending;
 use rapport_door::{Doing, Seal, Seen, Update, variant};
 
@@ -111,9 +111,9 @@ pub(super) enum Done {
         world: World,
     },
     /// A session may work now, within the limit of agents, or why it cannot.
-    Placed {
+    SlotTaken {
         id: SessionId,
-        outcome: std::io::Result<AgentPlaceTaken>,
+        outcome: std::io::Result<AgentSlot>,
     },
     /// The cost so far of the response that an agent is writing.
     Cost {
@@ -337,13 +337,13 @@ impl EventLoop {
 
     fn on_done(&mut self, done: Done) {
         match done {
-            Done::Placed { id, outcome } => {
+            Done::SlotTaken { id, outcome } => {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
-                hosted.effects.remove(&Effect::TakePlace);
+                hosted.effects.remove(&Effect::TakeSlot);
                 match outcome {
                     _ if hosted.broken.is_some() => self.forget_superseded(&id),
-                    Ok(place) => {
-                        hosted.place = Some(place);
+                    Ok(slot) => {
+                        hosted.slot = Some(slot);
                         self.reconcile(&id);
                     }
                     Err(error) => {

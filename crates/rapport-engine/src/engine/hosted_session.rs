@@ -14,7 +14,7 @@ use super::checks::CheckRun;
 use super::deadlines::Deadline;
 use super::effects::Effect;
 use super::gateway::Answer;
-use super::places::AgentPlaceTaken;
+use super::slots::AgentSlot;
 use crate::agents::{Abilities, Controls, RunId};
 use crate::stores::{Attacher, Log, StoreError};
 use crate::workers::Workplace;
@@ -31,7 +31,7 @@ pub(super) struct Hosted {
     pub(super) batch: Option<BatchRun>,
     pub(super) check: Option<CheckRun>,
     /// Its slot in the limit of agents that work at the same time.
-    pub(super) place: Option<AgentPlaceTaken>,
+    pub(super) slot: Option<AgentSlot>,
     pub(super) effects: HashSet<Effect>,
     pub(super) workplace: Access,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
@@ -60,38 +60,41 @@ pub(super) enum Access {
 impl Access {
     /// The workplace, if it may be used.
     pub(super) fn open(&self) -> Option<&Arc<dyn Workplace>> {
-        if let Self::Open(place) = self { Some(place) } else { None }
+        if let Self::Open(workplace) = self { Some(workplace) } else { None }
     }
 
     /// The workplace, if it was opened here.
     pub(super) fn known(&self) -> Option<&Arc<dyn Workplace>> {
         match self {
             Self::None => None,
-            Self::Open(place) | Self::Left(place) | Self::Resting(place) | Self::Closed(place) => Some(place),
+            Self::Open(workplace)
+            | Self::Left(workplace)
+            | Self::Resting(workplace)
+            | Self::Closed(workplace) => Some(workplace),
         }
     }
 
     /// Notes that nothing happens there.
     pub(super) fn leave(&mut self) {
-        if let Self::Open(place) = self {
-            *self = Self::Left(place.clone());
+        if let Self::Open(workplace) = self {
+            *self = Self::Left(workplace.clone());
         }
     }
 
     /// Notes that it is told since when its session waits; returns it if it was left, and not told before.
     pub(super) fn rest(&mut self) -> Option<Arc<dyn Workplace>> {
-        let Self::Left(place) = self else { return None };
-        let place = place.clone();
-        *self = Self::Resting(place.clone());
-        Some(place)
+        let Self::Left(workplace) = self else { return None };
+        let workplace = workplace.clone();
+        *self = Self::Resting(workplace.clone());
+        Some(workplace)
     }
 
     /// Notes that it is being closed; returns it if it was left.
     pub(super) fn close(&mut self) -> Option<Arc<dyn Workplace>> {
-        let (Self::Left(place) | Self::Resting(place)) = self else { return None };
-        let place = place.clone();
-        *self = Self::Closed(place.clone());
-        Some(place)
+        let (Self::Left(workplace) | Self::Resting(workplace)) = self else { return None };
+        let workplace = workplace.clone();
+        *self = Self::Closed(workplace.clone());
+        Some(workplace)
     }
 }
 
@@ -149,7 +152,7 @@ impl Hosted {
             run: None,
             batch: None,
             check: None,
-            place: None,
+            slot: None,
             effects: HashSet::new(),
             workplace: Access::None,
             followers: Vec::new(),

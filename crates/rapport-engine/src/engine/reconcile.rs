@@ -21,7 +21,7 @@ use super::conversation_store::{Conversation, WORK};
 use super::effects::{self, Around, Effect};
 use super::event_loop::{Done, EventLoop};
 use super::hosted_session::{Access, AgentRun, Hosted, Incoming};
-use super::places;
+use super::slots;
 use crate::agents::{AgentContext, Command, Parking, Patience, RunId};
 use crate::stores::Store;
 use crate::workers::keeper::mark::Mark;
@@ -34,7 +34,7 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if hosted.broken.is_some() {
             if hosted.run.is_none() && hosted.check.is_none() {
-                hosted.place = None;
+                hosted.slot = None;
             }
             return;
         }
@@ -50,7 +50,7 @@ impl EventLoop {
         let works = wants.iter().find_map(works_on);
         if hosted.workplace.open().is_none() && wants.iter().any(effects::needs_workplace) {
             // A workplace takes resources too, so it is opened only when the agent may work there.
-            if works.is_none_or(|turn| self.has_place(id, turn)) {
+            if works.is_none_or(|turn| self.has_slot(id, turn)) {
                 self.open_workplace(id);
             }
             wants.retain(|want| !effects::needs_workplace(want));
@@ -125,7 +125,7 @@ impl EventLoop {
         let hosted = self.sessions.get_mut(id);
         let is_idle = |hosted: &&mut Hosted| hosted.run.is_none() && hosted.check.is_none();
         if let Some(hosted) = hosted.filter(is_idle).filter(|_| works.is_none()) {
-            hosted.place = None;
+            hosted.slot = None;
         }
         // No other batch may run.
         let hosted = self.sessions.get_mut(id);
@@ -163,9 +163,9 @@ impl EventLoop {
             let asked = || hosted.session.view(id).questions.into_iter().map(|open| open.asked_at).max();
             if matches!(hosted.workplace, Access::Left(_))
                 && let Some(asked) = asked()
-                && let Some(place) = hosted.workplace.rest()
+                && let Some(workplace) = hosted.workplace.rest()
             {
-                rest(place, self.parts.clock.now().duration_since(asked));
+                rest(workplace, self.parts.clock.now().duration_since(asked));
             }
             return;
         }
@@ -222,7 +222,7 @@ impl EventLoop {
 
     /// Runs the wanted check. The agent that did the work, and a check that was told to stop, have to end first.
     fn check(&mut self, id: &SessionId, turn: TurnId, command: String) {
-        if !self.has_place(id, turn) {
+        if !self.has_slot(id, turn) {
             return;
         }
         let is_idle = |hosted: &&mut Hosted| hosted.check.is_none() && hosted.run.is_none();
@@ -253,23 +253,23 @@ impl EventLoop {
 
     /// Whether a session has its slot in the limit of agents. If not, it waits for one off the loop, and its wants
     /// are derived again then. Until then a fact says that it waits.
-    fn has_place(&mut self, id: &SessionId, turn: TurnId) -> bool {
+    fn has_slot(&mut self, id: &SessionId, turn: TurnId) -> bool {
         let Some(hosted) = self.sessions.get_mut(id) else { return false };
-        let places = self.parts.limits.places.clone();
-        let is_limited = places.are_limited() && hosted.session.created().works_apart();
-        if !is_limited || hosted.place.is_some() || hosted.run.is_some() {
+        let slots = self.parts.limits.slots.clone();
+        let is_limited = slots.are_limited() && hosted.session.created().works_apart();
+        if !is_limited || hosted.slot.is_some() || hosted.run.is_some() {
             return true;
         }
-        if !hosted.effects.insert(Effect::TakePlace) {
+        if !hosted.effects.insert(Effect::TakeSlot) {
             return false;
         }
         let (done, id, clock) = (self.done_to.clone(), id.clone(), self.parts.clock.clone());
         tokio::spawn(async move {
             let (mut ticket, mut is_told) = (None, false);
             let outcome = loop {
-                let (places, now) = (places.clone(), clock.now());
+                let (slots, now) = (slots.clone(), clock.now());
                 let taken = spawn_blocking(move || {
-                    let taken = places.take(&mut ticket, now);
+                    let taken = slots.take(&mut ticket, now);
                     (taken, ticket)
                 });
                 let (taken, kept) = match taken.await {
@@ -278,7 +278,7 @@ impl EventLoop {
                 };
                 ticket = kept;
                 match taken {
-                    Ok(Some(place)) => break Ok(place),
+                    Ok(Some(slot)) => break Ok(slot),
                     Ok(None) => {}
                     Err(error) => break Err(error),
                 }
@@ -288,9 +288,9 @@ impl EventLoop {
                     return;
                 }
                 is_told = true;
-                sleep(places::PAUSE).await;
+                sleep(slots::PAUSE).await;
             };
-            let _ = done.send(Done::Placed { id, outcome });
+            let _ = done.send(Done::SlotTaken { id, outcome });
         });
         false
     }
@@ -367,7 +367,7 @@ impl EventLoop {
             (None, None) => {}
             (None, Some(mut order)) => {
                 let Some(workplace) = hosted.workplace.open().cloned() else { return };
-                if !self.has_place(id, order.turn) {
+                if !self.has_slot(id, order.turn) {
                     return;
                 }
                 let Some(hosted) = self.sessions.get_mut(id) else { return };
@@ -445,11 +445,11 @@ async fn open(
     known: Option<Arc<dyn Workplace>>,
 ) -> Result<Arc<dyn Workplace>, WorkerError> {
     let lost = |error: JoinError| WorkerError::Start(io::Error::other(error));
-    if let Some(place) = known {
-        let found = place.clone();
+    if let Some(workplace) = known {
+        let found = workplace.clone();
         // An error does not say whether the workplace still exists, so only a clear "no" counts.
         if !matches!(spawn_blocking(move || found.is_there()).await.map_err(lost)?, Ok(false)) {
-            return Ok(place);
+            return Ok(workplace);
         }
     }
     let work = store.attached(&id, WORK).await.ok().flatten();
@@ -503,10 +503,10 @@ impl AgentRun {
 }
 
 /// WORK-17: tells a workplace that was left how long its session has waited for an answer. Nothing depends on it.
-fn rest(place: Arc<dyn Workplace>, waited: SignedDuration) {
+fn rest(workplace: Arc<dyn Workplace>, waited: SignedDuration) {
     let waited = Duration::try_from(waited).unwrap_or_default();
     drop(spawn_blocking(move || {
-        if let Err(error) = place.rest(waited) {
+        if let Err(error) = workplace.rest(waited) {
             tracing::warn!(%error, "a workplace was not told since when its session waits");
         }
     }));

@@ -7,9 +7,9 @@ pub mod blocking;
 pub mod faults;
 pub mod files;
 mod kinds;
+mod lazy_store;
 pub mod memory;
 pub mod reach;
-mod unopened;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

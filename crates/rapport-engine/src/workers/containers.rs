@@ -43,9 +43,9 @@ use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
 use super::network::{Network, NetworkAccess};
 use super::process::{Elsewhere, Kept, Launch, ProcessKind};
+use super::project_update::steps;
 use super::proxy::Proxy;
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
-use super::take_over::steps;
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, StoredWorkplace, Worker, WorkerError, WorkerSetup, Workplace,
     file_error, local, shortened,

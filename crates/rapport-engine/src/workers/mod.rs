@@ -18,12 +18,12 @@ mod links;
 pub mod local;
 pub mod network;
 pub mod process;
+mod project_update;
 pub mod proxy;
 mod repositories;
 mod repository;
 pub mod sandboxes;
 mod separate_work;
-mod take_over;
 pub mod worktrees;
 
 use std::collections::BTreeMap;
@@ -45,9 +45,9 @@ pub use git::too_old as git_too_old;
 pub(crate) use git::{programs_by_looking, variables_without_programs};
 pub use kinds::{NoWorkplace, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources};
 pub(crate) use links::shortened;
+pub use project_update::{take_all_back, take_back};
 pub use repositories::submodules;
 pub use separate_work::prefix;
-pub use take_over::{take_all_back, take_back};
 
 impl WorkerKinds {
     /// Those that come with Rapport. A new kind needs a line here and its module above.

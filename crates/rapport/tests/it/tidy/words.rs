@@ -51,7 +51,7 @@ const REPLACED: [(&str, &str); 8] = [
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 58] = [
+const REPLACED_FILES: [(&str, &str); 69] = [
     ("beside", "neighbours"),
     ("enriched", "project_task"),
     ("clean", "cleanup"),
@@ -109,6 +109,17 @@ const REPLACED_FILES: [(&str, &str); 58] = [
     ("told", "context"),
     ("trial", "crash_points"),
     ("waiting", "wait"),
+    ("closest", "closest_match"),
+    ("compose", "composer"),
+    ("confirm", "confirmation_card"),
+    ("cut", "extraction"),
+    ("ends", "world"),
+    ("fold", "facts"),
+    ("hurried", "timed_body"),
+    ("known", "known_projects"),
+    ("take_over", "project_update"),
+    ("unopened", "lazy_store"),
+    ("verify", "verifier"),
     ("would", "foreign_preview"),
 ];
 

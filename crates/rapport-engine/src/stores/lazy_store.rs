@@ -16,13 +16,13 @@ use super::{
 };
 use crate::seals::Seal;
 
-pub(super) struct Unopened {
+pub(super) struct LazyStore {
     kind: Arc<dyn StoreKind>,
     site: StoreSite,
     opened: OnceCell<Arc<dyn Store>>,
 }
 
-impl Unopened {
+impl LazyStore {
     pub(super) fn new(kind: Arc<dyn StoreKind>, site: StoreSite) -> Self {
         Self { kind, site, opened: OnceCell::new() }
     }
@@ -33,7 +33,7 @@ impl Unopened {
     }
 }
 
-impl Store for Unopened {
+impl Store for LazyStore {
     fn create<'a>(
         &'a self,
         words: &'a str,

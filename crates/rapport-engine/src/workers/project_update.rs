@@ -60,7 +60,7 @@ impl<'a> RepositoryPath<'a> {
 
 /// Applies a merge to the project: all of it, or nothing if the project was changed meanwhile. The caller holds the
 /// lock.
-pub(super) fn take_over(
+pub(super) fn apply(
     project: &Directory,
     merged: &Merged,
     note: &WriteAhead,
@@ -278,7 +278,7 @@ mod tests {
         let (folder, project) = repository(&[("a.txt", "a\n"), ("gone.txt", "gone\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("new/n.txt", "n\n"), ("z/z.txt", "z\n")]);
         lead_out(&folder, &project, "z");
-        let error = take_over(&project, &merged, &note(&project)).unwrap_err();
+        let error = apply(&project, &merged, &note(&project)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot write z/z.txt: its folder is a link that leads out of the project"
@@ -298,7 +298,7 @@ mod tests {
         note.begin(&merged, ["a.txt", "b.txt"].map(Path::new).into_iter()).unwrap();
         // `c.txt` has the new content, but the note does not list it: a person wrote it.
         write(project.directory(), &[("a.txt", "A\n"), ("b.txt", "mine\n"), ("c.txt", "C\n")]);
-        let error = take_over(&project, &merged, &note).unwrap_err();
+        let error = apply(&project, &merged, &note).unwrap_err();
         assert_eq!(error.to_string(), "b.txt changed in the project just now");
         let now = ["a.txt", "b.txt", "c.txt"].map(|path| read(&project, path).unwrap());
         assert_eq!(now, ["a\n", "mine\n", "C\n"]);
@@ -310,9 +310,9 @@ mod tests {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n")]);
         let note = note(&project);
-        assert_eq!(take_over(&project, &merged, &note).unwrap().len(), 2);
+        assert_eq!(apply(&project, &merged, &note).unwrap().len(), 2);
         write(project.directory(), &[("b.txt", "mine\n")]);
-        assert_eq!(take_over(&project, &merged, &note).unwrap().len(), 2);
+        assert_eq!(apply(&project, &merged, &note).unwrap().len(), 2);
         assert_eq!(["a.txt", "b.txt"].map(|path| read(&project, path).unwrap()), ["A\n", "mine\n"]);
     }
 
