@@ -303,14 +303,14 @@ impl AgentTurns {
         self.note_heard(id);
         if let Some(turn) = turn {
             let message = Message { text: text.to_owned(), is_read: false };
-            self.with(turn, |turn| turn.said.push(message));
+            self.with(turn, |turn| turn.messages.push(message));
         }
     }
 
     pub(super) fn read(&mut self, turn: TurnId, message: u32) {
         self.with(turn, |turn| {
             let place = (message as usize).checked_sub(1);
-            if let Some(said) = place.and_then(|place| turn.said.get_mut(place)) {
+            if let Some(said) = place.and_then(|place| turn.messages.get_mut(place)) {
                 said.is_read = true;
             }
         });

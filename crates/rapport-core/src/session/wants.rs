@@ -45,13 +45,13 @@ impl Shared {
             kind: turn.kind,
             conversation: self.turns.conversation.clone(),
             prompt: turn.prompt.clone(),
-            told_before: self.turns.told_before(turn),
+            sent_before: self.turns.sent_before(turn),
             system: None,
             folder: None,
             tools: false,
             linger: None,
             replies: self.rounds.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
-            said: turn.said().collect(),
+            messages: turn.sent_messages().collect(),
         };
         flow.complete(self, &mut order);
         if !self.hosts.allowed.is_empty() {
@@ -130,7 +130,7 @@ impl AskedRounds {
 }
 
 impl AgentTurns {
-    pub(super) fn told_before(&self, turn: &Turn) -> usize {
+    pub(super) fn sent_before(&self, turn: &Turn) -> usize {
         self.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 }

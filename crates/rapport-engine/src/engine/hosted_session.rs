@@ -133,7 +133,7 @@ pub(super) struct AgentRun {
     /// Calls whose reply it was sent.
     pub(super) replied: HashSet<CallId>,
     /// The number of the last message of its turn that it was sent.
-    pub(super) said: u32,
+    pub(super) last_message: u32,
     /// Its turn is over, and it waits for the next one.
     pub(super) resting: bool,
     /// It was told to end.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use rapport_core::{
-    BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, WorkCheck, World,
+    BatchOrder, CallId, CallReply, Created, Input, Order, SentMessage, SessionId, TurnId, Want, WorkCheck,
+    World,
 };
 use rapport_door::variant;
 use tokio::task::{JoinError, spawn_blocking};
@@ -350,7 +351,7 @@ impl EventLoop {
             (Some(run), Some(order)) if run.turn == order.turn => {
                 // An agent that cannot be told anything while it works is told in its next turn.
                 if run.abilities.listens {
-                    order.said.into_iter().for_each(|said| run.say(said));
+                    order.messages.into_iter().for_each(|message| run.say(message));
                 }
             }
             // The idle process of the previous turn continues with this one.
@@ -358,9 +359,9 @@ impl EventLoop {
                 run.turn = order.turn;
                 run.resting = false;
                 run.replied.clear();
-                run.said = 0;
+                run.last_message = 0;
                 run.tell(Command::Next { prompt: order.prompt });
-                order.said.into_iter().for_each(|said| run.say(said));
+                order.messages.into_iter().for_each(|message| run.say(message));
             }
             (Some(run), None) if run.resting && !hosted.session.is_over() => {}
             (Some(run), _) => run.end(),
@@ -384,7 +385,7 @@ impl EventLoop {
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
                 // The messages in its order are part of the prompt.
-                let said = order.said.last().map_or(0, |last| last.number);
+                let last_message = order.messages.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
                 let place = AgentContext {
@@ -411,7 +412,7 @@ impl EventLoop {
                     controls,
                     abilities,
                     replied,
-                    said,
+                    last_message,
                     resting: false,
                     ending: false,
                     span,
@@ -482,10 +483,10 @@ impl AgentRun {
     }
 
     /// Sends a message, once.
-    fn say(&mut self, said: Said) {
-        if said.number > self.said {
-            self.said = said.number;
-            self.tell(Command::Say(said));
+    fn say(&mut self, message: SentMessage) {
+        if message.number > self.last_message {
+            self.last_message = message.number;
+            self.tell(Command::Say(message));
         }
     }
 

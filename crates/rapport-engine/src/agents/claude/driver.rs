@@ -168,7 +168,7 @@ async fn begin(
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
     let config = &ClaudeConfig { work_mode: mode.to_owned(), ..config.clone() };
     let (opening, system) = (start.opening, order.system.as_deref());
-    let (printed, told) = opening::printed_message(&start);
+    let (printed, printed_messages) = opening::printed_message(&start);
     let args = match channel {
         CliChannel::Live => {
             let args = config.arguments(opening, &order.conversation, order.kind, system, &from_project);
@@ -194,7 +194,7 @@ async fn begin(
                 process.tell(printed);
             }
             process.close_input();
-            Talk::printed(start.told, told)
+            Talk::printed(start.arriving, printed_messages)
         }
     };
     read.into_iter().for_each(|message| talk.has_read(message));
@@ -259,10 +259,10 @@ fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
     let shown = shown.ok_or_else(|| format!("the context log of {folder} is missing"))?;
     let shown =
         String::from_utf8(shown).map_err(|_| format!("the context log of {folder} is not UTF-8 text"))?;
-    let told = ContextLog::parse(&shown)
+    let log = ContextLog::parse(&shown)
         .map_err(|error| format!("the context log of {folder} cannot be parsed: {error}"))?;
-    order.system = Some(told.system);
-    order.prompt = told.document;
+    order.system = Some(log.system);
+    order.prompt = log.document;
     Ok(())
 }
 
@@ -417,7 +417,7 @@ impl<'a> Driver<'a> {
             }
             // A process that is ending reads no messages: the next turn delivers it.
             Some(Command::Say(_)) if self.ending.has_begun() => {}
-            Some(Command::Say(said)) => self.talk.say(said),
+            Some(Command::Say(message)) => self.talk.say(message),
             Some(Command::Next { prompt }) => {
                 self.talk.next(&prompt);
                 self.heard_at = Instant::now();

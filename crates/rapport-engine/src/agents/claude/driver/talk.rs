@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 
 use rapport_core::{
-    Activity, AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, Said,
+    Activity, AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, SentMessage,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, RequestChannel, Waiting};
 use super::flight::Flight;
-use super::opening::{Start, answers_message};
+use super::opening::{ConversationStart, answers_message};
 use super::{permission, words};
 use crate::agents::AgentReport;
 use crate::agents::claude::response::{Asking, Response};
@@ -38,15 +38,15 @@ pub(super) struct Talk {
     pub(super) lines: VecDeque<String>,
     calls: Calls,
     /// Replies told by message, which have arrived once the agent says its first word.
-    told: Vec<CallId>,
+    arriving: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may lack the plan.
     plans: HashMap<String, String>,
     /// Messages of the turn that are on the command line.
-    printed_said: Vec<u32>,
+    printed_messages: Vec<u32>,
     /// Messages sent while it works, and not read yet.
     unread: Vec<Unread>,
     /// Messages to send once the deferred call was repeated.
-    held: Vec<Said>,
+    held: Vec<SentMessage>,
     /// Whether it has not reacted to its first message. A conversation that was cut off with a background task first
     /// has a turn about that, in which the model says nothing.
     is_unopened: bool,
@@ -125,7 +125,7 @@ pub(super) enum Stay {
 impl Talk {
     /// Starts a talk with its first lines, and with replies whose calls may be repeated.
     pub(super) fn live(
-        start: Start,
+        start: ConversationStart,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
         stay: Stay,
     ) -> Self {
@@ -135,17 +135,17 @@ impl Talk {
             is_unopened: !start.repeats_call,
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
-            told: start.told,
+            arriving: start.arriving,
             stay,
             ..Self::default()
         };
-        start.said.into_iter().for_each(|said| talk.say(said));
+        start.unsent.into_iter().for_each(|message| talk.say(message));
         talk
     }
 
     /// A talk whose input is on the command line, including these messages of the turn.
-    pub(super) fn printed(told: Vec<CallId>, printed_said: Vec<u32>) -> Self {
-        Self { told, printed_said, printed: true, ..Self::default() }
+    pub(super) fn printed(arriving: Vec<CallId>, printed_messages: Vec<u32>) -> Self {
+        Self { arriving, printed_messages, printed: true, ..Self::default() }
     }
 
     /// The conversation contains this message of the turn.
@@ -170,15 +170,15 @@ impl Talk {
 
     /// Sends a message to the agent, if it listens. A message before the repetition of a deferred call would continue
     /// without that call.
-    pub(super) fn say(&mut self, said: Said) {
+    pub(super) fn say(&mut self, message: SentMessage) {
         if self.printed {
             return;
         }
         if matches!(self.repeated, RepeatedCall::Expected) {
-            self.held.push(said);
+            self.held.push(message);
             return;
         }
-        self.say_by_name(&said.text, message_ids::name(&said), Some(said.number));
+        self.say_by_name(&message.text, message_ids::name(&message), Some(message.number));
     }
 
     fn say_by_name(&mut self, text: &str, name: String, message: Option<u32>) {
@@ -353,10 +353,10 @@ impl Talk {
             return;
         };
         self.is_unopened = false;
-        for call in std::mem::take(&mut self.told) {
+        for call in std::mem::take(&mut self.arriving) {
             self.did(AgentDid::Take { call });
         }
-        for message in std::mem::take(&mut self.printed_said) {
+        for message in std::mem::take(&mut self.printed_messages) {
             self.has_read(message);
         }
         let by_agent_itself = line.parent_tool_use_id.is_empty();
@@ -397,7 +397,7 @@ impl Talk {
             self.take_served();
             let call = CallId::new(&*block.tool_use_id);
             if self.calls.settle(&call) {
-                self.told.retain(|told| *told != call);
+                self.arriving.retain(|arriving| *arriving != call);
                 self.take(call);
             }
         }
@@ -446,9 +446,9 @@ impl Talk {
     /// The transcript does not contain the result of the unproven call: the answer is told by message.
     pub(super) fn lost(&mut self) {
         let RepeatedCall::Unproven(call, _) = std::mem::take(&mut self.repeated) else { return };
-        let told =
+        let answers =
             self.calls.reply_to(&call).and_then(|reply| answers_message(&[(call.clone(), reply.clone())]));
-        let Some(text) = told else { return self.did(AgentDid::Take { call }) };
+        let Some(text) = answers else { return self.did(AgentDid::Take { call }) };
         let name = new_name();
         self.say_by_name(&text, name.clone(), None);
         self.repeated = RepeatedCall::Retold(call, name);
@@ -527,8 +527,8 @@ impl Talk {
         let call = CallId::new(call);
         if matches!(self.repeated, RepeatedCall::Expected) {
             self.repeated = RepeatedCall::Asked(call.clone());
-            for said in std::mem::take(&mut self.held) {
-                self.say(said);
+            for message in std::mem::take(&mut self.held) {
+                self.say(message);
             }
         }
         // A call with a reply is not asked again: the CLI only wants to hear it in another way.
