@@ -11,7 +11,7 @@ use std::fmt;
 use thiserror::Error;
 
 pub use extraction::cut_out;
-use rows::{Row, rows};
+use rows::{TextRow, rows};
 
 /// The word in the status that says that nothing is left to do.
 pub const DONE: &str = "RALPH_DONE";
@@ -199,7 +199,7 @@ impl ProgressFile {
         if self.tasks().is_empty() {
             problems.push(ProgressProblem::new(line, "there is no task (`- [ ] …`) under `## Tasks`"));
         }
-        for row in rows(&section.body).filter(Row::is_odd_task) {
+        for row in rows(&section.body).filter(TextRow::is_odd_task) {
             problems.push(ProgressProblem::new(
                 line + row.number,
                 "a task begins with `- [ ] ` or `- [x] `, then words",

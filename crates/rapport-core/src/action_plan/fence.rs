@@ -6,7 +6,7 @@
 
 use super::error::PlanError;
 use super::inline::marker;
-use super::kinds::{ROWS, Row};
+use super::kinds::{KindRow, ROWS};
 use super::lines::{Fence, Kind, Lines, is_bold_action, is_lost_action};
 
 /// A fenced block.
@@ -98,7 +98,7 @@ fn unclear(
     let (line, longer) = (close + 1, "If there are fences inside, use a longer fence outside");
     let next = lines.solid(close + 1);
     if let Kind::Heading { level: 3, text } = lines.kind(next) {
-        let names = ROWS.map(Row::name).join(", ");
+        let names = ROWS.map(KindRow::name).join(", ");
         let hint =
             format!("The actions are {names}. If it belongs to the fence above, make that fence longer.");
         return PlanError::new(next, format!("{} is not an action", text.trim()), hint);

@@ -3,7 +3,7 @@
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Process, Turn};
 use super::flow::{AskedCall, FlowRules};
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::activity::ToolUse;
@@ -259,7 +259,8 @@ impl AskedRounds {
     /// Whether a person or a lead gave an answer that the agent does not have. A rule does not count, because it
     /// answers again.
     pub(super) fn owes_an_answer(&self, turn: TurnId) -> bool {
-        let by_rule = |item: &Item| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
+        let by_rule =
+            |item: &RoundItem| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
         self.undelivered(turn).any(|round| !round.items.iter().all(by_rule))
     }
 

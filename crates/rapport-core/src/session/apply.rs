@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Declined, Message, Process};
-use super::round::{Given, Item, Round, State};
+use super::round::{Given, Round, RoundItem, State};
 use super::shared::{Life, Shared};
 use crate::activity::Activity;
 use crate::event::{Asker, Ending, Event, TurnKind};
@@ -215,7 +215,7 @@ impl Shared {
             // The process does nothing but wait.
             self.turns.with(*turn, |turn| turn.doing = None);
         }
-        let item = |question: &Question| Item { question: question.clone(), state: State::open() };
+        let item = |question: &Question| RoundItem { question: question.clone(), state: State::open() };
         self.rounds.push(Round {
             id,
             asker: asker.clone(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::agent_turns::{Process, Turn};
-use super::round::{Given, Item, Round};
+use super::round::{Given, Round, RoundItem};
 use crate::event::{Beside, Ending, Event};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{Purpose, Question};
@@ -58,7 +58,7 @@ impl AskedRounds {
     }
 
     /// A question, and the round it belongs to.
-    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
+    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &RoundItem)> {
         let (round, place) = *self.places.get(question)?;
         let round = self.all.get(round)?;
         Some((round, round.items.get(place)?))
@@ -73,7 +73,7 @@ impl AskedRounds {
         self.change(index, change)
     }
 
-    pub(super) fn with_item(&mut self, question: &QuestionId, change: impl FnOnce(&mut Item)) {
+    pub(super) fn with_item(&mut self, question: &QuestionId, change: impl FnOnce(&mut RoundItem)) {
         if let Some((index, place)) = self.places.get(question).copied() {
             self.change(index, |round| round.items.get_mut(place).map(change));
         }
@@ -143,7 +143,7 @@ impl AskedRounds {
         self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
     }
 
-    pub(super) fn clarifying(&self) -> impl Iterator<Item = (&Round, &Item)> {
+    pub(super) fn clarifying(&self) -> impl Iterator<Item = (&Round, &RoundItem)> {
         let items = self.iter().flat_map(|round| round.items.iter().map(move |item| (round, item)));
         items.filter(|(_, item)| item.question.purpose == Purpose::Clarify)
     }

@@ -3,7 +3,7 @@
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Process, Turn};
 use super::flow::FlowRules;
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::event::Ending;
@@ -79,7 +79,7 @@ impl AskedRounds {
 
     /// Whether a permission for the project is saved, if the round granted one.
     pub(super) fn is_kept(&self, round: &Round) -> bool {
-        let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
+        let for_project = |item: &&RoundItem| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
         let question = round.items.first().filter(for_project);
         question.is_none_or(|item| self.granted.contains(&item.question.id))
     }
@@ -165,7 +165,7 @@ fn expired(round: &Round) -> CallReply {
     CallReply::Deny { asked, message: prompt::nobody_answered(&answered) }
 }
 
-fn told(item: &Item) -> Option<AnsweredQuestion> {
+fn told(item: &RoundItem) -> Option<AnsweredQuestion> {
     let given = item.given()?;
     Some(AnsweredQuestion {
         question: item.question.text.clone(),
@@ -175,7 +175,7 @@ fn told(item: &Item) -> Option<AnsweredQuestion> {
     })
 }
 
-fn decision(item: &Item) -> Option<CallReply> {
+fn decision(item: &RoundItem) -> Option<CallReply> {
     let given = item.given()?;
     let asked = item.question.text.clone();
     if given.answer.allows() {

@@ -12,7 +12,7 @@ use super::agent::decline;
 use super::agent_turns::Turn;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::messages::{SAYING, Saying};
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::shared::{Life, Shared};
 use crate::answer::{Answer, By};
 use crate::created::{Clarifier, Created};
@@ -240,7 +240,7 @@ impl FlowRules for WorkFlow {
     fn after_answer(
         &self,
         shared: &Shared,
-        (round, item): (&Round, &Item),
+        (round, item): (&Round, &RoundItem),
         answer: &Answer,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
@@ -383,7 +383,7 @@ fn replan_prompt(shared: &Shared, wish: &str) -> String {
 }
 
 fn ask_for_confirmation(shared: &Shared) -> Event {
-    let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
+    let confirms = |item: &&RoundItem| item.question.purpose == Purpose::Confirm;
     let id = match shared.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
         0 => QuestionId::new("confirm"),
         earlier => QuestionId::new(format!("confirm-{}", earlier + 1)),

@@ -12,13 +12,13 @@ use super::super::Size;
 use super::super::keys::{moved, plain_char};
 use super::look::Look;
 use super::preview::Preview;
-use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
+use rapport_core::review::{self as outline, Checks, Dependencies, Group, PlanItem, Selection};
 
 /// The items of a plan with their check marks.
 #[derive(Clone, Debug)]
 pub struct Checklist {
     title: String,
-    items: [Vec<Item>; 3],
+    items: [Vec<PlanItem>; 3],
     nodes: Vec<Node>,
     checks: Checks,
     dependencies: Dependencies,

@@ -7,7 +7,7 @@ use crate::event::{Asker, Event, TurnKind};
 use crate::prompt;
 use crate::question::{Purpose, Question};
 use crate::session::agent_turns::Turn;
-use crate::session::round::{Item, Round};
+use crate::session::round::{Round, RoundItem};
 use crate::session::shared::Shared;
 use crate::want::AnsweredQuestion;
 
@@ -59,7 +59,7 @@ impl WorkFlow {
     pub(super) fn after_answer_in_text(
         &self,
         shared: &Shared,
-        (round, item): (&Round, &Item),
+        (round, item): (&Round, &RoundItem),
         answer: &Answer,
         by: &By,
     ) -> Option<Event> {
