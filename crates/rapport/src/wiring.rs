@@ -532,10 +532,11 @@ impl SessionKind {
         settings: &Settings,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Workshop, Failure> {
-        let mut means = crate::actions::ActionMeans::new(env::current_exe()?);
-        means.command_env.clone_from(&settings.command_env);
-        means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
-        means.research_command = settings.research_command.clone();
+        let mut config = crate::actions::ActionConfig::new(env::current_exe()?);
+        config.command_env.clone_from(&settings.command_env);
+        config.command_timeout =
+            Duration::try_from(settings.command_timeout).unwrap_or(config.command_timeout);
+        config.research_command = settings.research_command.clone();
         let (naming, plan_name) = match self {
             SessionKind::Sessions => (Naming::ByTurn, None),
             SessionKind::Plans(name) => (Naming::Alone, Some(name.clone())),
@@ -545,7 +546,7 @@ impl SessionKind {
             batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
             seals: Some(seals),
-            means,
+            config,
             helpers,
         })
     }

@@ -333,7 +333,7 @@ impl Routes {
         }
     }
 
-    /// The way of a question, if the session has a lead.
+    /// The route of a question, if the session has a lead.
     pub(crate) fn of(&self, question: &QuestionId) -> Option<&Route> {
         self.by_question.get(question)
     }

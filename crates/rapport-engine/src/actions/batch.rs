@@ -12,7 +12,7 @@ use self::step::{Step, after};
 use super::files::JournaledFiles;
 use super::journal::{Fact, Intent, Journal, RESERVE};
 use super::outcome::{Outcome, Ran, Settled};
-use super::{ActionError, ActionMeans, BatchSite, Live, Observer, Requester, Stop, blocking};
+use super::{ActionConfig, ActionError, BatchSite, Live, Observer, Requester, Stop, blocking};
 
 /// Whether an action is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Choice {
 #[derive(Clone, Debug)]
 pub struct ActionBatch<'a> {
     pub plan: &'a ActionPlan,
-    pub place: &'a BatchSite,
-    pub means: &'a ActionMeans,
+    pub site: &'a BatchSite,
+    pub config: &'a ActionConfig,
 }
 
 /// What the journal says about an action.
@@ -74,8 +74,8 @@ impl ActionBatch<'_> {
         observer: &mut Observer<'_>,
         stop: &Stop,
     ) -> Result<Ran, ActionError> {
-        if !Journal::is_in(&self.place.journal) {
-            return Err(ActionError::NoBatch { path: self.place.journal.clone() });
+        if !Journal::is_in(&self.site.journal) {
+            return Err(ActionError::NoBatch { path: self.site.journal.clone() });
         }
         let plan = fingerprint(self.plan);
         let journaled = self.open(move |journal| resume_journal(journal, &plan)).await?;
@@ -86,7 +86,7 @@ impl ActionBatch<'_> {
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<JournaledFiles, ActionError> {
-        let BatchSite { project, journal, seals, clock } = self.place.clone();
+        let BatchSite { project, journal, seals, clock } = self.site.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;

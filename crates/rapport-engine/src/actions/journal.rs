@@ -126,7 +126,7 @@ impl Fact {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandChange {
     /// The file before; `None` if it did not exist.
-    pub before: Option<Image>,
+    pub before: Option<SavedFile>,
     /// The digest of its content afterwards, which names its copy under `before/`; `None` if it was gone.
     pub after: Option<String>,
 }
@@ -137,7 +137,7 @@ pub struct Intent {
     /// The file, from the project's root, without symbolic links.
     pub file: String,
     /// The file before; `None` if it does not exist.
-    pub before: Option<Image>,
+    pub before: Option<SavedFile>,
     /// The digest of its new content; `None` if it will be deleted.
     pub after: Option<String>,
     /// Directories to create, from the project's root, outermost first.
@@ -156,7 +156,7 @@ impl Intent {
 
 /// A file before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
+pub struct SavedFile {
     /// The digest of its content, which names its copy under `before/`.
     pub sha256: String,
     pub mode: u32,

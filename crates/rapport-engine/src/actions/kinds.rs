@@ -39,7 +39,7 @@ impl Step<'_> {
         journaled: JournaledFiles,
         observer: &mut Observer<'_>,
     ) -> (JournaledFiles, Came) {
-        let Self { batch: ActionBatch { means, .. }, n, action, requester, stop, .. } = *self;
+        let Self { batch: ActionBatch { config, .. }, n, action, requester, stop, .. } = *self;
         let root = journaled.root.clone();
         match action.kind.clone() {
             ActionKind::Create { path, content, overwrite } => {
@@ -62,15 +62,15 @@ impl Step<'_> {
             ActionKind::Execute { command, shell, cwd, env, timeout, expected: _, allow_failure: _ } => {
                 let order =
                     execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
-                let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
+                let running = ended_early(stop, execute::run(config, &root, n, order, observer, stop));
                 let journaled = noting(journaled, move |journaled| note_state(journaled, n)).await;
                 let (journaled, came) = self.begin(journaled, running).await;
                 (noting(journaled, note_changes).await, came)
             }
-            ActionKind::Research { queries } => match means.research_command.split_first() {
+            ActionKind::Research { queries } => match config.research_command.split_first() {
                 Some((program, args)) => {
                     let order = research::ResearchOrder { program, args, queries: &queries };
-                    let running = research::run(means, &root, n, order, observer, stop);
+                    let running = research::run(config, &root, n, order, observer, stop);
                     self.begin(journaled, ended_early(stop, running)).await
                 }
                 None => self.begin(journaled, stoppable(stop, research::ask(requester, n, &queries))).await,

@@ -54,7 +54,7 @@ pub struct BatchSite {
 
 /// What actions need besides the plan.
 #[derive(Clone, Debug)]
-pub struct ActionMeans {
+pub struct ActionConfig {
     /// This program: commands run under its keeper, so that they end with their host.
     pub keeper: PathBuf,
     /// The time limit of a command if the plan does not set one.
@@ -66,7 +66,7 @@ pub struct ActionMeans {
     pub research_command: Vec<String>,
 }
 
-impl ActionMeans {
+impl ActionConfig {
     /// The defaults, with this program as the keeper.
     pub fn new(keeper: impl Into<PathBuf>) -> Self {
         Self {

@@ -37,8 +37,13 @@ impl AgentKinds {
 /// with [`AgentDid::Finish`], and the process waits that long for [`Command::Next`].
 pub trait Agent: Send + Sync {
     /// Starts or resumes a turn in this place. Every report contains `run`.
-    fn start(&self, run: RunId, order: Order, place: AgentContext, reports: mpsc::Sender<Report>)
-    -> Controls;
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        context: AgentContext,
+        reports: mpsc::Sender<Report>,
+    ) -> Controls;
 
     fn abilities(&self) -> Abilities;
 

@@ -10,7 +10,7 @@ use rapport_core::{FileBatch, FileTurn, Session, SessionId, UndoState};
 use rapport_durable as durable;
 
 use crate::actions::diff::whole;
-use crate::actions::journal::{Fact, Image};
+use crate::actions::journal::{Fact, SavedFile};
 use crate::turns::TurnError;
 use crate::turns::batches::{BatchDir, Batches, Naming};
 
@@ -18,7 +18,7 @@ use crate::turns::batches::{BatchDir, Batches, Naming};
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// A file before the first batch that changed it: that batch's directory, and its copy of the file.
-pub(super) type Before = (PathBuf, Option<Image>);
+pub(super) type Before = (PathBuf, Option<SavedFile>);
 
 /// Writes the diff, file by file. Blocks.
 pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Result<(), String> {

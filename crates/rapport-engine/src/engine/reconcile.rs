@@ -19,7 +19,7 @@ use tracing::{debug, info, info_span};
 use super::batches::{self, BatchContext};
 use super::checks::{self, CheckContext};
 use super::conversation_store::{Conversation, WORK};
-use super::effects::{self, Around, Effect};
+use super::effects::{self, Effect, EffectContext};
 use super::event_loop::{Done, EventLoop};
 use super::hosted_session::{Access, AgentRun, Hosted, Incoming};
 use super::slots;
@@ -237,14 +237,14 @@ impl EventLoop {
             return;
         };
         info!(parent: &hosted.span, turn = turn.0, "check started");
-        let place = CheckContext {
+        let context = CheckContext {
             session: id.clone(),
             workplace,
             attacher: hosted.attacher.clone(),
-            means: workshop.means.clone(),
+            config: workshop.config.clone(),
             done: self.done_to.clone(),
         };
-        hosted.check = Some(checks::start(turn, command, place));
+        hosted.check = Some(checks::start(turn, command, context));
     }
 
     /// The process of this turn, if there is one.
@@ -319,7 +319,7 @@ impl EventLoop {
         if !hosted.effects.insert(effect.clone()) {
             return;
         }
-        let around = Around {
+        let context = EffectContext {
             session: id.clone(),
             created: hosted.session.created().clone(),
             workplace: hosted.workplace.open().cloned(),
@@ -340,7 +340,7 @@ impl EventLoop {
                 tell(World::QuestionRound { round, outcome });
             });
         } else {
-            tokio::spawn(async move { tell(effects::run(want, around).await) });
+            tokio::spawn(async move { tell(effects::run(want, context).await) });
         }
     }
 
@@ -388,7 +388,7 @@ impl EventLoop {
                 let last_message = order.messages.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
-                let place = AgentContext {
+                let context = AgentContext {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
                         self.parts.store.clone(),
@@ -403,7 +403,7 @@ impl EventLoop {
                 let span = info_span!(parent: &hosted.span, "run", run = run.0, turn = turn.0);
                 let controls = span.in_scope(|| {
                     info!("agent started");
-                    agent.start(run, order, place, self.reports_to.clone())
+                    agent.start(run, order, context, self.reports_to.clone())
                 });
                 let replied = HashSet::new();
                 let mut run = AgentRun {

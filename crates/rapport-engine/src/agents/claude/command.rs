@@ -103,13 +103,13 @@ impl ClaudeConfig {
 
     /// The same for a workplace. If its files are on another machine, the agent may have changed there the configuration that the
     /// person trusted here. So that counts only while it is unchanged there, and if there was none here, none counts.
-    pub(super) fn of_project_at(&self, place: &dyn Workplace) -> FromProject {
-        let seen = place.seen_at();
+    pub(super) fn of_project_at(&self, workplace: &dyn Workplace) -> FromProject {
+        let seen = workplace.seen_at();
         let from_project = self.from_project(seen);
         let own = self.own();
-        let is_elsewhere = seen != place.directory() && from_project == FromProject::Everything;
+        let is_elsewhere = seen != workplace.directory() && from_project == FromProject::Everything;
         if is_elsewhere
-            && (project_setup::brought(seen, &own).is_empty() || !project_setup::is_unchanged(place))
+            && (project_setup::brought(seen, &own).is_empty() || !project_setup::is_unchanged(workplace))
         {
             return FromProject::nothing(seen, &own);
         }
@@ -135,8 +135,8 @@ impl ClaudeConfig {
     }
 
     /// The same for this workplace. Blocks.
-    pub(super) fn at(&self, place: &dyn Workplace) -> Self {
-        match place.home() {
+    pub(super) fn at(&self, workplace: &dyn Workplace) -> Self {
+        match workplace.home() {
             None => self.clone(),
             Some(home) => Self {
                 env: credentials::away_from_home(&self.env, home),
@@ -215,8 +215,8 @@ impl ClaudeConfig {
 
     /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process that
     /// runs the session. What speaks there is known by its ancestors, so the arguments hold no secret.
-    pub(super) fn tools(&self, place: &AgentContext) -> Option<[OsString; 2]> {
-        let (address, session) = (place.reached_at.as_ref()?, place.mark.session()?);
+    pub(super) fn tools(&self, context: &AgentContext) -> Option<[OsString; 2]> {
+        let (address, session) = (context.reached_at.as_ref()?, context.mark.session()?);
         let server = json!({
             "type": "stdio",
             "command": self.keeper.to_str()?,

@@ -87,10 +87,12 @@ fn git_programs(directory: &Path) -> Option<Brought> {
 }
 
 /// Whether what gives the CLI permissions, hooks and servers in a workplace is what the project has. Blocks.
-pub(super) fn is_unchanged(place: &dyn Workplace) -> bool {
+pub(super) fn is_unchanged(workplace: &dyn Workplace) -> bool {
     let settings = SETTINGS.map(|name| format!("{FOLDER}/{name}"));
-    settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match place.read(name) {
-        Ok(Some(there)) => read_file(&place.seen_at().join(name), LARGEST).is_ok_and(|here| here == there),
+    settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match workplace.read(name) {
+        Ok(Some(there)) => {
+            read_file(&workplace.seen_at().join(name), LARGEST).is_ok_and(|here| here == there)
+        }
         Ok(None) => true,
         Err(_) => false,
     })

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    ActionBatch, ActionMeans, BatchSite, Choice, Details, Interrupted, LaterChanges, Live, Outcome, Pending,
+    ActionBatch, ActionConfig, BatchSite, Choice, Details, Interrupted, LaterChanges, Live, Outcome, Pending,
     Ran, Requester, Stop, Undone, undo,
 };
 use rapport::clock::Clock;
@@ -28,8 +28,8 @@ const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
 /// A project in a directory of its own, and a place for the journal.
 struct Stage {
-    place: BatchSite,
-    means: ActionMeans,
+    site: BatchSite,
+    config: ActionConfig,
     _directory: Option<TempDir>,
 }
 
@@ -43,14 +43,14 @@ impl Stage {
 
     /// In an existing directory.
     fn at(directory: &Path) -> Self {
-        let place = BatchSite {
+        let site = BatchSite {
             project: directory.join("project"),
             journal: directory.join("batch"),
             seals: None,
             clock: Clock::system(),
         };
-        fs::create_dir_all(&place.project).unwrap();
-        Self { place, means: ActionMeans::new(KEEPER), _directory: None }
+        fs::create_dir_all(&site.project).unwrap();
+        Self { site, config: ActionConfig::new(KEEPER), _directory: None }
     }
 
     /// With this file.
@@ -66,7 +66,7 @@ impl Stage {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.place.project.join(path)
+        self.site.project.join(path)
     }
 
     fn text(&self, path: &str) -> Option<String> {
@@ -76,12 +76,12 @@ impl Stage {
     /// Every file and directory of the project, and what is in it.
     fn everything(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
-        gather(&self.place.project, "", &mut found);
+        gather(&self.site.project, "", &mut found);
         found
     }
 
     fn batch<'a>(&'a self, plan: &'a ActionPlan) -> ActionBatch<'a> {
-        ActionBatch { plan, place: &self.place, means: &self.means }
+        ActionBatch { plan, site: &self.site, config: &self.config }
     }
 
     /// Runs all of it.
@@ -95,7 +95,7 @@ impl Stage {
     }
 
     fn undo(&self) -> Undone {
-        undo(&self.place, LaterChanges::Refuse).unwrap()
+        undo(&self.site, LaterChanges::Refuse).unwrap()
     }
 }
 
