@@ -8,10 +8,10 @@ pub(super) mod step;
 use rapport_core::{ActionPlan, Interrupted};
 use rapport_durable::digest;
 
-use self::step::{Step, after};
+use self::step::{ActionStep, after};
 use super::files::JournaledFiles;
 use super::journal::{Fact, Intent, Journal, RESERVE};
-use super::outcome::{Outcome, Ran, Settled};
+use super::outcome::{BatchOutcome, Outcome, TimedOutcome};
 use super::{ActionConfig, ActionError, BatchSite, Live, Observer, Requester, Stop, blocking};
 
 /// Whether an action is to be run.
@@ -37,7 +37,7 @@ pub struct ActionBatch<'a> {
 enum Known {
     NotBegun,
     Begun(Option<Intent>),
-    Ended(Settled),
+    Ended(TimedOutcome),
 }
 
 /// How the rest of a batch continues.
@@ -58,7 +58,7 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Result<Ran, ActionError> {
+    ) -> Result<BatchOutcome, ActionError> {
         let skip: Vec<_> = (0..self.plan.actions.len()).map(|n| skip(choices.get(n))).collect();
         let plan = fingerprint(self.plan);
         let journaled = self.open(move |journal| start(journal, plan, skip)).await?;
@@ -73,7 +73,7 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Result<Ran, ActionError> {
+    ) -> Result<BatchOutcome, ActionError> {
         if !Journal::is_in(&self.site.journal) {
             return Err(ActionError::NoBatch { path: self.site.journal.clone() });
         }
@@ -104,7 +104,7 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Ran {
+    ) -> BatchOutcome {
         let skips = skips(journaled.journal.facts());
         let was_finished = journaled.journal.facts().contains(&Fact::Finished);
         let mut actions = Vec::new();
@@ -125,7 +125,7 @@ impl ActionBatch<'_> {
                 (Course::Halted(reason), _, None) => (Outcome::skipped(reason).into(), true),
                 (Course::Paused(reason), _, None) => (Outcome::skipped(reason).into(), false),
                 (Course::On, known, None) => {
-                    let step = Step { batch: self, n, action, interrupted, requester, stop };
+                    let step = ActionStep { batch: self, n, action, interrupted, requester, stop };
                     observer(Live::Started { n, action });
                     let (same_files, settled, then) = step.take(journaled, known, observer).await;
                     journaled = same_files;
@@ -140,7 +140,7 @@ impl ActionBatch<'_> {
         if !unfinished && !was_finished {
             unfinished = !blocking(move || finish(&mut journaled.journal)).await;
         }
-        Ran { actions, unfinished }
+        BatchOutcome { actions, unfinished }
     }
 }
 

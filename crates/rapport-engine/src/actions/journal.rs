@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::outcome::Settled;
+use super::outcome::TimedOutcome;
 use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
@@ -56,7 +56,7 @@ pub enum Fact {
         irreversible: Option<bool>,
     },
     /// An action ended, successfully or not.
-    Ended { n: usize, settled: Settled },
+    Ended { n: usize, settled: TimedOutcome },
     /// A command changed files that earlier actions had changed; the current state belongs to the batch.
     Changed {
         /// The files, from the project's root, with their digests; `None` if a file no longer exists.

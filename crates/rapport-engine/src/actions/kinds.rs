@@ -15,7 +15,7 @@ use rapport_core::ActionKind;
 
 use super::batch::changes::note_changes;
 use super::batch::snapshot::note_state;
-use super::batch::step::{Came, Step, ended_early, stoppable};
+use super::batch::step::{ActionStep, StepOutcome, ended_early, stoppable};
 use super::files::JournaledFiles;
 use super::{ActionBatch, Observer, blocking};
 
@@ -33,12 +33,12 @@ pub(super) async fn noting(
     .await
 }
 
-impl Step<'_> {
+impl ActionStep<'_> {
     pub(super) async fn perform(
         &self,
         journaled: JournaledFiles,
         observer: &mut Observer<'_>,
-    ) -> (JournaledFiles, Came) {
+    ) -> (JournaledFiles, StepOutcome) {
         let Self { batch: ActionBatch { config, .. }, n, action, requester, stop, .. } = *self;
         let root = journaled.root.clone();
         match action.kind.clone() {
@@ -77,7 +77,8 @@ impl Step<'_> {
             },
             // Not waiting for the new session's name would not take the session back.
             ActionKind::Invoke { agent, message } => {
-                let invoking = async { Came::Settled(invoke::run(requester, n, &agent, &message).await) };
+                let invoking =
+                    async { StepOutcome::Settled(invoke::run(requester, n, &agent, &message).await) };
                 self.begin(journaled, invoking).await
             }
             ActionKind::Read { resource } => {

@@ -32,7 +32,7 @@ pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use kinds::read;
 pub(crate) use kinds::{of_commands, of_confined_commands};
-pub use outcome::{Details, FileChange, Outcome, Ran, Settled};
+pub use outcome::{BatchOutcome, Details, FileChange, Outcome, TimedOutcome};
 pub use project::{OnDisk, PathError};
 pub use rapport_core::{Interrupted, LaterChanges};
 pub use undo::{Undone, undo};
@@ -110,7 +110,7 @@ pub enum Live<'a> {
     /// An action ended, or was skipped.
     Ended {
         n: usize,
-        settled: &'a Settled,
+        settled: &'a TimedOutcome,
         /// Whether that is final, or the action is repeated when the batch resumes.
         is_final: bool,
     },

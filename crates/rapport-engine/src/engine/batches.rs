@@ -13,7 +13,7 @@ use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::event_loop::Done;
-use crate::actions::{ActionBatch, BatchSite, Choice, Live, Pending, Ran, Requester, Stop, Stopper};
+use crate::actions::{ActionBatch, BatchOutcome, BatchSite, Choice, Live, Pending, Requester, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
 use crate::projects::memos;
@@ -166,7 +166,7 @@ impl Job {
         ready: &Ready,
         stop: &Stop,
         replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
-    ) -> Result<Ran, String> {
+    ) -> Result<BatchOutcome, String> {
         let BatchContext { directory, workshop, .. } = &self.context;
         let seals = workshop.seals.clone();
         let clock = self.context.clock.clone();
@@ -202,7 +202,7 @@ impl Job {
         let _ = self.context.done.send(Done::World { id: self.context.session.clone(), world });
     }
 
-    fn conclude(&self, ready: &Ready, ran: Result<Ran, String>) -> World {
+    fn conclude(&self, ready: &Ready, ran: Result<BatchOutcome, String>) -> World {
         let journal = BatchDir::read(ready.journal.clone());
         let unsure = journal.as_ref().ok().and_then(BatchDir::unsure);
         let ran = match ran {

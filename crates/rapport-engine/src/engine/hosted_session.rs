@@ -13,7 +13,7 @@ use super::batches::BatchRun;
 use super::checks::CheckRun;
 use super::deadlines::Deadline;
 use super::effects::Effect;
-use super::gateway::Answer;
+use super::gateway::AnswerTo;
 use super::slots::AgentSlot;
 use crate::agents::{Abilities, Controls, RunId};
 use crate::stores::{Attacher, Log, StoreError};
@@ -101,10 +101,10 @@ impl Access {
 /// An input, and who waits for its outcome.
 pub(super) struct Incoming {
     pub(super) input: Input,
-    pub(super) answer: Option<Answer<()>>,
+    pub(super) answer: Option<AnswerTo<()>>,
     /// The process that ended with this input. It counts as running until the input is decided, so that no other is
     /// started in its place.
-    pub(super) left: Option<Left>,
+    pub(super) ended: Option<EndedProcess>,
     /// Whether nothing else may happen in the session if this cannot be stored.
     pub(super) is_vital: bool,
     /// The deadline that was reached, if this input is a tick.
@@ -113,12 +113,12 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None, is_vital: false, reached: None }
+        Self { input, answer: None, ended: None, is_vital: false, reached: None }
     }
 }
 
 /// A process that reported its own end.
-pub(super) enum Left {
+pub(super) enum EndedProcess {
     Agent(RunId),
     Batch(String),
     Check(TurnId),

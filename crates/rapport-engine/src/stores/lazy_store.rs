@@ -12,7 +12,8 @@ use tokio::sync::OnceCell;
 use super::kinds::{StoreKind, StoreSite};
 use super::reach::Reach;
 use super::{
-    AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store, StoreError,
+    Stored,
 };
 use crate::seals::Seal;
 
@@ -134,12 +135,12 @@ impl Store for LazyStore {
         async move { self.open().await?.enlist(id, at, facts).await }.boxed()
     }
 
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession> {
         async move { self.open().await?.look(id).await }.boxed()
     }
 
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
-        async move { self.open().await?.trust(looked).await }.boxed()
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()> {
+        async move { self.open().await?.trust(inspected).await }.boxed()
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

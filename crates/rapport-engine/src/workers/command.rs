@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Workplace;
 use super::keeper::mark::Mark;
-use super::process::{Kept, Launch, ProcessKind, no_input};
+use super::process::{KeptProcess, Launch, ProcessKind, no_input};
 use output::Tail;
 
 pub use output::Output;
@@ -76,7 +76,7 @@ pub async fn run(
     show: &mut (dyn FnMut(&str) + Send),
 ) -> io::Result<CommandEnd> {
     let timeout = call.timeout;
-    let mut process = Process::spawn(place, call)?;
+    let mut process = CommandProcess::spawn(place, call)?;
     let mut tail = Tail::default();
     let mut heard = |bytes: &[u8]| tail.push(bytes, &mut *show);
     let ending = process.attend(timeout, stop, &mut heard).await;
@@ -86,8 +86,8 @@ pub async fn run(
 
 /// A running command. Dropping it kills it with everything it started.
 #[derive(Debug)]
-struct Process {
-    kept: Kept,
+struct CommandProcess {
+    kept: KeptProcess,
     output: Receiver,
     left_behind: JoinHandle<String>,
 }
@@ -99,7 +99,7 @@ enum Asked {
     Stopped,
 }
 
-impl Process {
+impl CommandProcess {
     fn spawn(place: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
         let (output, written) = io::pipe()?;
         let (names, told) = io::pipe()?;

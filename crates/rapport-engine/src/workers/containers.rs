@@ -42,7 +42,7 @@ use super::container_kind::{ContainerSettings, Limits, NAME, PROJECT};
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
 use super::network::{Network, NetworkAccess};
-use super::process::{Elsewhere, Kept, Launch, ProcessKind};
+use super::process::{Elsewhere, KeptProcess, Launch, ProcessKind};
 use super::project_update::steps;
 use super::proxy::Proxy;
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
@@ -54,7 +54,7 @@ use crate::clock::Clock;
 use crate::projects::trust::Trust;
 use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
-use launch::{Ends, NewProcess, Start, WayOut};
+use launch::{NewProcess, ProcessPipes, ProcessStart, WayOut};
 
 /// Where the volume is inside.
 const FILES: &str = "/work";
@@ -407,7 +407,7 @@ impl Contained {
         transfer::state_of(&self.container.given, &self.apart, &patch)
     }
 
-    fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::Ran> {
+    fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::ExecOutcome> {
         let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let ran = container::wait(&self.container, |container| async move {
             let args: Vec<_> = args.iter().map(String::as_str).collect();
@@ -563,7 +563,7 @@ impl Workplace for Contained {
     }
 
     /// The keeper is inside. Everything that takes time happens after this returns.
-    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<KeptProcess> {
         launch.env = self.environment(std::mem::take(&mut launch.env));
         let proxy = Proxy::new(self.reach.clone(), launch.service.take(), launch.refused.take())?;
         let env = proxy.environment();
@@ -591,7 +591,7 @@ impl Workplace for Contained {
             arguments,
             env: texts.collect(),
             directory: self.directory.clone(),
-            ends: Ends {
+            pipes: ProcessPipes {
                 input: launch.stdin,
                 output: launch.stdout,
                 errors: launch.stderr,
@@ -602,7 +602,7 @@ impl Workplace for Contained {
             program: Path::new(launch.program).display().to_string(),
             given,
         };
-        let start = Start { process, door };
+        let start = ProcessStart { process, door };
         let (ended_to, ended) = tokio::sync::oneshot::channel();
         let container = self.container.clone();
         docker::spawn(async move {
@@ -621,7 +621,8 @@ impl Workplace for Contained {
                 tracing::warn!(%error, "a container was not ended");
             }
         });
-        let kept = Kept::elsewhere(Elsewhere { ended, status: None, end }, lifeline, outcome, launch.mark);
+        let kept =
+            KeptProcess::elsewhere(Elsewhere { ended, status: None, end }, lifeline, outcome, launch.mark);
         Ok(match proxying {
             Some(proxying) => kept.with_proxy(proxying),
             None => kept,

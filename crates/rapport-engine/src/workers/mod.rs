@@ -39,7 +39,7 @@ use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, Ses
 use rapport_door::WorkplaceNow;
 use thiserror::Error;
 
-use process::{Kept, Launch};
+use process::{KeptProcess, Launch};
 
 pub use git::too_old as git_too_old;
 pub(crate) use git::{programs_by_looking, variables_without_programs};
@@ -191,7 +191,7 @@ pub trait Workplace: Send + Sync {
     fn allow(&self, _hosts: &[String]) {}
 
     /// Starts a process there, under its keeper. This is the only way in which Rapport starts an agent or its commands.
-    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<KeptProcess>;
 
     /// The command that runs another one there for a person, or a shell if there is none, at this terminal.
     fn way_in(&self, command: &[OsString]) -> io::Result<Command> {

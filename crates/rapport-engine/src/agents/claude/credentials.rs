@@ -84,11 +84,11 @@ struct Login {
 fn read(file: &Path) -> Option<Login> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Kept {
+    struct CredentialsFile {
         claude_ai_oauth: Login,
     }
-    let kept = durable::read_file(file, LARGEST).ok()?;
-    serde_json::from_slice::<Kept>(&kept).ok().map(|kept| kept.claude_ai_oauth)
+    let content = durable::read_file(file, LARGEST).ok()?;
+    serde_json::from_slice::<CredentialsFile>(&content).ok().map(|file| file.claude_ai_oauth)
 }
 
 fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {

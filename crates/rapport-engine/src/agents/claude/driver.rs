@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::channel::CliChannel;
 use super::command::{ClaudeConfig, FromProject};
-use super::process::{Heard, Process};
+use super::process::{AgentProcess, Heard};
 use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
@@ -152,7 +152,7 @@ async fn begin(
     channel: CliChannel,
     order: &mut Order,
     context: &AgentContext,
-) -> Result<(Process, Lines, Talk, Refused), Leave> {
+) -> Result<(AgentProcess, Lines, Talk, Refused), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
     let not_started = |why: String| {
         let (program, directory) = (config.program.display(), context.directory().display());
@@ -185,7 +185,8 @@ async fn begin(
     let for_drafts = (order.kind == TurnKind::TurnPlan).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
     let (refused_to, refused) = mpsc::unbounded_channel();
-    let spawned = Process::spawn(config, &args, &*context.workplace, context.mark.clone(), Some(refused_to));
+    let spawned =
+        AgentProcess::spawn(config, &args, &*context.workplace, context.mark.clone(), Some(refused_to));
     let (mut process, lines) = spawned.map_err(|error| not_started(error.to_string()))?;
     let read = opening::read(order, &start);
     let mut talk = match channel {
@@ -274,7 +275,7 @@ fn stays(order: &Order) -> Stay {
 struct Driver<'a> {
     config: &'a ClaudeConfig,
     run: RunId,
-    process: Process,
+    process: AgentProcess,
     talk: Talk,
     /// `None` at the end of its output.
     lines: Option<Lines>,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::SignedDuration;
-use rapport::actions::{Details, Interrupted, Output, Ran, Stop};
+use rapport::actions::{BatchOutcome, Details, Interrupted, Output, Stop};
 use rapport_core::{ActionKind, ActionPlan};
 use tokio::sync::mpsc;
 
@@ -12,7 +12,7 @@ use super::{Nobody, Seen, Stage, details, execute, execute_within, plan, told};
 use crate::support::patience::wait_for;
 
 /// What a command that ran alone came to: exit code, output, what was left behind.
-fn command(ran: &Ran) -> (Option<i32>, &Output, &[String]) {
+fn command(ran: &BatchOutcome) -> (Option<i32>, &Output, &[String]) {
     match details(ran, 0) {
         Details::Command { exit, output, left_behind } => (*exit, output, left_behind),
         other => panic!("{other:?}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rapport::actions::journal::Journal;
-use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
+use rapport::actions::{BatchOutcome, Choice, Interrupted, LaterChanges, Stop, undo};
 use rapport::clock::Clock;
 use rapport_core::ActionPlan;
 
@@ -223,7 +223,7 @@ async fn an_undo_killed_anywhere_is_finished_by_the_next() {
 }
 
 /// Goes on to the end; where a command may have run, a person looks, and says to go on.
-async fn finish(stage: &Stage) -> Ran {
+async fn finish(stage: &Stage) -> BatchOutcome {
     let plan = story();
     if !Journal::is_in(&stage.site.journal) {
         return stage.run(&plan).await;
@@ -248,7 +248,7 @@ async fn finish(stage: &Stage) -> Ran {
 }
 
 /// Files are as written down, and each command ran once, or not at all where that was said.
-fn check(stage: &Stage, ran: &Ran, point: u32) {
+fn check(stage: &Stage, ran: &BatchOutcome, point: u32) {
     let mut files = stage.everything();
     let ran_commands = files.remove("new/ran.txt").unwrap_or_default();
     let mut wanted = expected();

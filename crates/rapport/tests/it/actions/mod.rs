@@ -17,8 +17,8 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    ActionBatch, ActionConfig, BatchSite, Choice, Details, Interrupted, LaterChanges, Live, Outcome, Pending,
-    Ran, Requester, Stop, Undone, undo,
+    ActionBatch, ActionConfig, BatchOutcome, BatchSite, Choice, Details, Interrupted, LaterChanges, Live,
+    Outcome, Pending, Requester, Stop, Undone, undo,
 };
 use rapport::clock::Clock;
 use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
@@ -85,12 +85,12 @@ impl Stage {
     }
 
     /// Runs all of it.
-    async fn run(&self, plan: &ActionPlan) -> Ran {
+    async fn run(&self, plan: &ActionPlan) -> BatchOutcome {
         let choices = vec![Choice::Run; plan.actions.len()];
         self.batch(plan).run(&choices, &Nobody, &mut |_| {}, &Stop::never()).await.unwrap()
     }
 
-    async fn resume(&self, plan: &ActionPlan, interrupted: Interrupted) -> Ran {
+    async fn resume(&self, plan: &ActionPlan, interrupted: Interrupted) -> BatchOutcome {
         self.batch(plan).resume(interrupted, &Nobody, &mut |_| {}, &Stop::never()).await.unwrap()
     }
 
@@ -149,7 +149,7 @@ impl Seen {
 }
 
 /// A batch in a few words for each action.
-fn told(ran: &Ran) -> Vec<String> {
+fn told(ran: &BatchOutcome) -> Vec<String> {
     ran.actions.iter().map(|settled| short(&settled.outcome)).collect()
 }
 
@@ -162,7 +162,7 @@ fn short(outcome: &Outcome) -> String {
 }
 
 /// The details of an action that has some.
-fn details(ran: &Ran, n: usize) -> &Details {
+fn details(ran: &BatchOutcome, n: usize) -> &Details {
     match &ran.actions[n].outcome {
         Outcome::Done { details } | Outcome::Failed { details, .. } => details,
         Outcome::Skipped { reason } => panic!("skipped: {reason}"),

@@ -14,7 +14,7 @@ use super::opening::{ConversationStart, answers_message};
 use super::{permission, words};
 use crate::agents::AgentReport;
 use crate::agents::claude::response::{Asking, Response};
-use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
+use crate::agents::claude::wire::{self, Block, ControlRequest, Line, Message, WireKind};
 use crate::agents::claude::{message_ids, spending};
 
 /// The reply to two questions with the same text. Nobody is asked: answers are keyed by the questions' texts, so one of
@@ -482,13 +482,13 @@ impl Talk {
     }
 
     /// An MCP server asks. The CLI cannot repeat that later, so the process stays.
-    fn elicitation(&mut self, id: &str, request: &Request<'_>) {
+    fn elicitation(&mut self, id: &str, request: &ControlRequest<'_>) {
         let call = format!("elicitation-{id}");
         let ask = Ask::Questions(wire::elicited(request));
         self.ask(&call, ask, waiting(id, RequestChannel::Server, None));
     }
 
-    fn hook(&mut self, text: &str, id: &str, request: &Request<'_>) {
+    fn hook(&mut self, text: &str, id: &str, request: &ControlRequest<'_>) {
         let input = request.hook_input().filter(|input| &*input.tool_name == wire::ASK);
         let Some(input) = input else {
             self.note(text);
@@ -504,7 +504,7 @@ impl Talk {
         self.ask(call, ask, waiting(id, RequestChannel::Hook, input.tool_input));
     }
 
-    fn permission(&mut self, id: &str, request: &Request<'_>) {
+    fn permission(&mut self, id: &str, request: &ControlRequest<'_>) {
         let call: &str = if request.tool_use_id.is_empty() { id } else { &request.tool_use_id };
         if &*request.tool_name == wire::ASK && wire::has_equal_texts(request.input) {
             self.lines.push_back(wire::deny(id, EQUAL_TEXTS));
