@@ -73,10 +73,12 @@ fn entry(action: &Action, settled: &TimedOutcome) -> ReportEntry {
         duration: SignedDuration::try_from(settled.took).unwrap_or(SignedDuration::ZERO),
     };
     let (verdict, execution, details) = match &settled.outcome {
-        Ended::Done { details } => (Verdict::Approved, Some(execution(Outcome::Success)), told(details)),
+        Ended::Done { details } => {
+            (Verdict::Approved, Some(execution(Outcome::Success)), detail_blocks(details))
+        }
         Ended::Failed { why, details, .. } => {
             let why = Detail { label: "Error".into(), language: "text".into(), text: why.clone() };
-            let details = [why].into_iter().chain(told(details)).collect();
+            let details = [why].into_iter().chain(detail_blocks(details)).collect();
             (Verdict::Approved, Some(execution(Outcome::Failure)), details)
         }
         Ended::Skipped { reason } => (Verdict::Skipped { reason: Some(reason.clone()) }, None, Vec::new()),
@@ -107,7 +109,7 @@ fn result(outcome: &Ended) -> Vec<(String, String)> {
     }
 }
 
-fn told(details: &Details) -> Vec<Detail> {
+fn detail_blocks(details: &Details) -> Vec<Detail> {
     let one = |label: &str, language: &str, text: &str| Detail {
         label: label.to_owned(),
         language: language.to_owned(),

@@ -70,13 +70,13 @@ pub enum CommandEnding {
 /// Runs a program to its end. Each line of its output is shown as it comes. Dropping the future kills it with everything it
 /// started. Needs a runtime.
 pub async fn run(
-    place: &dyn Workplace,
+    workplace: &dyn Workplace,
     call: CommandCall<'_>,
     stop: &Stop,
     show: &mut (dyn FnMut(&str) + Send),
 ) -> io::Result<CommandEnd> {
     let timeout = call.timeout;
-    let mut process = CommandProcess::spawn(place, call)?;
+    let mut process = CommandProcess::spawn(workplace, call)?;
     let mut tail = Tail::default();
     let mut heard = |bytes: &[u8]| tail.push(bytes, &mut *show);
     let ending = process.attend(timeout, stop, &mut heard).await;
@@ -100,10 +100,10 @@ enum Asked {
 }
 
 impl CommandProcess {
-    fn spawn(place: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
+    fn spawn(workplace: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
         let (output, written) = io::pipe()?;
-        let (names, told) = io::pipe()?;
-        let kept = place.spawn(Launch {
+        let (names, names_written) = io::pipe()?;
+        let kept = workplace.spawn(Launch {
             keeper: call.keeper,
             kind: ProcessKind::Command,
             program: call.program.as_ref(),
@@ -114,7 +114,7 @@ impl CommandProcess {
             // One pipe for both, so that the order of the output is kept.
             stdout: written.try_clone()?.into(),
             stderr: written.into(),
-            beside: told.into(),
+            beside: names_written.into(),
             tools: &[],
             service: None,
             refused: None,

@@ -212,22 +212,26 @@ impl Containers {
         Container::new(self.docker.clone(), name, making, folder)
     }
 
-    fn find_place(&self, session: &SessionId, created: &Created) -> Result<Option<Contained>, WorkerError> {
+    fn find_contained(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Contained>, WorkerError> {
         local::is_there(Path::new(&created.project))?;
-        let place = self.contained(session, created)?;
-        if !place.apart.is_made() {
+        let contained = self.contained(session, created)?;
+        if !contained.apart.is_made() {
             return Ok(None);
         }
-        let gone = WorkerError::WorkplaceGone { directory: PathBuf::from(&place.container.name) };
+        let gone = WorkerError::WorkplaceGone { directory: PathBuf::from(&contained.container.name) };
         let has_files =
-            container::wait(&place.container, |container| async move { container.has_files().await })?;
-        if has_files { Ok(Some(place)) } else { Err(gone) }
+            container::wait(&contained.container, |container| async move { container.has_files().await })?;
+        if has_files { Ok(Some(contained)) } else { Err(gone) }
     }
 }
 
 impl Worker for Containers {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
-        if let Some(found) = self.find_place(session, created)? {
+        if let Some(found) = self.find_contained(session, created)? {
             self.make_folders(&found.container, created)?;
             // A process may have been killed while it restored the files.
             let is_filled = |container: Arc<Container>| async move { transfer::is_filled(&container).await };
@@ -253,7 +257,7 @@ impl Worker for Containers {
         session: &SessionId,
         created: &Created,
     ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
-        Ok(self.find_place(session, created)?.map(|place| Arc::new(place) as Arc<dyn Workplace>))
+        Ok(self.find_contained(session, created)?.map(|contained| Arc::new(contained) as Arc<dyn Workplace>))
     }
 
     /// Fills another container from the state at the beginning and the patch since then.
@@ -315,13 +319,13 @@ impl Worker for Containers {
         Ok(found.collect())
     }
 
-    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), place.name.clone());
+    fn stop(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), stored.name.clone());
         docker::wait(async move { docker.kill(&name).await })
     }
 
-    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), place.name.clone());
+    fn release(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), stored.name.clone());
         docker::wait(async move { container::remove(&docker, &name).await })
     }
 }
@@ -354,9 +358,9 @@ impl Containers {
         patch: Option<&[u8]>,
     ) -> Result<Arc<dyn Workplace>, WorkerError> {
         let prepared = self.prepared(session, created)?;
-        let place = self.contained_from(session, created, prepared)?;
-        transfer::fill(&place.container, &place.apart, &place.inside, patch)?;
-        Ok(Arc::new(place))
+        let contained = self.contained_from(session, created, prepared)?;
+        transfer::fill(&contained.container, &contained.apart, &contained.inside, patch)?;
+        Ok(Arc::new(contained))
     }
 
     /// Removes whatever there is of a session's container, and forgets the state at its start.

@@ -117,12 +117,12 @@ pub trait Worker: Send + Sync {
     }
 
     /// Ends everything that runs in a place. It can be used again.
-    fn stop(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
+    fn stop(&self, _stored: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 
     /// Removes a place that [`Worker::restore`] can make again.
-    fn release(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
+    fn release(&self, _stored: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 }
@@ -314,12 +314,12 @@ impl Worker for Workers {
         Ok(kept?.concat())
     }
 
-    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        self.named(place.worker)?.stop(place)
+    fn stop(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        self.named(stored.worker)?.stop(stored)
     }
 
-    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        self.named(place.worker)?.release(place)
+    fn release(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        self.named(stored.worker)?.release(stored)
     }
 }
 

@@ -50,9 +50,9 @@ fn is_include_trusted(project: &Path, trust: &Trust) -> bool {
 
 /// What people should know if the project's wish does not count, as a clause.
 pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> {
-    let told =
+    let clause =
         || format!("the ignored files that {INCLUDE} names are left out until you trust it: rapport trust");
-    (!is_include_trusted(project, trust)).then(told)
+    (!is_include_trusted(project, trust)).then(clause)
 }
 
 /// The work of one session, as the project's repository knows it.

@@ -63,9 +63,9 @@ impl Own {
 /// person's home, because the CLI reads those too.
 pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     let mut found = Vec::new();
-    for place in places(directory, own) {
-        found.extend(file(&place.join(SERVERS), SERVERS, servers));
-        let folder = place.join(FOLDER);
+    for directory in directories(directory, own) {
+        found.extend(file(&directory.join(SERVERS), SERVERS, servers));
+        let folder = directory.join(FOLDER);
         if own.config.as_ref().is_some_and(|config| is_same(config, &folder)) {
             continue;
         }
@@ -100,28 +100,28 @@ pub(super) fn is_unchanged(workplace: &dyn Workplace) -> bool {
 
 /// The project's instructions for agents, as text; `None` if there are none.
 pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
-    let mut places = places(directory, own);
-    places.reverse();
-    let mut told = String::new();
-    for place in places {
+    let mut directories = directories(directory, own);
+    directories.reverse();
+    let mut text_for_agent = String::new();
+    for directory in directories {
         for name in INSTRUCTIONS {
-            let Some(text) = own_text(&place, &place.join(name)) else { continue };
-            let head = format!("\n# {}\n", place.join(name).display());
-            let room = MOST_TOLD.saturating_sub(told.len() + head.len());
+            let Some(text) = own_text(&directory, &directory.join(name)) else { continue };
+            let head = format!("\n# {}\n", directory.join(name).display());
+            let room = MOST_TOLD.saturating_sub(text_for_agent.len() + head.len());
             let cut = text.floor_char_boundary(room.min(text.len()));
-            told.push_str(&head);
-            told.push_str(&text[..cut]);
+            text_for_agent.push_str(&head);
+            text_for_agent.push_str(&text[..cut]);
             if cut < text.len() {
-                told.push_str("\n(It is longer; read the file for the rest.)\n");
-                return Some(told);
+                text_for_agent.push_str("\n(It is longer; read the file for the rest.)\n");
+                return Some(text_for_agent);
             }
         }
     }
-    (!told.is_empty()).then_some(told)
+    (!text_for_agent.is_empty()).then_some(text_for_agent)
 }
 
 /// The directory and its parents, as far as they are not the person's own.
-fn places(directory: &Path, own: &Own) -> Vec<PathBuf> {
+fn directories(directory: &Path, own: &Own) -> Vec<PathBuf> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let is_home = |place: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, place));
     directory.ancestors().take_while(|place| !is_home(place)).map(Path::to_owned).collect()

@@ -57,7 +57,7 @@ pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel)
     if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
         return asked_again(unsent);
     }
-    let has_prompt = transcript.times_told(&order.prompt) > order.sent_before;
+    let has_prompt = transcript.times_sent(&order.prompt) > order.sent_before;
     let prompt = (!has_prompt).then(|| order.prompt.clone());
     let message = joined([prompt, untold_answers(order, transcript, channel)]);
     if message.is_none() && unsent.is_empty() && transcript.has_deferred() {
@@ -94,8 +94,8 @@ pub(super) fn read(order: &Order, start: &ConversationStart) -> Vec<u32> {
 /// Whether the conversation contains a message. On the command line messages have no name.
 fn is_sent(transcript: &Transcript, channel: CliChannel, message: &SentMessage) -> bool {
     match channel {
-        CliChannel::Live => transcript.has_said(&message_ids::name(message)),
-        CliChannel::Print => transcript.times_told(&message.text) > 0,
+        CliChannel::Live => transcript.has_message(&message_ids::name(message)),
+        CliChannel::Print => transcript.times_sent(&message.text) > 0,
     }
 }
 
