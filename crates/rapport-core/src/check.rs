@@ -403,9 +403,9 @@ impl Checked<'_, '_> {
             self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
         }
         let Some(mut text) = self.text(path, &plain) else { return };
-        let mut place = path.to_owned();
+        let mut described = path.to_owned();
         if self.check.made.contains_key(&plain) {
-            place.push_str(BY_THEN);
+            described.push_str(BY_THEN);
         }
         for edit in edits {
             if edit.find == edit.replace && !edit.find.is_empty() {
@@ -423,9 +423,9 @@ impl Checked<'_, '_> {
                     }
                     self.check_elided(path, edit.line, &edit.replace, Some(&text));
                     text = edited.text;
-                    place = format!("{path}{BY_THEN}");
+                    described = format!("{path}{BY_THEN}");
                 }
-                Err(why) => self.mismatch((path, &place), &text, edit, &why),
+                Err(why) => self.mismatch((path, &described), &text, edit, &why),
             }
         }
         self.check.made.insert(plain, Contents::Text(text));
@@ -435,15 +435,15 @@ impl Checked<'_, '_> {
         self.check.add(Some(self.index), edit.line, what, hint);
     }
 
-    /// `place` is the path in words.
-    fn mismatch(&mut self, (path, place): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
+    /// `described` is the path in words.
+    fn mismatch(&mut self, (path, described): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
         match why {
             Mismatch::Empty => {
                 let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
             Mismatch::Several { .. } | Mismatch::SeveralAlike { .. } => {
-                let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {place}"), 1);
+                let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {described}"), 1);
                 self.misplaced(edit, what, "Quote more lines around it, until it occurs once.");
             }
             Mismatch::Missing => {
@@ -452,7 +452,7 @@ impl Checked<'_, '_> {
                 let telling = edit.replace.trim().len() > 2
                     && found.as_ref().is_none_or(|found| found.spacing.is_none());
                 let applied = telling && contains(text, &edit.replace);
-                let (what, mut hint) = missing(place, found.as_ref());
+                let (what, mut hint) = missing(described, found.as_ref());
                 if applied {
                     hint = format!(
                         "REPLACE is already in the file: if the edit was made before, leave it out. {hint}"

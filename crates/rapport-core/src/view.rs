@@ -560,14 +560,14 @@ impl Shared {
     }
 
     fn open_in<'a>(&'a self, round: &'a Round) -> impl Iterator<Item = OpenQuestion> + 'a {
-        let open = |(place, item): (usize, &RoundItem)| {
+        let open = |(index, item): (usize, &RoundItem)| {
             let State::Open { .. } = item.state else { return None };
             let question = &item.question;
             let route = self.routes.of(&question.id);
             Some(OpenQuestion {
                 id: question.id.clone(),
                 round: round.id,
-                number: place + 1,
+                number: index + 1,
                 of: round.items.len(),
                 text: question.text.clone(),
                 header: question.header.clone(),

@@ -245,7 +245,7 @@ pub enum CallReply {
     /// The reply to an MCP server.
     Elicited {
         /// Its questions with their answers, in words.
-        told: Vec<AnsweredQuestion>,
+        questions: Vec<AnsweredQuestion>,
         /// Whether the person agreed.
         action: Consent,
         /// The fields, filled in.

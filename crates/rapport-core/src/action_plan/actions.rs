@@ -124,12 +124,12 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                         continue;
                     }
                 }
-                let place = match body.row.shape {
+                let position = match body.row.shape {
                     Shape::Pairs => FencePosition::Marked,
                     Shape::Fences => FencePosition::Among,
                     Shape::Bare | Shape::Fence | Shape::Message => FencePosition::Alone,
                 };
-                let Some(block) = reader.block(at, fence, place) else {
+                let Some(block) = reader.block(at, fence, position) else {
                     (body.is_broken, marker) = (true, None);
                     continue;
                 };

@@ -397,8 +397,13 @@ impl<'t> Reader<'t> {
     }
 
     /// The block at a line. If it is not closed, records an error and continues at the next action.
-    pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: FencePosition) -> Option<Block<'t>> {
-        match block(&self.lines, at, fence, place) {
+    pub(super) fn block(
+        &mut self,
+        at: usize,
+        fence: Fence<'t>,
+        position: FencePosition,
+    ) -> Option<Block<'t>> {
+        match block(&self.lines, at, fence, position) {
             Ok(block) => Some(block),
             Err(error) => {
                 self.wrong(error.line - 1, error.what, error.hint);

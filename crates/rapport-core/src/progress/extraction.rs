@@ -19,14 +19,14 @@ pub fn cut_out(reply: &str) -> Option<String> {
 /// The lines up to the end of the surrounding code block. Inner code blocks are pairs of fences; an unpaired fence ends
 /// it.
 fn unwrapped<'a>(lines: &'a [&'a str]) -> &'a [&'a str] {
-    let fences = lines.iter().enumerate().filter_map(|(place, line)| Some((place, CodeFence::of(line)?)));
+    let fences = lines.iter().enumerate().filter_map(|(index, line)| Some((index, CodeFence::of(line)?)));
     let fences: Vec<_> = fences.collect();
     let mut inside = false;
-    for (n, (place, fence)) in fences.iter().enumerate() {
+    for (n, (index, fence)) in fences.iter().enumerate() {
         let is_last = n + 1 == fences.len();
         match (inside, fence.is_named) {
             (true, false) => inside = false,
-            (false, false) if is_last => return &lines[..*place],
+            (false, false) if is_last => return &lines[..*index],
             (false, _) => inside = true,
             (true, true) => {}
         }

@@ -14,7 +14,7 @@ pub(super) struct TextRow<'a> {
 /// The lines of a text.
 pub(super) fn rows(text: &str) -> impl Iterator<Item = TextRow<'_>> {
     let mut open: Option<CodeFence> = None;
-    text.split_inclusive('\n').enumerate().map(move |(place, raw)| {
+    text.split_inclusive('\n').enumerate().map(move |(index, raw)| {
         let fence = CodeFence::of(raw);
         let is_code = open.is_some() || fence.is_some();
         match (&open, fence) {
@@ -22,7 +22,7 @@ pub(super) fn rows(text: &str) -> impl Iterator<Item = TextRow<'_>> {
             (None, Some(opening)) => open = Some(opening),
             (Some(_), _) | (None, None) => {}
         }
-        TextRow { number: place + 1, raw, is_code }
+        TextRow { number: index + 1, raw, is_code }
     })
 }
 

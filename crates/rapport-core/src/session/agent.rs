@@ -295,8 +295,8 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
 }
 
 fn read(turn: &Turn, message: u32) -> Vec<Event> {
-    let said = (message as usize).checked_sub(1).and_then(|place| turn.messages.get(place));
-    let is_news = said.is_some_and(|said| !said.is_read);
+    let sent = (message as usize).checked_sub(1).and_then(|index| turn.messages.get(index));
+    let is_news = sent.is_some_and(|message| !message.is_read);
     is_news.then_some(Event::Read { turn: turn.id, message }).into_iter().collect()
 }
 

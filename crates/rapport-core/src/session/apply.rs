@@ -309,9 +309,9 @@ impl AgentTurns {
 
     pub(super) fn read(&mut self, turn: TurnId, message: u32) {
         self.with(turn, |turn| {
-            let place = (message as usize).checked_sub(1);
-            if let Some(said) = place.and_then(|place| turn.messages.get_mut(place)) {
-                said.is_read = true;
+            let index = (message as usize).checked_sub(1);
+            if let Some(sent) = index.and_then(|index| turn.messages.get_mut(index)) {
+                sent.is_read = true;
             }
         });
     }

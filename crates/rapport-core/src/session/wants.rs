@@ -143,7 +143,9 @@ fn reply(round: &Round) -> Option<CallReply> {
         None => {}
     }
     match first.question.purpose {
-        Purpose::Clarify => round.items.iter().map(told).collect::<Option<_>>().map(CallReply::Answers),
+        Purpose::Clarify => {
+            round.items.iter().map(answered_question).collect::<Option<_>>().map(CallReply::Answers)
+        }
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
         Purpose::Elicit(_) => elicited(round),
         Purpose::Confirm | Purpose::Budget { .. } => None,
@@ -153,19 +155,19 @@ fn reply(round: &Round) -> Option<CallReply> {
 fn elicited(round: &Round) -> Option<CallReply> {
     let answered = round.items.iter().filter_map(|item| Some((&item.question, &item.given()?.answer)));
     let (action, content) = elicitation::reply(answered);
-    let told = round.items.iter().filter_map(told).collect();
-    (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
+    let questions = round.items.iter().filter_map(answered_question).collect();
+    (!round.is_open()).then_some(CallReply::Elicited { questions, action, content })
 }
 
 /// The reply of an expired round, including the answers it did get.
 fn expired(round: &Round) -> CallReply {
-    let answered: Vec<_> = round.items.iter().filter_map(told).collect();
+    let answered: Vec<_> = round.items.iter().filter_map(answered_question).collect();
     let open = round.items.iter().filter(|item| item.given().is_none());
     let asked = open.map(|item| item.question.text.as_str()).collect::<Vec<_>>().join(" ");
     CallReply::Deny { asked, message: prompt::nobody_answered(&answered) }
 }
 
-fn told(item: &RoundItem) -> Option<AnsweredQuestion> {
+fn answered_question(item: &RoundItem) -> Option<AnsweredQuestion> {
     let given = item.given()?;
     Some(AnsweredQuestion {
         question: item.question.text.clone(),
@@ -181,10 +183,10 @@ fn decision(item: &RoundItem) -> Option<CallReply> {
     if given.answer.allows() {
         return Some(CallReply::Allow { asked });
     }
-    let told = told(item)?;
+    let answered = answered_question(item)?;
     let message = match &given.answer.text {
-        Some(words) => AnsweredQuestion { answer: words.clone(), ..told }.attributed(),
-        None => AnsweredQuestion { answer: prompt::DENIED.into(), ..told }.attributed(),
+        Some(words) => AnsweredQuestion { answer: words.clone(), ..answered }.attributed(),
+        None => AnsweredQuestion { answer: prompt::DENIED.into(), ..answered }.attributed(),
     };
     Some(CallReply::Deny { asked, message })
 }

@@ -247,8 +247,8 @@ impl FlowRules for WorkFlow {
         match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(shared, answer, by),
             Purpose::Clarify => {
-                let told = self.after_answer_in_text(shared, (round, item), answer, by);
-                Ok(told.map_or_else(|| self.after_planned_answer(shared, round, item), |told| vec![told]))
+                let turn = self.after_answer_in_text(shared, (round, item), answer, by);
+                Ok(turn.map_or_else(|| self.after_planned_answer(shared, round, item), |turn| vec![turn]))
             }
             Purpose::Permission(_)
             | Purpose::LeavePlanMode { .. }

@@ -231,8 +231,8 @@ impl TurnsFlow {
             turn.plan.iter_mut().for_each(|plan| plan.is_checked = true);
         });
         if !problems.is_empty() {
-            let told: Vec<_> = problems.iter().take(MOST_PROBLEMS).cloned().collect();
-            self.conclude(folder, at, Overall::ValidationFailed, |report| report.problems = told);
+            let shown: Vec<_> = problems.iter().take(MOST_PROBLEMS).cloned().collect();
+            self.conclude(folder, at, Overall::ValidationFailed, |report| report.problems = shown);
         }
     }
 

@@ -64,12 +64,12 @@ impl WorkFlow {
         by: &By,
     ) -> Option<Event> {
         let kind = if self.is_begun() { TurnKind::Work } else { TurnKind::Plan };
-        let told = AnsweredQuestion {
+        let answered = AnsweredQuestion {
             because: None,
             question: item.question.text.clone(),
             answer: item.question.words(answer),
             by: by.clone(),
         };
-        is_in_text(round).then(|| shared.turns.start(kind, prompt::answer_in_text(&told)))
+        is_in_text(round).then(|| shared.turns.start(kind, prompt::answer_in_text(&answered)))
     }
 }
