@@ -107,7 +107,7 @@ impl<'a> PersonAtClient<'a> {
     /// nothing: another person answered first, or what this person saw has changed.
     pub(crate) async fn settle(&self, key: &str, result: &ElicitResult) -> Result<Settled, ToolError> {
         let Some(session) = session_of(key) else { return Ok(Settled::Changed) };
-        let report = Report::of(self.server.sessions(), &session).await?;
+        let report = self.server.report(&session).await?;
         let Some(dialog) = self.dialogs(&report).into_iter().find(|dialog| dialog.key == key) else {
             return Ok(Settled::Changed);
         };

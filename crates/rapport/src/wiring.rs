@@ -743,6 +743,7 @@ pub fn agents(place: &Workspace, settings: &Settings) -> Result<AgentsByName, Fa
         settings: settings.clone(),
         trust: place.trust()?,
         environment: Environment::of_this_process(),
+        clock: Clock::system(),
     };
     AgentsByName::new(place.agents.clone(), setup).map_err(|why| {
         Failure::new(Code::Usage, why).hint(

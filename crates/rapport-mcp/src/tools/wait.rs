@@ -148,7 +148,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 /// The tasks that this call waits for.
 async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report>, ToolError> {
     match session {
-        Some(id) => Ok(vec![Report::of(server.sessions(), id).await?]),
+        Some(id) => Ok(vec![server.report(id).await?]),
         None => Ok(recent(server).await?.into_iter().filter(Report::is_led).collect()),
     }
 }
@@ -163,7 +163,7 @@ async fn renew(
     if session.is_some_and(|session| session != changed) {
         return Ok(());
     }
-    let report = match (Report::of(server.sessions(), changed).await, session) {
+    let report = match (server.report(changed).await, session) {
         (Ok(report), _) => Some(report).filter(|report| session.is_some() || report.is_led()),
         (Err(trouble), Some(_)) => return Err(trouble),
         // A session that is not trusted, such as one that came with a `git pull`, or a damaged log: the first look

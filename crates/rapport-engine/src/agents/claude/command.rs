@@ -11,6 +11,7 @@ use super::channel::ChannelChoice;
 use super::project_setup::{self, Own};
 use super::{credentials, transcript};
 use crate::agents::AgentContext;
+use crate::clock::Clock;
 use crate::projects::trust::{Trust, TrustLevel};
 use crate::workers::{Workplace, variables_without_programs};
 
@@ -47,6 +48,8 @@ pub struct ClaudeConfig {
     pub trust: Trust,
     /// The file with the person's login, for a workplace without access to their home; it is read outside of it.
     pub login: Option<PathBuf>,
+    /// The clock by which that login expires.
+    pub clock: Clock,
     /// A private directory in which the driver may put files for the agent.
     pub private: Option<PathBuf>,
     /// Whether it is the scripted agent, which supports every channel and has no account.
@@ -87,6 +90,7 @@ impl ClaudeConfig {
             grace: Duration::from_secs(5),
             trust: Trust::none(),
             login: None,
+            clock: Clock::system(),
             private: None,
             is_rehearsal: false,
         }

@@ -71,7 +71,7 @@ impl AgentProcess {
         let mut env = config.env.clone();
         // Otherwise the model is not told that options can have previews.
         env.push(("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), "markdown".into()));
-        let service = credentials::service(&env, config.login.as_deref());
+        let service = credentials::service(&env, config.login.as_deref(), &config.clock);
         let kept = workplace.spawn(Launch {
             keeper: &config.keeper,
             kind: ProcessKind::Agent,
