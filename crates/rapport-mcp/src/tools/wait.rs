@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::status::recent;
-use crate::person::{self, PersonAtClient, Settled, ShownDialog};
+use crate::person::{self, DialogOutcome, PersonAtClient, ShownDialog};
 use crate::report::Report;
 use crate::server::{Server, ToolOutcome, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
@@ -100,7 +100,7 @@ async fn watch(
                     None => person.give_up(&ended),
                 };
                 watched = look(server, session.as_ref()).await?;
-                if settled == Settled::Undecided {
+                if settled == DialogOutcome::Undecided {
                     return Ok(tell_undecided(server, lead, &watched, &[ended.dialog.session]));
                 }
             },
