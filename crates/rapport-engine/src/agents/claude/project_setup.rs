@@ -123,8 +123,8 @@ pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
 /// The directory and its parents, as far as they are not the person's own.
 fn directories(directory: &Path, own: &Own) -> Vec<PathBuf> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let is_home = |place: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, place));
-    directory.ancestors().take_while(|place| !is_home(place)).map(Path::to_owned).collect()
+    let is_home = |directory: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, directory));
+    directory.ancestors().take_while(|directory| !is_home(directory)).map(Path::to_owned).collect()
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -133,8 +133,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// The text of a file in this directory, unless a link leads elsewhere.
-fn own_text(place: &Path, path: &Path) -> Option<String> {
-    let real = path.canonicalize().ok().filter(|real| real.starts_with(place))?;
+fn own_text(directory: &Path, path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok().filter(|real| real.starts_with(directory))?;
     let text = String::from_utf8(read_file(&real, LARGEST).ok()?).ok()?;
     (!text.trim().is_empty()).then_some(text)
 }
