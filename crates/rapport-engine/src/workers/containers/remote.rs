@@ -180,10 +180,10 @@ mod tests {
     fn an_address_says_how_the_engine_is_reached() {
         let ssh = |words: &str| Some(RemoteEngine::Ssh(words.split(' ').map(str::to_owned).collect()));
         for (address, remote) in [
-            ("tcp://10.0.0.5:2375", Some(Way::Tcp("10.0.0.5:2375".into()))),
-            ("tcp://build.example", Some(Way::Tcp("build.example:2375".into()))),
-            ("tcp://[::1]:99", Some(Way::Tcp("[::1]:99".into()))),
-            ("tcp://[::1]", Some(Way::Tcp("[::1]:2375".into()))),
+            ("tcp://10.0.0.5:2375", Some(RemoteEngine::Tcp("10.0.0.5:2375".into()))),
+            ("tcp://build.example", Some(RemoteEngine::Tcp("build.example:2375".into()))),
+            ("tcp://[::1]:99", Some(RemoteEngine::Tcp("[::1]:99".into()))),
+            ("tcp://[::1]", Some(RemoteEngine::Tcp("[::1]:2375".into()))),
             ("ssh://build.example", ssh("-o BatchMode=yes -- build.example docker system dial-stdio")),
             (
                 "ssh://me@build.example:2222",
